@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from legion.domain.checks import Check
-from legion.domain.source_files import blind, remedy, source_files
+from legion.domain.review.source_files import blind, remedy, source_files
 
 SOURCE = (
     "src/h11/_state.py",
@@ -80,8 +80,8 @@ def test_what_a_check_starts_is_not_source_for_an_empty_script_passes(command: s
 TEST, LINT, TYPES = (Check(name=name, command=run) for name, run in (("test", "run"), ("lint", "ruff"), ("t", "mypy")))
 
 
-def test_a_check_proves_nothing_if_it_runs_tests_or_if_no_other_noticed():
-    for outcome in itertools.product((True, False), repeat=3):
+def test_a_green_check_proves_nothing_if_it_runs_tests_or_if_every_check_is_green():
+    for outcome in itertools.product((True, False, None), repeat=3):
         passes = dict(zip((TEST, LINT, TYPES), outcome, strict=True))
         found = blind(passes)
         green = tuple(check for check, passed in passes.items() if passed)

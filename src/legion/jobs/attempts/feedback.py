@@ -74,6 +74,13 @@ def left_markers(paths: Sequence[str]) -> str:
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
 
 
+def unfinished(operation: str, remedy: str) -> str:
+    return (
+        f"You left a git {operation} unfinished in your worktree, so the tree may hold conflicts, and nothing of it "
+        f"lands. Resolve them and finish it: {remedy}."
+    )
+
+
 def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
     where = "the landed code" if landed else "your change, together with what has landed meanwhile"
     parts = [f"These commands failed on {where}:"]

@@ -137,6 +137,7 @@ def tidy(context: Context, project_context: ProjectContext) -> None:
     cap = int(settings.disk_gb * 2**30)
     project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
     count = settings.warm(project_context.config.agents.parallel)
+    setup.drop_stale_pool(project_context)
     busy = _is_busy(context, project_context)
     if not busy:
         project_context.worktrees.freshen(project_context.target)

@@ -15,7 +15,7 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.checks import Check, CheckResult
 from legion.domain.events import EventKind
-from legion.domain.source_files import blind, remedy, source_files
+from legion.domain.review.source_files import blind, remedy, source_files
 from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
 from legion.jobs.checks import execution
@@ -67,7 +67,7 @@ def found(project_context: ProjectContext) -> BlindChecks | None:
     last, config = _last(project_context), project_context.config
     if last is None:
         return None
-    passes = {check: last.green[check.name] for check in config.checks if check.name in last.green}
+    passes = {check: last.green.get(check.name) for check in config.checks}
     names = tuple(check.name for check in blind(passes))
     return BlindChecks(names=names, files=last.files, remedy=remedy(config.setup.run)) if names else None
 

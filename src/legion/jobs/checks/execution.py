@@ -138,12 +138,12 @@ def try_out(
         setup.forget_cut_off(record)
         try:
             for shown in filter(None, (prepared_on, commit)):
-                made = setup.outputs(record)
+                made = setup.reusable(project_context, record)
                 place = project_context.check_trees.prepare(str(slot), shown, keep=made)
                 setup.ensure(context, project_context, place, record)
         except setup.SetupFailed:
             return None
-        made = setup.outputs(record)
+        made = setup.reusable(project_context, record)
         ended = commands.run(
             context,
             project_context,
@@ -176,7 +176,7 @@ def _run_all(
         ]
     record = project_context.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
-    place = project_context.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
+    place = project_context.check_trees.prepare(str(slot), commit, keep=setup.reusable(project_context, record))
     try:
         setup.ensure(context, project_context, place, record)
     except setup.SetupFailed as failed:

@@ -196,6 +196,7 @@ def _prepare(context: Context, project_context: ProjectContext, ticket: Ticket, 
     assert ticket.base is not None, "a started ticket has a base"
     name, branch = worktree_name(ticket.id), branch_name(ticket.id)
     crash.reach(Point.RUN_BEFORE_WORKTREE)
+    setup.drop_stale_pool(project_context)
     if ticket.plant is not None:
         tree = project_context.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
         with context.store.write() as tx:

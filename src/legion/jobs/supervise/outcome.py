@@ -6,11 +6,10 @@ resumes its conversation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from legion.domain.review import diffs
+from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.limit_waits import apart, wakes_at
@@ -31,7 +30,6 @@ from legion.store.database.transactions import Transaction
 from legion.store.work import runs, usage, watchdog
 
 _LONGEST_TAIL = 4000
-_PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
 _OUTCOMES = {
     EndKind.TIMED_OUT: Outcome.TIMED_OUT,
@@ -155,12 +153,11 @@ def judge_change(
         return next_try(
             ticket, f"it changed protected files ({first_paths(private)})", feedback.touched_protected(private)
         )
-    # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
-    if _PLANTED_MARKER.search(project_context.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
-        project_context.hub.diff(ticket.base, saved.commit)
-    ):
-        advice = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
-        return next_try(ticket, "it left conflict markers in the tree", advice)
+    if saved.unfinished is not None:
+        advice = feedback.unfinished(saved.unfinished.value, saved.unfinished.remedy)
+        return next_try(ticket, f"it left a {saved.unfinished.value} unfinished", advice)
+    if paths := _marked(project_context, ticket.base, saved.commit):
+        return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(paths))
     return Propose(Change(base=ticket.base, commit=saved.commit))
 
 
@@ -174,9 +171,14 @@ def _changed_nothing_before(context: Context, project_context: ProjectContext, t
     return last is not None and project_context.hub.tree_of(last) == project_context.hub.tree_of(ticket.base)
 
 
-def _marked(project_context: ProjectContext, base: str, commit: str) -> list[str]:
-    found = diffs.read(project_context.hub.patch(base, commit))
-    return [file.path for file in found if any(_PLANTED_MARKER.match(f"+{line.text}") for line in file.added)]
+def _marked(project_context: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
+    """The files with new conflict markers. The patch for programs comes from a process that has run already; renames,
+    which it does not follow, matter only where it holds one."""
+    hub = project_context.hub
+    patch = hub.patch(base, commit)
+    if not conflict_markers.may_hold(patch) or not conflict_markers.may_hold(hub.diff(base, commit)):
+        return ()
+    return conflict_markers.marked(diffs.read(patch))
 
 
 def limit_ends(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float:

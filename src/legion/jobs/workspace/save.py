@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.agent import Agent
 from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
-from legion.git.hub.objects import Signature
+from legion.git.hub.objects import Signature, write_commit
+from legion.git.hub.unfinished import Operation, unfinished
+from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
 from legion.jobs.context import Context, ProjectContext
@@ -39,6 +41,8 @@ class Saved:
     """Repositories inside the tree; they stay on disk and are not part of the change."""
     left_out: tuple[str, ...]
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
+    unfinished: Operation | None = None
+    """A merge or the like that the agent started and did not complete."""
 
 
 worktree_name = ticket_seat
@@ -62,6 +66,7 @@ def save(context: Context, project_context: ProjectContext, ticket: Ticket, run:
         changed=shot.tree != _found(context, project_context, ticket, ticket.base),
         nested=shot.nested,
         left_out=_edited(project_context, tree),
+        unfinished=unfinished(tree),
     )
 
 
@@ -89,9 +94,26 @@ def _snapshot(
         when=int(run.started_at),
     )
     crash.reach(Point.SAVE_AFTER_SNAPSHOT)
+    shot = _without_setup(project_context, run, tree, shot, base=base, parent=parent, message=message)
     project_context.hub.keep(keep_as, shot.commit)
     crash.reach(Point.SAVE_AFTER_KEEP)
     return shot
+
+
+def _without_setup(
+    project_context: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
+) -> TreeSnapshot:
+    """The snapshot without what only [setup] did. What it made can be in there only by the agent's own commits."""
+    made = setup.outputs(setup.record_of(project_context, tree)) if parent != base else ()
+    hub = project_context.hub
+    rest = without(hub, shot.tree, base=base, edited=setup.edited(project_context, tree), made=made)
+    if rest == shot.tree:
+        return shot
+    if rest == hub.tree_of(parent):
+        return replace(shot, commit=parent, tree=rest, changed=False)
+    stamp = AUTHOR.stamp(int(run.started_at))
+    commit = write_commit(hub, tree=rest, parents=(parent,), author=stamp, committer=stamp, message=message)
+    return replace(shot, commit=commit, tree=rest)
 
 
 def _found(context: Context, project_context: ProjectContext, ticket: Ticket, base: str) -> str:

@@ -84,8 +84,9 @@ def _named(commands: Iterable[str]) -> list[str]:
     return found
 
 
-def blind(passes: Mapping[Check, bool]) -> tuple[Check, ...]:
-    """The checks that prove nothing, where `passes` tells which of them are green although the source is empty.
+def blind(passes: Mapping[Check, bool | None]) -> tuple[Check, ...]:
+    """The checks that prove nothing, where `passes` tells which of them are green although the source is empty; None is
+    a check that was not tried.
 
     A linter may be green on empty files. A check that runs tests may not, and at least one check has to notice.
     """
