@@ -122,8 +122,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             local = addresses.on_socket(data.socket)
 
             def greet(url: str) -> None:
-                # In the background this goes to a log, which more programs read than a terminal: no token there.
-                _print(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
+                # Terminals are recorded and logs are read by other programs, so the token itself is not printed.
+                _print(f"Ready at {url} (token in {data.token})")
 
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2

@@ -37,9 +37,9 @@ def up(call: CommandCall) -> None:
         raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; see its daemon.log.")
     answer = _daemon(call, pid=record.pid, url=record.url, version=record.version, started=started)
     is_up = "is up" if started else "was up already"
-    token = DataDir(call.data_dir).token.read_text().strip()
-    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url}/#token={token} (pid {record.pid})"])
+    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url} (pid {record.pid})"])
     call.say(f"Data directory: {call.data_dir}")
+    call.say(f"Token: in {answer.token_file}")
 
 
 @command("down", example="legion down")

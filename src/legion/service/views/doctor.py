@@ -21,6 +21,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
+from legion.service.providers.reachability import unreachable
 from legion.service.shared.fragments import moment
 from legion.service.views.status import flaky as flaky_checks
 from legion.service.views.status import unreadable_settings
@@ -157,6 +158,13 @@ def _model(context: Context, needed: bool) -> DoctorFinding:
         )
     (line,) = [line for line in catalog.listed(context).providers if line.name == way.provider]
     missing_key = line.found is False
+    if needed and not missing_key and (dead := unreachable(line.url)):
+        return DoctorFinding(
+            name="model",
+            ok=False,
+            detail=f"by provider {line.name}, which cannot be reached at {line.url} ({dead})",
+            advice=f"check its URL and your network; `legion provider test {line.name}` sends it a request",
+        )
     return DoctorFinding(
         name="model",
         ok=not missing_key or not needed,

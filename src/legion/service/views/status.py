@@ -15,7 +15,7 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
-from legion.jobs.checks import canary
+from legion.jobs.checks import canary, red_checks
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
@@ -86,12 +86,18 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
     elif trust.stale(project):
         notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`")
-    if project.person_refused is not None and project.person_refused == project.person_tip:
+    refused = project.person_refused is not None and project.person_refused == project.person_tip
+    if refused:
         why = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
         detail = f"{why.data['why']}; {why.data['remedy']}" if why else ""
-        notes.append(f"your commit {project.person_refused[:8]} is not in the target: {detail}")
+        notes.append(f"your commit {project.person_tip[:8]} is not in the target: {detail}")
+        notes += red_checks.sentences(context, red_checks.by_ids(tx, why.data.get("receipts") if why else None))
     if project.baseline_red:
-        notes.append("the target itself fails its checks; no ticket is blamed for it")
+        notes.append(
+            "the target itself fails its checks, for which no ticket is blamed: "
+            f"fix that on {project.branch} and commit; tickets that wait for it then continue by themselves"
+        )
+        notes += red_checks.sentences(context, red_checks.on_commit(tx, project.id, project.target))
     if project_context is not None and (blind := canary.found(project_context)) is not None:
         notes.append(f"{blind.sentence}: {blind.remedy}")
     for command, times in flaky(context, tx, project.id).items():
@@ -109,6 +115,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         target=project.target,
         baseline=baseline,
         ahead=ahead(context, project),
+        collectable=not refused and not project.upstream_pending,
         notes=notes,
     )
 
