@@ -185,6 +185,7 @@ def test_submodules_stay_as_they_were(person: Person, tmp_path: Path, deed: str)
     agent.write("other", "1\n")
     saved = grounds.save()
     assert grounds.hub._git("ls-tree", saved.tree, "lib").text.split()[:3] == ["160000", "commit", pinned]
+    assert saved.submodules == (() if deed == "leave" else ("lib",)), "what was done to it is named"
     assert "other" in grounds.names_in(saved.tree)
 
 

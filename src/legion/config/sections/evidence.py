@@ -48,6 +48,12 @@ class ProtectionSettings:
             help="Paths that every ticket of every project may touch, as if it declared them.",
         ),
     )
+    file_mb: float = field(
+        default=50.0,
+        metadata=number(
+            0, 1_000_000, unit="megabytes", help="A change that adds a larger file waits for you. 0: no limit."
+        ),
+    )
     canary: bool = field(
         default=True,
         metadata=flag(help="Whether new checks run once with every source file empty, to report one that stays green."),

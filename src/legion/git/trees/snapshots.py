@@ -36,6 +36,8 @@ class TreeSnapshot:
     changed: bool
     nested: tuple[str, ...]
     unreadable: tuple[str, ...]
+    submodules: tuple[str, ...] = ()
+    """Submodules that were changed; their entries stay as the parent has them."""
 
 
 def snapshot(
@@ -61,7 +63,7 @@ def snapshot(
         seen.describe(parent)
         added = seen.git("add", "--all", "--ignore-errors", "--", ".", timeout=timeout, accept=(0, 1))
         before, tree = hub.tree_of(parent), seen.git("write-tree").text.strip()
-        nested, repairs = _gitlinks(hub, before, tree)
+        nested, submodules, repairs = _gitlinks(hub, before, tree)
         if repairs:
             seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
             tree = seen.git("write-tree").text.strip()
@@ -83,6 +85,7 @@ def snapshot(
         changed=changed,
         nested=tuple(sorted(as_text(path) for path in set(nested))),
         unreadable=tuple(sorted(as_text(path) for path in set(unreadable))),
+        submodules=tuple(as_text(path) for path in submodules),
     )
 
 
@@ -102,13 +105,14 @@ def _own_copy(index_file: Path) -> Iterator[Path]:
             rest.unlink(missing_ok=True)
 
 
-def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], bytes]:
-    """Nested repositories in the new tree, and the index entries that take them out and reset submodules."""
-    nested, repairs = [], b""
+def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], list[bytes], bytes]:
+    """Nested repositories in the new tree, changed submodules, and the index entries that take back both."""
+    nested, submodules, repairs = [], [], b""
     for path, old, new in hub.differences(before, tree) if tree != before else ():
         if old is not None and old.mode == _GITLINK:
+            submodules.append(path)
             repairs += b"%s %s\t%s\0" % (old.mode, old.id.encode(), path)
         elif new is not None and new.mode == _GITLINK:
             nested.append(path)
             repairs += b"0 %s\t%s\0" % (b"0" * len(new.id), path)
-    return nested, repairs
+    return nested, submodules, repairs

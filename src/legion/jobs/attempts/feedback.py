@@ -18,8 +18,23 @@ def program_failed(how: str, tail: str) -> str:
     )
 
 
-def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
-    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do."""
+def changed_nothing(
+    left_out: Sequence[str], denied: str = "", *, elsewhere: Sequence[str] = (), submodules: Sequence[str] = ()
+) -> str:
+    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do; `elsewhere`: branches and
+    the stash, where its work is; `submodules`: those that it changed.
+    """
+    if elsewhere:
+        ways = [f"`git {'stash pop' if name == 'refs/stash' else f'merge {name}'}`" for name in elsewhere]
+        return _fit(
+            "You left your worktree exactly as it was, and only what is in the worktree lands. Your repository has "
+            f"work that is not checked out; bring it into the worktree:\n\n{_listed(ways)}"
+        )
+    if submodules:
+        return _fit(
+            "You changed nothing but submodules, and a change does not move those. Make it in files of the project "
+            f"itself:\n\n{_listed(submodules)}"
+        )
     if left_out:
         listed = "\n".join(f"- {path}" for path in left_out)
         return _fit(

@@ -1,4 +1,4 @@
-"""Changes that need a person's approval: protected files that the ticket does not declare, and weakened tests.
+"""Changes that need a person's approval: protected files that the ticket does not declare, weakened tests, large files.
 
 The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
 when it returns to `checking` it finds the answer, or that the deadline has passed.
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from legion.config.sections.evidence import GuardMode
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
+from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import TouchedFile, stopped_by
 from legion.domain.review.weakened_tests import Weakening, weakenings
@@ -38,24 +39,32 @@ class ApprovalConcern:
     """Paths that are protected and not declared."""
     weakened: tuple[Weakening, ...]
     """Signs in undeclared paths, protected or not."""
+    large: tuple[LargeFile, ...] = ()
+    """Files above the person's limit."""
 
     @property
     def question(self) -> str:
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
         signs = f"\nTests look weaker:\n{_list(found)}" if found else ""
+        large = [one.sentence for one in self.large]
+        sizes = f"\nFiles are larger than `protection.file_mb`:\n{_list(large)}" if large else ""
         return (
             f"May this change land? It touches what its ticket does not declare (`--files`):\n{_list(self.paths)}"
-            f"{signs}\nA no sends it back with your words."
+            f"{signs}{sizes}\nA no sends it back with your words."
         )
 
     @property
     def reason(self) -> str:
-        parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
+        parts = [
+            ("it changed protected files", self.protected),
+            ("tests look weaker", self.only_weakened),
+            ("it adds large files", tuple(one.path for one in self.large)),
+        ]
         return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (*self.protected, *self.only_weakened)
+        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *(one.path for one in self.large))))
 
     @property
     def only_weakened(self) -> tuple[str, ...]:
@@ -88,10 +97,12 @@ def concern(
     files = [touched(file) for file in changed]
     stopped = stopped_by(files, project_context.config.protected.paths, declared, checks, ticket.spec.proofs)
     weak = [one for one in find_weakenings(project_context, ticket, change) if not matches(one.path, declared)]
-    if not stopped and not weak:
+    sizes = ((file.path, project_context.hub.size_of(file.content.split(" ")[-1])) for file in changed if file.content)
+    large = too_large(sizes, declared, own.file_mb)
+    if not stopped and not weak and not large:
         return None
-    paths = {*stopped, *(one.path for one in weak)}
-    return ApprovalConcern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak))
+    paths = {*stopped, *(one.path for one in weak), *(one.path for one in large)}
+    return ApprovalConcern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak), large=large)
 
 
 def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: float) -> Step | None:
@@ -122,7 +133,8 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    text = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    signs = [*(sentence(one) for one in about.weakened), *(one.sentence for one in about.large)]
+    text = feedback.touched_protected(about.paths, signs, question.why)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 

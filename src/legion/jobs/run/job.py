@@ -137,6 +137,8 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
     notes = []
     if saved.nested:
         notes.append(f"not part of the change: nested repositories {', '.join(saved.nested)}")
+    if saved.submodules:
+        notes.append(f"not part of the change: submodules ({judging.first_paths(saved.submodules)})")
     if saved.left_out:
         notes.append(f"not part of the change: what [setup] made ({judging.first_paths(saved.left_out)})")
     return tuple(notes)

@@ -142,9 +142,9 @@ def judge_change(
 ) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket has a base"
     if saved.tree == project_context.hub.tree_of(ticket.base):
-        but = f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
+        but = _what_was_changed(saved)
         why = f" (it was denied {', '.join(denials)})" if denials else ""
-        advice = feedback.changed_nothing(saved.left_out, why)
+        advice = feedback.changed_nothing(saved.left_out, why, elsewhere=saved.elsewhere, submodules=saved.submodules)
         again = _changed_nothing_before(context, project_context, ticket)
         return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
     changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
@@ -159,6 +159,15 @@ def judge_change(
     if paths := _marked(project_context, ticket.base, saved.commit):
         return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(paths))
     return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _what_was_changed(saved: Saved) -> str:
+    """What there is of a change that cannot land; continues `it changed nothing`."""
+    if saved.elsewhere:
+        return f", but has work elsewhere in its repository ({first_paths(saved.elsewhere)})"
+    if saved.submodules:
+        return f" but submodules ({first_paths(saved.submodules)})"
+    return f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
 
 
 def _changed_nothing_before(context: Context, project_context: ProjectContext, ticket: Ticket) -> bool:

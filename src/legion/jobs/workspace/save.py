@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.agent import Agent
+from legion.domain.landing.bisect import LandingMode
 from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
@@ -43,6 +44,10 @@ class Saved:
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
     unfinished: Operation | None = None
     """A merge or the like that the agent started and did not complete."""
+    submodules: tuple[str, ...] = ()
+    """Submodules that it changed; the change does not move them."""
+    elsewhere: tuple[str, ...] = ()
+    """Branches with commits that are not checked out, and the stash, where nothing else was changed."""
 
 
 worktree_name = ticket_seat
@@ -55,8 +60,7 @@ def branch_name(ticket_id: int) -> str:
 def save(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree has a base"
-    title = ticket.spec.title.splitlines()[0][:72]
-    message = f"{title}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
+    message = f"{work_subject(project_context, ticket)}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
     shot = _snapshot(
         context, project_context, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
     )
@@ -67,7 +71,16 @@ def save(context: Context, project_context: ProjectContext, ticket: Ticket, run:
         nested=shot.nested,
         left_out=_edited(project_context, tree),
         unfinished=unfinished(tree),
+        submodules=shot.submodules,
+        elsewhere=_elsewhere(context, project_context, ticket.base, tree, shot),
     )
+
+
+def work_subject(project_context: ProjectContext, ticket: Ticket) -> str:
+    """The ticket's title, unless a merge commit will carry that: two commits with one subject look like a mistake."""
+    title = ticket.spec.title.splitlines()[0]
+    merged = project_context.config.landing.mode is LandingMode.MERGE
+    return (f"Work on ticket {ticket.id}: {title}" if merged else title)[:72]
 
 
 def save_turn(context: Context, project_context: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
@@ -142,10 +155,33 @@ def _touched(path: Path, since: int) -> bool:
     return any(one.lstat().st_ctime_ns > since for one in inside)
 
 
+def _elsewhere(
+    context: Context, project_context: ProjectContext, base: str, tree: Path, shot: TreeSnapshot
+) -> tuple[str, ...]:
+    """Where an agent that seems to have changed nothing left its work."""
+    if shot.tree != project_context.hub.tree_of(base):
+        return ()
+    words = ("git", "for-each-ref", "--format=%(refname)", f"--no-merged={base}", "refs/heads", "refs/stash")
+    found = _sandboxed(context, project_context, tree)(words)
+    return tuple(name.removeprefix("refs/heads/")[:_LONGEST_NAME] for name in found.text.split()[:_MOST_BRANCHES])
+
+
+_MOST_BRANCHES = 10
+_LONGEST_NAME = 100
+
+
 def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
     """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
+    run = _sandboxed(context, project_context, tree)
+    return agent_commits(project_context.hub, base=base, run_sandboxed=run, keep_as=keep_as)
+
+
+def _sandboxed(
+    context: Context, project_context: ProjectContext, tree: Path
+) -> Callable[[Sequence[str]], FinishedProcess]:
+    """Runs a command in a sandbox that can only read the agent's worktree."""
     box = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
@@ -155,4 +191,4 @@ def _own_commits(context: Context, project_context: ProjectContext, base: str, t
         wrapped = wrap(argv, box, cwd=tree, env=env)
         return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
 
-    return agent_commits(project_context.hub, base=base, run_sandboxed=run_sandboxed, keep_as=keep_as)
+    return run_sandboxed
