@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.git.hub.unfinished import Operation, unfinished
+from legion.git.hub.unfinished import GitOperation, unfinished
 from tests.git.making import Grounds, Person
 
 
@@ -19,22 +19,22 @@ def two_sides(agent: Person) -> None:
 @pytest.mark.parametrize(
     ("words", "operation"),
     [
-        (("merge", "side"), Operation.MERGE),
-        (("rebase", "side"), Operation.REBASE),
-        (("rebase", "--apply", "side"), Operation.REBASE),
-        (("cherry-pick", "side"), Operation.CHERRY_PICK),
-        (("revert", "--no-edit", "side"), Operation.REVERT),
-        (("bisect", "start", "HEAD", "HEAD~1"), Operation.BISECT),
+        (("merge", "side"), GitOperation.MERGE),
+        (("rebase", "side"), GitOperation.REBASE),
+        (("rebase", "--apply", "side"), GitOperation.REBASE),
+        (("cherry-pick", "side"), GitOperation.CHERRY_PICK),
+        (("revert", "--no-edit", "side"), GitOperation.REVERT),
+        (("bisect", "start", "HEAD", "HEAD~1"), GitOperation.BISECT),
     ],
 )
-def test_what_is_in_progress_is_named_until_it_ends(grounds: Grounds, words: tuple[str, ...], operation: Operation):
+def test_what_is_in_progress_is_named_until_it_ends(grounds: Grounds, words: tuple[str, ...], operation: GitOperation):
     agent = grounds.agent()
     two_sides(agent)
     assert unfinished(agent.path) is None
     agent.git(*words, accept=(0, 1))
     assert unfinished(agent.path) is operation
     assert operation.value in operation.remedy
-    agent.git(operation.value, "reset" if operation is Operation.BISECT else "--abort")
+    agent.git(operation.value, "reset" if operation is GitOperation.BISECT else "--abort")
     assert unfinished(agent.path) is None
 
 

@@ -90,7 +90,15 @@ class ProjectLine:
     """Landed commits that the person's branch lacks: `legion collect` brings them."""
     collectable: bool = True
     """Whether the person's own commits do not stand in the way of `legion collect`."""
+    open: int = 0
+    """Tickets that have not ended."""
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class ProjectList:
+    schema: str = "legion.projects/1"
+    projects: list[ProjectLine]
 
 
 @dataclass(kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
 
 from legion.domain.review.diffs import FileDiff
+from legion.domain.review.path_patterns import extension
 from legion.domain.review.protected_files import is_test
 
 _PLANTED = re.compile(r"(?:<{7,} target|>{7,} change)\b")
@@ -36,7 +36,7 @@ def marked(files: Iterable[FileDiff]) -> tuple[str, ...]:
 def _is_marked(path: str, added: Sequence[str]) -> bool:
     if any(_PLANTED.match(line) for line in added):
         return True
-    if PurePosixPath(path).suffix.casefold() in _DOCUMENTS or is_test(path):
+    if extension(path) in _DOCUMENTS or is_test(path):
         return False
     wanted = [_OPENS, _MIDDLE, _CLOSES]
     for line in added:

@@ -28,6 +28,12 @@ def matches(path: str, globs: Iterable[str], *, any_case: bool = False) -> bool:
     return any(_covers(glob, path) for glob in globs)
 
 
+def extension(path: str) -> str:
+    """What follows the last dot of the file's name, in small letters; empty for none and for a hidden file."""
+    stem, _, last = path.rpartition("/")[2].rpartition(".")
+    return last.casefold() if stem else ""
+
+
 def meet(some: Iterable[str], others: Iterable[str]) -> bool:
     """Can there be a path that both lists of patterns cover?"""
     theirs = [_parts(glob) for glob in others]

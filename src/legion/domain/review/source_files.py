@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from legion.domain.checks import Check
-from legion.domain.review.path_patterns import matches
+from legion.domain.review.path_patterns import extension, matches
 from legion.domain.review.protected_files import deciding, is_test
 
 _CODE = frozenset(
@@ -65,7 +64,7 @@ def source_files(paths: Iterable[str], commands: Sequence[str]) -> tuple[str, ..
 
 
 def _is_code(path: str) -> bool:
-    if PurePosixPath(path).suffix.removeprefix(".").casefold() not in _CODE or is_test(path):
+    if extension(path) not in _CODE or is_test(path):
         return False
     return not matches(path, _OF_TOOLS) and not matches(path, (*_NOT_THE_PROGRAM, *_TESTS))
 
@@ -79,7 +78,7 @@ def _named(commands: Iterable[str]) -> list[str]:
             if before == "-m":
                 place = word.replace(".", "/")
                 found += [f"**/{place}.py", f"**/{place}/__main__.py"]
-            elif PurePosixPath(word).suffix.removeprefix(".").casefold() in _CODE and not word.startswith("/"):
+            elif extension(word) in _CODE and not word.startswith("/"):
                 found.append(f"**/{word.removeprefix('./')}")
     return found
 

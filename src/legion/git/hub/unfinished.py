@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 
-class Operation(Enum):
+class GitOperation(Enum):
     """What was started, and how git completes it or takes it back."""
 
     MERGE = "merge"
@@ -21,22 +21,22 @@ class Operation(Enum):
 
     @property
     def remedy(self) -> str:
-        if self is Operation.BISECT:
+        if self is GitOperation.BISECT:
             return "`git bisect reset` ends it"
         return f"`git {self.value} --continue` completes it, `git {self.value} --abort` takes it back"
 
 
 _SIGNS = {
-    "MERGE_HEAD": Operation.MERGE,
-    "rebase-merge": Operation.REBASE,
-    "rebase-apply": Operation.REBASE,
-    "CHERRY_PICK_HEAD": Operation.CHERRY_PICK,
-    "REVERT_HEAD": Operation.REVERT,
-    "BISECT_LOG": Operation.BISECT,
+    "MERGE_HEAD": GitOperation.MERGE,
+    "rebase-merge": GitOperation.REBASE,
+    "rebase-apply": GitOperation.REBASE,
+    "CHERRY_PICK_HEAD": GitOperation.CHERRY_PICK,
+    "REVERT_HEAD": GitOperation.REVERT,
+    "BISECT_LOG": GitOperation.BISECT,
 }
 
 
-def unfinished(work_tree: Path) -> Operation | None:
+def unfinished(work_tree: Path) -> GitOperation | None:
     """The operation that is in progress in the repository of this worktree."""
     place = work_tree / ".git"
     if place.is_symlink() or not place.is_dir():

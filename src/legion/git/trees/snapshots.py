@@ -7,6 +7,7 @@ anywhere to stand. Does not know what a ticket is.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -67,6 +68,8 @@ def snapshot(
         if repairs:
             seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
             tree = seen.git("write-tree").text.strip()
+        if (work_tree / ".gitmodules").exists():
+            submodules += _filled(seen)
         unreadable: list[bytes] = []
         if added.code != 0:
             for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
@@ -85,7 +88,7 @@ def snapshot(
         changed=changed,
         nested=tuple(sorted(as_text(path) for path in set(nested))),
         unreadable=tuple(sorted(as_text(path) for path in set(unreadable))),
-        submodules=tuple(as_text(path) for path in submodules),
+        submodules=tuple(sorted(as_text(path) for path in set(submodules))),
     )
 
 
@@ -103,6 +106,22 @@ def _own_copy(index_file: Path) -> Iterator[Path]:
     finally:
         for rest in (copy, copy.with_name(f"{copy.name}.lock")):
             rest.unlink(missing_ok=True)
+
+
+def _filled(seen: Tree) -> list[bytes]:
+    """Submodules whose folder holds files but no repository: git passes over such a folder without a word."""
+    entries = fields(seen.git("ls-files", "--stage", "-z").stdout)
+    paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(_GITLINK)]
+    places = {path: seen.path / os.fsdecode(path) for path in paths}
+    return [path for path, place in places.items() if _holds_files(place)]
+
+
+def _holds_files(place: Path) -> bool:
+    try:
+        names = {inside.name for inside in place.iterdir()}
+    except OSError:
+        return False
+    return bool(names) and ".git" not in names
 
 
 def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], list[bytes], bytes]:

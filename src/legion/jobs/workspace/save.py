@@ -13,7 +13,7 @@ from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature, write_commit
-from legion.git.hub.unfinished import Operation, unfinished
+from legion.git.hub.unfinished import GitOperation, unfinished
 from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
@@ -42,7 +42,7 @@ class Saved:
     """Repositories inside the tree; they stay on disk and are not part of the change."""
     left_out: tuple[str, ...]
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
-    unfinished: Operation | None = None
+    unfinished: GitOperation | None = None
     """A merge or the like that the agent started and did not complete."""
     submodules: tuple[str, ...] = ()
     """Submodules that it changed; the change does not move them."""

@@ -1,4 +1,4 @@
-"""Whether the machine of a provider accepts connections. Sends no request, so it costs nothing and needs no key."""
+"""Connects to a provider's machine to learn whether it is there. Sends no request: it costs nothing and needs no key."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from legion.store import events
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
+from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status
 
 _RECENT = 50
 """Ended tickets that `legion status` lists without --all."""
@@ -55,6 +55,11 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
             questions=len(questions.open_ones(tx)),
             usage=usage_line(usage.of_tickets(tx, wanted)),
         )
+
+
+def all_projects(context: Context) -> ProjectList:
+    with context.store.read() as tx:
+        return ProjectList(projects=[_project_line(context, tx, project) for project in projects.all(tx)])
 
 
 def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
@@ -115,6 +120,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         target=project.target,
         baseline=baseline,
         ahead=ahead(context, project),
+        open=tickets.how_many_live(tx, project.id),
         collectable=not refused and not project.upstream_pending,
         notes=notes,
     )
