@@ -197,7 +197,7 @@ def commit_by_hand(ground: Ground) -> None:
 def _tidy(context: Context, cwd: str) -> None:
     # As the housekeeper does: what it does not get done costs only speed.
     with contextlib.suppress(LegionError):
-        tidy(context, context.project_context_of(registry.find(context, cwd)))
+        tidy(context, context.project_of(registry.find(context, cwd)))
 
 
 def _until_settled(context: Context, news: CommitSignal, ids: list[int]) -> None:

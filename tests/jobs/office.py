@@ -135,19 +135,14 @@ class Office:
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
         agent, run = self.turn(number)
-        project_context = self.context.project_context(self.project)
+        project = self.context.project(self.project)
         job.conclude(
-            self.context,
-            project_context,
-            self.claims.pop(number),
-            agent,
-            run,
-            TurnEnd(outcome=outcome, detail="so it went"),
+            self.context, project, self.claims.pop(number), agent, run, TurnEnd(outcome=outcome, detail="so it went")
         )
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""
-        state = delivery.state_folder(self.context.project_context(self.project), f"agent-{agent.number}")
+        state = delivery.state_folder(self.context.project(self.project), f"agent-{agent.number}")
         for path in state.glob("claude/projects/*/*"):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
@@ -161,7 +156,7 @@ class Office:
         return [id for prompt in self.prompts(agent) for id in _MARK.findall(prompt)]
 
     def write(self, run: Run, entry: dict[str, object]) -> None:
-        folder = delivery.state_folder(self.context.project_context(self.project), run.seat) / "claude/projects/here"
+        folder = delivery.state_folder(self.context.project(self.project), run.seat) / "claude/projects/here"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run.conversation}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")

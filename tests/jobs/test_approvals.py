@@ -38,7 +38,7 @@ def limited(board: Board, megabytes: float) -> Context:
 def concern(board: Board, ticket: Ticket, megabytes: float) -> approvals.ApprovalConcern | None:
     base = board.repository.git("rev-parse", "main~1")
     change = Change(base=base, commit=board.change)
-    return approvals.concern(limited(board, megabytes), board.context.project_context(1), ticket, change)
+    return approvals.concern(limited(board, megabytes), board.context.project(1), ticket, change)
 
 
 def test_a_large_file_is_asked_about_and_a_declared_one_is_not(board: Board):

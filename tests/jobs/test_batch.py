@@ -39,9 +39,9 @@ def test_a_legion_toml_that_cannot_be_read_is_sent_back_though_the_next_change_f
             for step in (Start(base), Propose(change), Prove()):
                 tickets.move(tx, numbers[-1], step)
         batch = tickets.get_many(tx, numbers)
-    project_context = office.context.project_context(office.project)
+    project = office.context.project(office.project)
     speculation = Speculation(office.context, MergeQueue(office.context, office.project))
-    landed = Batch(office.context, project_context, batch, with_upstream=False).land(speculation, frozenset())
+    landed = Batch(office.context, project, batch, with_upstream=False).land(speculation, frozenset())
     assert landed is None
     with office.context.store.read() as tx:
         first, second = tickets.get_many(tx, numbers)

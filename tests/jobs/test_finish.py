@@ -110,13 +110,13 @@ def test_an_agent_that_changed_nothing_is_reminded_of_the_tools_that_it_was_deni
     tmp_path: Path, denials: tuple[str, ...], reason: str
 ):
     with whole_office(tmp_path) as desk:
-        project_context = desk.context.project_context(1)
-        base = project_context.target
+        project = desk.context.project(1)
+        base = project.target
         with desk.context.store.write() as tx:
             ticket = tickets.move(tx, add_ticket(tx, 1).id, Start(base))
-        tree = project_context.hub.tree_of(base)
+        tree = project.hub.tree_of(base)
         saved = Saved(commit=base, tree=tree, changed=False, nested=(), left_out=())
-        step = judge_change(desk.context, project_context, ticket, saved, denials)
+        step = judge_change(desk.context, project, ticket, saved, denials)
     assert isinstance(step, TryAgain)
     assert step.reason == reason
     assert ("it was denied Bash, Write" in step.feedback) is bool(denials)

@@ -41,8 +41,8 @@ class Yard:
         Hub.create(theirs.root / ".git", self.context.data.project(1) / "hub.git")
 
     @property
-    def project_context(self) -> ProjectContext:
-        return self.context.project_context(1)
+    def project(self) -> ProjectContext:
+        return self.context.project(1)
 
     def enters(self, size: int, **spec: object) -> int:
         with self.context.store.write() as tx:
@@ -99,10 +99,10 @@ def test_small_ones_go_first_until_newcomers_have_passed_a_big_one_by(yard: Yard
 def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
     queue = MergeQueue(yard.context, 1)
     big = yard.enters(40)
-    queue.record_batch(yard.project_context, whole(yard, big), ())
+    queue.record_batch(yard.project, whole(yard, big), ())
     assert yard.said(EventKind.BATCH) == []
     small, aside = yard.enters(1), yard.enters(5)
-    queue.record_batch(yard.project_context, whole(yard, small), {aside})
+    queue.record_batch(yard.project, whole(yard, small), {aside})
     (told,) = yard.said(EventKind.BATCH)
     assert told["tickets"] == [small]
     assert told["lines"] == [1]
@@ -112,37 +112,36 @@ def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
 def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard):
     ids = [yard.enters(1) for _ in range(6)]
     queue = MergeQueue(yard.context, 1)
-    most = yard.project_context.config.landing.batch
-    assert queue.room(yard.project_context) == most
-    queue.learn(yard.project_context, 4, green=True)
+    most = yard.project.config.landing.batch
+    assert queue.room(yard.project) == most
+    queue.learn(yard.project, 4, green=True)
     assert yard.said(EventKind.BATCH_SIZE) == [], "nothing new is learned from it"
-    queue.learn(yard.project_context, 20, green=False)
-    queue.learn(yard.project_context, 19, green=True)
-    queue.learn(yard.project_context, 20, green=False)
+    queue.learn(yard.project, 20, green=False)
+    queue.learn(yard.project, 19, green=True)
+    queue.learn(yard.project, 20, green=False)
     assert yard.said(EventKind.BATCH_SIZE) == [], "nor from a red one alone"
     # The next job of the project goes on counting.
     queue = MergeQueue(yard.context, 1)
-    queue.learn(yard.project_context, 6, green=False)
+    queue.learn(yard.project, 6, green=False)
     (said,) = yard.said(EventKind.BATCH_SIZE)
     words = "2 batches in a row were red, the last of 6"
     assert said == {"from": most, "to": 3, "why": words, "rule": "batch-learns"}
     again = MergeQueue(yard.context, 1)
-    assert again.room(yard.project_context) == 3
-    project_context = yard.project_context
+    assert again.room(yard.project) == 3
+    project = yard.project
     with yard.context.store.read() as tx:
-        assert [one.id for one in again.first(project_context, tx, tickets.live(tx, project=1))] == ids[:3]
+        assert [one.id for one in again.first(project, tx, tickets.live(tx, project=1))] == ids[:3]
     narrow = replace(
-        yard.project_context,
-        config=replace(yard.project_context.config, landing=replace(yard.project_context.config.landing, batch=2)),
+        yard.project, config=replace(yard.project.config, landing=replace(yard.project.config.landing, batch=2))
     )
     assert again.room(narrow) == 2
-    again.unlearn(yard.project_context, 2)
-    assert again.room(yard.project_context) == 3, "what was flaky takes no room away"
-    again.unlearn(yard.project_context, 8)
-    assert MergeQueue(yard.context, 1).room(yard.project_context) == 8
-    again.forget(yard.project_context)
-    assert MergeQueue(yard.context, 1).room(yard.project_context) == most
-    assert MergeQueue(yard.context, 2).room(yard.project_context) == most, "what one project learned is not another's"
+    again.unlearn(yard.project, 2)
+    assert again.room(yard.project) == 3, "what was flaky takes no room away"
+    again.unlearn(yard.project, 8)
+    assert MergeQueue(yard.context, 1).room(yard.project) == 8
+    again.forget(yard.project)
+    assert MergeQueue(yard.context, 1).room(yard.project) == most
+    assert MergeQueue(yard.context, 2).room(yard.project) == most, "what one project learned is not another's"
 
 
 def test_who_left_the_queue_is_in_no_batch(yard: Yard):

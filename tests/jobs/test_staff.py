@@ -182,7 +182,7 @@ def test_an_echo_alone_is_not_yet_heard(office: Office):
     office.conduct()
     (number,) = office.claims
     agent, run = office.turn(number)
-    ear = DeliveryTracker(office.context, agent, state_folder(office.context.project_context(office.project), run.seat))
+    ear = DeliveryTracker(office.context, agent, state_folder(office.context.project(office.project), run.seat))
     ear.handle(JournalEvent(number=1, time=0.0, kind="heard", facts={"id": run.prompt}))
     with office.context.store.read() as tx:
         assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.OFFERED]

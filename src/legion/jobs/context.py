@@ -29,7 +29,7 @@ TRASH = ".trash"
 class ProjectContext:
     """One project with its hub, its trees, and the settings of its target."""
 
-    project: Project
+    record: Project
     config: ProjectConfig
     hub: Hub
     worktrees: Worktrees
@@ -47,7 +47,7 @@ class ProjectContext:
     @property
     def trash(self) -> Path:
         """Where worktrees are moved instead of being deleted."""
-        return Path(self.project.worktrees) / TRASH
+        return Path(self.record.worktrees) / TRASH
 
     @property
     def agents(self) -> Path:
@@ -100,19 +100,19 @@ class Context:
     def user(self) -> UserConfig:
         return self.settings.get()
 
-    def project_context(self, project_id: int) -> ProjectContext:
+    def project(self, project_id: int) -> ProjectContext:
         """The project as the store has it now. Raises BadInput if its stored legion.toml cannot be parsed."""
         with self.store.read() as tx:
             project = projects.get(tx, project_id)
-        return self.project_context_of(project)
+        return self.project_of(project)
 
-    def project_context_of(self, project: Project, config: ProjectConfig | None = None) -> ProjectContext:
+    def project_of(self, project: Project, config: ProjectConfig | None = None) -> ProjectContext:
         """With `config` instead of the stored legion.toml, for a caller that needs no settings."""
         folder = self.data.project(project.id)
         hub = self.hub(project.id)
         worktrees, check_trees = self.trees.of(project, hub, folder)
         return ProjectContext(
-            project=project,
+            record=project,
             config=config or parse(project.config_text, origin=f"legion.toml of {project.name}"),
             hub=hub,
             worktrees=worktrees,

@@ -41,9 +41,9 @@ _CUT = {
 }
 
 
-def long_mail_folder(project_context: ProjectContext, seat: str) -> Path:
+def long_mail_folder(project: ProjectContext, seat: str) -> Path:
     """A folder for messages that are too long for a prompt; it stays for all later turns."""
-    folder = project_context.agents / f"{seat}.mail"
+    folder = project.agents / f"{seat}.mail"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 

@@ -15,7 +15,7 @@ MODEL_ANSWERED = frozenset({"said", "thought", "called", "begins"})
 """Kinds of journal events that prove an answer of the model, and so that it has read the run's prompt."""
 
 
-def resume_prompt(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> str:
+def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> str:
     with context.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
         rewound = rewinds.by_conversation(tx, this_run.conversation)
@@ -29,7 +29,7 @@ def resume_prompt(context: Context, project_context: ProjectContext, ticket: Tic
     events = [event for run in since for event in journals[run.id]]
     return resume_text(
         ticket,
-        project_context.config,
+        project.config,
         since,
         open_calls(events),
         _undelivered(events),

@@ -29,31 +29,29 @@ _LONGEST_MESSAGE = 8000
 
 
 def definitions(
-    context: Context, project_context: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
+    context: Context, project: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
 ) -> Definitions:
     """Outside a project only those shipped and the person's; `without` leaves one definition out."""
-    if project_context is None:
+    if project is None:
         return files.definitions(without=without)
-    theirs = repository(project_context)
+    theirs = repository(project)
     with context.store.read() as tx:
-        trusted = [one for one in theirs if projects.is_trusted(tx, project_context.project.id, one.hash)]
+        trusted = [one for one in theirs if projects.is_trusted(tx, project.id, one.hash)]
     return files.definitions(trusted, without)
 
 
-def untrusted(context: Context, project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+def untrusted(context: Context, project: ProjectContext) -> tuple[DefinitionSource, ...]:
     """Those of the landed code that are not trusted yet."""
-    theirs = repository(project_context)
+    theirs = repository(project)
     with context.store.read() as tx:
-        return tuple(one for one in theirs if not projects.is_trusted(tx, project_context.project.id, one.hash))
+        return tuple(one for one in theirs if not projects.is_trusted(tx, project.id, one.hash))
 
 
-def repository(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+def repository(project: ProjectContext) -> tuple[DefinitionSource, ...]:
     """All definitions of the landed code, trusted or not. Those of a worktree or a checkout are not used."""
-    found = _defined(project_context.hub.path, project_context.project.target or project_context.target)
+    found = _defined(project.hub.path, project.record.target or project.target)
     if len(found) > _MOST_FILES:
-        raise BadInput(
-            f"{files.REPOSITORY} of {project_context.project.name} has more than {_MOST_FILES} files: remove some."
-        )
+        raise BadInput(f"{files.REPOSITORY} of {project.name} has more than {_MOST_FILES} files: remove some.")
     return found
 
 
@@ -66,9 +64,9 @@ def _defined(git_dir: Path, commit: str) -> tuple[DefinitionSource, ...]:
     return tuple(_text(kind, name, content) for (kind, name), content in contents if content is not None)
 
 
-def in_checkout(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+def in_checkout(project: ProjectContext) -> tuple[DefinitionSource, ...]:
     """The definitions in the person's checkout: they may be trusted before they land."""
-    root = Path(project_context.project.root)
+    root = Path(project.record.root)
     found = [
         (kind, path)
         for kind in DefinitionKind
@@ -78,16 +76,16 @@ def in_checkout(project_context: ProjectContext) -> tuple[DefinitionSource, ...]
     return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
 
 
-def crew(context: Context, project_context: ProjectContext, team: str) -> Crew:
+def crew(context: Context, project: ProjectContext, team: str) -> Crew:
     """The team, checked that the providers and models of its roles exist. Empty: the project's default.
 
     Raises NotFound for unknown names, with the list, and BadInput for an invalid definition.
     """
-    name = team or project_context.config.agents.team
+    name = team or project.config.agents.team
     try:
-        found = definitions(context, project_context).crew(name)
+        found = definitions(context, project).crew(name)
     except NotFound as unknown:
-        if why := _not_yet(context, project_context, name):
+        if why := _not_yet(context, project, name):
             raise NotFound(why) from unknown
         raise
     for stage in found.stages:
@@ -100,12 +98,12 @@ def _text(kind: DefinitionKind, name: str, content: bytes) -> DefinitionSource:
     return DefinitionSource(kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=path)
 
 
-def _not_yet(context: Context, project_context: ProjectContext, team: str) -> str:
+def _not_yet(context: Context, project: ProjectContext, team: str) -> str:
     """Why a team that is defined cannot be used yet; empty where it is not defined."""
     path = files.repository_path(DefinitionKind.TEAM, team)
-    if path in [one.file for one in untrusted(context, project_context)]:
+    if path in [one.file for one in untrusted(context, project)]:
         return f"The team {team} is defined in {path} alone, which you have not trusted: run `legion trust`."
-    if path in [one.file for one in in_checkout(project_context)]:
+    if path in [one.file for one in in_checkout(project)]:
         return f"The team {team} is defined in {path} of your checkout alone: commit it, and it counts once it landed."
     return ""
 
@@ -152,9 +150,9 @@ def tools(stage: TeamStage, ticket: Ticket) -> frozenset[str] | None:
     return frozenset(given) if mine is None else mine & frozenset(given)
 
 
-def reviewer(context: Context, project_context: ProjectContext) -> TeamStage:
+def reviewer(context: Context, project: ProjectContext) -> TeamStage:
     """The reviewer that the project's policy adds, as it is defined now."""
-    return definitions(context, project_context).reader(REVIEWER)
+    return definitions(context, project).reader(REVIEWER)
 
 
 def _refuse_missing(context: Context, role: Role) -> None:

@@ -52,7 +52,7 @@ class BranchWatcher:
         try:
             times = _times(project)
             if self._seen.get(project.id) != times:
-                upstream.fetch(self.context, self.context.project_context_of(project))
+                upstream.fetch(self.context, self.context.project_of(project))
                 self._seen[project.id] = times
         except (LegionError, OSError) as trouble:
             log.warning("the branch %s of %s could not be read: %s", project.branch, project.name, trouble)

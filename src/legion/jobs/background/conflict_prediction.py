@@ -76,26 +76,26 @@ class ConflictPredictor:
             self.context.live.predicted_conflicts.remove([idle])
         return [project for project in there if project.id in busy]
 
-    def _predict(self, project: Project) -> None:
-        project_context = self.context.project_context_of(project)
-        every = project_context.config.conflicts.look_every
-        if not every or time.monotonic() < self._due.get(project.id, 0.0):
+    def _predict(self, record: Project) -> None:
+        project = self.context.project_of(record)
+        every = project.config.conflicts.look_every
+        if not every or time.monotonic() < self._due.get(record.id, 0.0):
             return
         began = time.monotonic()
-        if project.id not in self._predictions:
-            self._predictions[project.id] = Prediction(project_context.hub, project_context.folder / "foresight")
+        if record.id not in self._predictions:
+            self._predictions[record.id] = Prediction(project.hub, project.folder / "foresight")
             # An index of an earlier daemon may name objects that no longer exist.
-            self._predictions[project.id].forget()
-            self._known[project.id] = self._recorded(project.id)
-        self._known[project.id] = predict(
+            self._predictions[record.id].forget()
+            self._known[record.id] = self._recorded(record.id)
+        self._known[record.id] = predict(
             self.context,
-            project_context,
-            self._predictions[project.id],
-            self._known[project.id],
-            send_messages=project_context.config.conflicts.tell,
+            project,
+            self._predictions[record.id],
+            self._known[record.id],
+            send_messages=project.config.conflicts.tell,
         )
         took = time.monotonic() - began
-        self._due[project.id] = time.monotonic() + max(every, _SHARE * took)
+        self._due[record.id] = time.monotonic() + max(every, _SHARE * took)
 
     def _recorded(self, project: int) -> frozenset[Pair]:
         pairs: set[Pair] = set()
@@ -112,7 +112,7 @@ class ConflictPredictor:
 
 def predict(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     prediction: Prediction,
     known: frozenset[Pair],
     *,
@@ -120,14 +120,14 @@ def predict(
 ) -> frozenset[Pair]:
     """One prediction. `known` are the recorded pairs; returns those that are predicted now."""
     # Before the tickets: a change that lands between the two reads then counts as open, and not as both.
-    target = project_context.target
+    target = project.target
     with context.store.read() as tx:
-        at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=project_context.project.id)}
+        at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=project.id)}
         starting = {run.ticket for run in runs.active(tx) if not is_prepared(context, run)}
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
     # What [setup] writes before the agent starts is not the agent's change.
     visible = [ticket for ticket in at_work.values() if ticket.id not in starting]
-    open_changes = [one for ticket in visible if (one := _open_change(project_context, ticket)) is not None]
+    open_changes = [one for ticket in visible if (one := _open_change(project, ticket)) is not None]
     found = prediction.look(open_changes, target)
     conflicts = tuple(
         PredictedConflict(mine=one, theirs=other, places=places) for (one, other), places in found.items()
@@ -135,8 +135,8 @@ def predict(
     states = {id: ticket.state for id, ticket in at_work.items()}
     now = compare(conflicts, known, seen={one.id for one in open_changes}, at_work=states)
     # Before the events: their readers read the board.
-    context.live.predicted_conflicts.update({project_context.project.id: conflicts})
-    _record(context, project_context, now.new, now.gone)
+    context.live.predicted_conflicts.update({project.id: conflicts})
+    _record(context, project, now.new, now.gone)
     if send_messages:
         for conflict in now.new:
             for ticket in conflict.pair:
@@ -145,21 +145,19 @@ def predict(
     return now.known
 
 
-def _open_change(project_context: ProjectContext, ticket: Ticket) -> OpenChange | None:
+def _open_change(project: ProjectContext, ticket: Ticket) -> OpenChange | None:
     if ticket.change is not None and ticket.state is not State.WORKING:
         return OpenChange(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
-    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    tree = project.worktrees.path(worktree_name(ticket.id))
     # A worktree that still waits for its new start point holds the last attempt.
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
-    index = project_context.worktrees.index(worktree_name(ticket.id))
-    edited = setup.edited(project_context, tree)
+    index = project.worktrees.index(worktree_name(ticket.id))
+    edited = setup.edited(project, tree)
     return OpenChange(id=ticket.id, base=ticket.base, tree=tree, index=index, edited=edited)
 
 
-def _record(
-    context: Context, project_context: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]
-) -> None:
+def _record(context: Context, project: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]) -> None:
     rows = [
         (EventKind.CLASH_SEEN, one.mine, {"with": one.theirs, "places": [asdict(place) for place in one.places]})
         for one in new
@@ -169,12 +167,7 @@ def _record(
         return
     with context.store.write() as tx:
         for kind, ticket, data in rows:
-            tx.record(
-                kind,
-                project=project_context.project.id,
-                ticket=ticket,
-                data={**data, "rule": Rule.CONFLICT_WARNING.value},
-            )
+            tx.record(kind, project=project.id, ticket=ticket, data={**data, "rule": Rule.CONFLICT_WARNING.value})
 
 
 def _send_message(context: Context, at_work: dict[int, Ticket], conflict: PredictedConflict) -> None:

@@ -158,7 +158,7 @@ class Watchdog:
         processes: Table | None,
         thinking: Mapping[str, float] | None,
     ) -> None:
-        wanted = self.context.project_context(seen.run.project).config.liveness
+        wanted = self.context.project(seen.run.project).config.liveness
         if RunFolder(seen.folder).result.exists() or not wanted.on:
             self._warnings.remove([seen.run.id])
             return
@@ -227,23 +227,23 @@ class Watchdog:
             seen.watch = observation.looked(seen.watch, tree, number, now)
 
     def _open_change(self, run: Run) -> OpenChange | None:
-        project_context = self.context.project_context(run.project)
+        project = self.context.project(run.project)
         with self.context.store.read() as tx:
             base = tickets.get(tx, run.ticket).base if run.ticket is not None else None
             if run.agent is not None:
                 base = agents.numbered(tx, run.agent).base
         if base is None:
             return None
-        index = project_context.worktrees.index(run.seat)
-        return OpenChange(id=run.id, base=base, tree=project_context.worktrees.path(run.seat), index=index)
+        index = project.worktrees.index(run.seat)
+        return OpenChange(id=run.id, base=base, tree=project.worktrees.path(run.seat), index=index)
 
-    def _prediction(self, project: int) -> Prediction:
-        if project not in self._predictions:
-            project_context = self.context.project_context(project)
-            self._predictions[project] = Prediction(project_context.hub, project_context.folder / "liveness")
+    def _prediction(self, project_id: int) -> Prediction:
+        if project_id not in self._predictions:
+            project = self.context.project(project_id)
+            self._predictions[project_id] = Prediction(project.hub, project.folder / "liveness")
             # An index of an earlier daemon may name objects that no longer exist.
-            self._predictions[project].forget()
-        return self._predictions[project]
+            self._predictions[project_id].forget()
+        return self._predictions[project_id]
 
     def _keep(self, seen: _JournalProgress) -> None:
         if not observation.worth_keeping(seen.kept, seen.watch):

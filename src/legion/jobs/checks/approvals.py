@@ -76,15 +76,13 @@ def sentence(one: Weakening) -> str:
     return f"{one.sign.value}{where}: {one.words}"
 
 
-def find_weakenings(project_context: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
+def find_weakenings(project: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
     """Every sign in the change, declared or not."""
-    commands = [*(check.command for check in project_context.config.checks), *ticket.spec.proofs]
-    return weakenings(diffs.read(project_context.hub.patch(change.base, change.commit)), commands)
+    commands = [*(check.command for check in project.config.checks), *ticket.spec.proofs]
+    return weakenings(diffs.read(project.hub.patch(change.base, change.commit)), commands)
 
 
-def concern(
-    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
-) -> ApprovalConcern | None:
+def concern(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
     """None for a change that needs no approval."""
     own = context.user.protection
     if own.mode is GuardMode.OFF or ticket.spec.undoes is not None:
@@ -92,12 +90,12 @@ def concern(
         return None
     # An agent that dispatches a ticket cannot declare files that a person has protected.
     declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
-    changed = project_context.hub.changed_files(change.base, change.commit)
-    checks = [check.command for check in project_context.config.checks]
+    changed = project.hub.changed_files(change.base, change.commit)
+    checks = [check.command for check in project.config.checks]
     files = [touched(file) for file in changed]
-    stopped = stopped_by(files, project_context.config.protected.paths, declared, checks, ticket.spec.proofs)
-    weak = [one for one in find_weakenings(project_context, ticket, change) if not matches(one.path, declared)]
-    sizes = ((file.path, project_context.hub.size_of(file.content.split(" ")[-1])) for file in changed if file.content)
+    stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
+    weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
+    sizes = ((file.path, project.hub.size_of(file.content.split(" ")[-1])) for file in changed if file.content)
     large = too_large(sizes, declared, own.file_mb)
     if not stopped and not weak and not large:
         return None

@@ -23,26 +23,24 @@ class ChainLink:
     tree: str
 
 
-def candidate(
-    context: Context, project_context: ProjectContext, target: str, ticket: Ticket
-) -> MergeCandidate | MergeConflict:
+def candidate(context: Context, project: ProjectContext, target: str, ticket: Ticket) -> MergeCandidate | MergeConflict:
     """The ticket's change on top of `target`, in the project's landing mode."""
     assert ticket.change is not None, "only a ticket with a change has a candidate"
     return candidates.merge(
-        project_context.hub,
+        project.hub,
         target,
         ticket.change.commit,
-        mode=project_context.config.landing.mode,
+        mode=project.config.landing.mode,
         message=message(ticket),
         author=AUTHOR,
         committer=AUTHOR,
         when=int(ticket.moved_at),
-        trailers=trailers(context, project_context, ticket),
+        trailers=trailers(context, project, ticket),
     )
 
 
 def part(
-    context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
+    context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
 ) -> tuple[ChainLink, ...] | None:
     """The part that a probe names, as a chain of its own: if one link is left out, those after it are merged again.
 
@@ -55,7 +53,7 @@ def part(
     links = list(chain[: probe.without])
     for link in chain[probe.without + 1 : probe.prefix]:
         assert link.ticket is not None, "the person's commits come first"
-        merged = candidate(context, project_context, links[-1].commit if links else start, link.ticket)
+        merged = candidate(context, project, links[-1].commit if links else start, link.ticket)
         if isinstance(merged, MergeConflict):
             return None
         links.append(replace(link, commit=merged.commit, tree=merged.tree))
@@ -69,18 +67,18 @@ def message(ticket: Ticket) -> str:
     return f"{subject}\n\n{body}"
 
 
-def trailers(context: Context, project_context: ProjectContext, ticket: Ticket) -> dict[str, str]:
+def trailers(context: Context, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
     """Facts for programs that read a landed commit."""
     undoes = {"Undoes": str(ticket.spec.undoes)} if ticket.spec.undoes is not None else {}
     return {
         "Ticket": str(ticket.id),
-        "Agent": _agent(context, project_context, ticket),
+        "Agent": _agent(context, project, ticket),
         "Attempts": str(ticket.attempt),
         **undoes,
     }
 
 
-def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+def _agent(context: Context, project: ProjectContext, ticket: Ticket) -> str:
     """The author of the change: the driver, with the model if the ticket names one."""
     spec = ticket.spec
     if spec.undoes is not None:
@@ -88,7 +86,7 @@ def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) ->
     if spec.command:
         return "command"
     try:
-        name = context.user.driver_name(spec.driver, project_context.config.agents.driver)
+        name = context.user.driver_name(spec.driver, project.config.agents.driver)
     except NotFound:
         # It was removed from the settings since.
         name = spec.driver or "unknown"

@@ -23,27 +23,22 @@ _LONGEST_TITLE = 80
 
 
 def instead(
-    context: Context,
-    project_context: ProjectContext,
-    tx: Transaction,
-    checkpoint: Ticket,
-    failed: Fail,
-    red: Sequence[Receipt],
+    context: Context, project: ProjectContext, tx: Transaction, checkpoint: Ticket, failed: Fail, red: Sequence[Receipt]
 ) -> TryAgain | Fail:
     """The checkpoint is queued again after its fixing ticket; after the last of them it fails."""
     # A ticket of an agent has the money and rights that the agent gives it, and a checkpoint gives none.
-    most = 0 if checkpoint.spec.dispatcher else project_context.config.checkpoints.fixes
+    most = 0 if checkpoint.spec.dispatcher else project.config.checkpoints.fixes
     before = _fixes(tx, checkpoint)
     if before >= most:
         tried = f" after {before} fixing ticket{'' if before == 1 else 's'}" if before else ""
         return Fail(f"{failed.reason}{tried}", cause=Cause.CHECKS)
-    crew = teams.crew(context, project_context, "")
+    crew = teams.crew(context, project, "")
     builder = crew.builder.role
     try:
-        climbs = choose_program(context, project_context.config, "", builder.driver).capabilities.models
+        climbs = choose_program(context, project.config, "", builder.driver).capabilities.models
     except NoProgram as missing:
         return Fail(f"{failed.reason}; no agent can fix it: {missing.message}", cause=Cause.CHECKS)
-    spec = _spec(tx, project_context, checkpoint, red, climbs=climbs)
+    spec = _spec(tx, project, checkpoint, red, climbs=climbs)
     spec = replace(spec, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
     fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_FIXED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
@@ -60,7 +55,7 @@ def _fixes(tx: ReadTransaction, checkpoint: Ticket) -> int:
 
 
 def _spec(
-    tx: ReadTransaction, project_context: ProjectContext, checkpoint: Ticket, red: Sequence[Receipt], *, climbs: bool
+    tx: ReadTransaction, project: ProjectContext, checkpoint: Ticket, red: Sequence[Receipt], *, climbs: bool
 ) -> TicketSpec:
     spec = checkpoint.spec
     own = tuple(dict.fromkeys((*spec.proofs, *(receipt.command for receipt in red if not receipt.held_out))))
@@ -77,7 +72,7 @@ def _spec(
         acceptance=spec.acceptance,
         epic=spec.epic,
         priority=spec.priority + 1,
-        max_attempts=project_context.config.agents.attempts,
+        max_attempts=project.config.agents.attempts,
         climbs=climbs,
     )
 

@@ -29,10 +29,10 @@ def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
     )
 
 
-def of_batch(context: Context, project_context: ProjectContext, batch: Iterable[Ticket]) -> tuple[WantedCheck, ...]:
+def of_batch(context: Context, project: ProjectContext, batch: Iterable[Ticket]) -> tuple[WantedCheck, ...]:
     """The project's checks, and the proofs and acceptance of each of these tickets."""
     own = [(*execution.proofs(ticket.id, ticket.spec.proofs), *wanted(context, ticket)) for ticket in batch]
-    return (*execution.project_checks(project_context), *(one for some in own for one in some))
+    return (*execution.project_checks(project), *(one for some in own for one in some))
 
 
 def waits(context: Context, ticket: Ticket) -> Park | None:

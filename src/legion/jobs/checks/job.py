@@ -54,39 +54,37 @@ class _Judged:
 def check(context: Context, claim: Claim) -> None:
     with context.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-    project_context = context.project_context(ticket.project)
-    judged = _judge(context, project_context, ticket) if ticket.state is State.CHECKING else None
+    project = context.project(ticket.project)
+    judged = _judge(context, project, ticket) if ticket.state is State.CHECKING else None
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with context.store.write() as tx:
         if claims.still_mine(tx, claim):
             if judged is not None and tickets.get(tx, ticket.id).version == ticket.version:
-                escalation.apply_step(context, tx, ticket, _settled(context, project_context, tx, ticket, judged))
+                escalation.apply_step(context, tx, ticket, _settled(context, project, tx, ticket, judged))
             claims.finish(tx, claim)
     crash.reach(Point.CHECK_AFTER_CONCLUDE)
 
 
-def _judge(context: Context, project_context: ProjectContext, ticket: Ticket) -> _Judged:
+def _judge(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged:
     if ticket.spec.checkpoint:
-        return _checkpoint(context, project_context, ticket)
-    about = approvals.concern(context, project_context, ticket, ticket.change) if ticket.change is not None else None
+        return _checkpoint(context, project, ticket)
+    about = approvals.concern(context, project, ticket, ticket.change) if ticket.change is not None else None
     if about is not None:
         with context.store.read() as tx:
             no = approvals.refused(tx, ticket, about)
         if no is not None:
             return _Judged(step=no)
-    step = _proofs(context, project_context, ticket)
+    step = _proofs(context, project, ticket)
     if not isinstance(step, Prove) or ticket.change is None:
         return _Judged(step=step)
     return _Judged(
-        step=reviewers.next_step(context, project_context, ticket, ticket.change),
+        step=reviewers.next_step(context, project, ticket, ticket.change),
         about=about,
-        revert_proof=revert_proof.prove(context, project_context, ticket),
+        revert_proof=revert_proof.prove(context, project, ticket),
     )
 
 
-def _settled(
-    context: Context, project_context: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged
-) -> Step:
+def _settled(context: Context, project: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged) -> Step:
     step = judged.step
     if judged.revert_proof is not None:
         revert_proof.record(tx, ticket, *judged.revert_proof)
@@ -96,21 +94,21 @@ def _settled(
     if judged.about is not None:
         step = approvals.settle(tx, ticket, judged.about, context.user.questions.answer_within) or step
     if isinstance(step, Fail) and judged.red:
-        step = fix_tickets.instead(context, project_context, tx, ticket, step, judged.red)
+        step = fix_tickets.instead(context, project, tx, ticket, step, judged.red)
     return step
 
 
 def next_step_without_checks(
-    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
+    context: Context, project: ProjectContext, ticket: Ticket, change: Change
 ) -> Prove | AskReview | None:
     """The step of a change that needs no check and no approval; None for any other."""
     if (
         ticket.spec.proofs
-        or revert_proof.wanted(project_context, ticket)
-        or approvals.concern(context, project_context, ticket, change)
+        or revert_proof.wanted(project, ticket)
+        or approvals.concern(context, project, ticket, change)
     ):
         return None
-    return reviewers.next_step(context, project_context, ticket, change)
+    return reviewers.next_step(context, project, ticket, change)
 
 
 def refuse_broken(tested: CheckedCommit) -> None:
@@ -120,21 +118,21 @@ def refuse_broken(tested: CheckedCommit) -> None:
             raise ChecksBroken(f"The check `{receipt.command}` could not be run: {receipt.tail.strip()[-600:]}")
 
 
-def confirmed(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+def confirmed(context: Context, project: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
     """The results, with a check red only if it failed twice. Raises ChecksBroken if one could not be run."""
     refuse_broken(tested)
-    confirmed = execution.confirm(context, project_context, tested)
+    confirmed = execution.confirm(context, project, tested)
     refuse_broken(confirmed)
     return confirmed
 
 
-def _checkpoint(context: Context, project_context: ProjectContext, ticket: Ticket) -> _Judged:
+def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged:
     if (gone := held_out.waits(context, ticket)) is not None:
         return _Judged(step=gone)
-    target = project_context.target
+    target = project.target
     own = (*execution.proofs(ticket.id, ticket.spec.proofs), *held_out.wanted(context, ticket))
-    wanted = (*execution.project_checks(project_context), *own)
-    tested = confirmed(context, project_context, execution.test(context, project_context, target, wanted))
+    wanted = (*execution.project_checks(project), *own)
+    tested = confirmed(context, project, execution.test(context, project, target, wanted))
     if tested.green:
         return _Judged(step=Confirm(target, unchecked=not wanted))
     named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
@@ -142,13 +140,13 @@ def _checkpoint(context: Context, project_context: ProjectContext, ticket: Ticke
     return _Judged(step=failed, red=tested.red)
 
 
-def _proofs(context: Context, project_context: ProjectContext, ticket: Ticket) -> Step:
-    target = project_context.target
-    merged = candidate(context, project_context, target, ticket)
+def _proofs(context: Context, project: ProjectContext, ticket: Ticket) -> Step:
+    target = project.target
+    merged = candidate(context, project, target, ticket)
     if isinstance(merged, MergeConflict):
         return sent_back_for_conflict(ticket, target, merged)
     proofs = execution.proofs(ticket.id, ticket.spec.proofs)
-    tested = confirmed(context, project_context, execution.test(context, project_context, merged.commit, proofs))
+    tested = confirmed(context, project, execution.test(context, project, merged.commit, proofs))
     if tested.green:
         return Prove()
     return sent_back_for_red(ticket, target, merged.tree, tested)

@@ -29,25 +29,21 @@ _LEAST = 1.0
 """Seconds: with less left, no further run starts."""
 
 
-def wanted(project_context: ProjectContext, ticket: Ticket) -> bool:
+def wanted(project: ProjectContext, ticket: Ticket) -> bool:
     """Whether the project asks for it, and there is something to run."""
-    return project_context.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project_context.config.checks)
+    return project.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project.config.checks)
 
 
-def prove(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[str, RevertProof] | None:
+def prove(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[str, RevertProof] | None:
     """The tested tree and the result; None if that is known already, or there is nothing to do."""
-    target = project_context.target
-    merged = candidate(context, project_context, target, ticket)
-    if (
-        not wanted(project_context, ticket)
-        or isinstance(merged, MergeConflict)
-        or merged.tree == project_context.hub.tree_of(target)
-    ):
+    target = project.target
+    merged = candidate(context, project, target, ticket)
+    if not wanted(project, ticket) or isinstance(merged, MergeConflict) or merged.tree == project.hub.tree_of(target):
         return None
     with context.store.read() as tx:
         if _known(tx, ticket.id, merged.tree):
             return None
-    return merged.tree, _Trial(context, project_context, ticket, target, merged).run()
+    return merged.tree, _Trial(context, project, ticket, target, merged).run()
 
 
 def record(tx: Transaction, ticket: Ticket, tree: str, found: RevertProof) -> None:
@@ -69,29 +65,29 @@ def _known(tx: ReadTransaction, ticket: int, tree: str) -> bool:
 
 class _Trial:
     def __init__(
-        self, context: Context, project_context: ProjectContext, ticket: Ticket, target: str, merged: MergeCandidate
+        self, context: Context, project: ProjectContext, ticket: Ticket, target: str, merged: MergeCandidate
     ) -> None:
         self._context = context
-        self._project_context = project_context
+        self._project = project
         self._ticket = ticket
         self._target = target
         self._merged = merged
-        self._until = time.monotonic() + project_context.config.reversal.seconds
+        self._until = time.monotonic() + project.config.reversal.seconds
         own = [want.check for want in execution.proofs(ticket.id, ticket.spec.proofs)]
-        self._checks: Sequence[Check] = own or project_context.config.checks
+        self._checks: Sequence[Check] = own or project.config.checks
 
     def run(self) -> RevertProof:
-        change = diffs.read(self._project_context.hub.patch(self._target, self._merged.commit))
+        change = diffs.read(self._project.hub.patch(self._target, self._merged.commit))
         tests = new_tests(change)
         idle: tuple[str, ...] = ()
         if tests or self._ticket.spec.proofs:
-            before = partial_trees.with_files(self._project_context.hub, self._target, self._merged.commit, tests)
+            before = partial_trees.with_files(self._project.hub, self._target, self._merged.commit, tests)
             idle = tuple(check.command for check in self._checks if self._passes(before, [check]))
         unproven: list[RevertHunk] = []
         tried = 0
         all_pieces = revertable_hunks(change)
         for piece in all_pieces:
-            tree = partial_trees.without(self._project_context.hub, self._merged.commit, piece.patch)
+            tree = partial_trees.without(self._project.hub, self._merged.commit, piece.patch)
             passed = None if tree is None else self._passes(tree, self._checks)
             if passed is None and self._time_left() < _LEAST:
                 break
@@ -107,19 +103,14 @@ class _Trial:
         """None if the time was up before."""
         stamp = AUTHOR.stamp(int(self._ticket.moved_at))
         commit = write_commit(
-            self._project_context.hub,
-            tree=tree,
-            parents=(self._target,),
-            author=stamp,
-            committer=stamp,
-            message="Taken back",
+            self._project.hub, tree=tree, parents=(self._target,), author=stamp, committer=stamp, message="Taken back"
         )
         for check in checks:
             left = self._time_left()
             if left < _LEAST:
                 return None
             code = execution.try_out(
-                self._context, self._project_context, commit, replace(check, timeout=min(check.timeout, left))
+                self._context, self._project, commit, replace(check, timeout=min(check.timeout, left))
             )
             if code != 0:
                 return None if code is None and self._time_left() < _LEAST else False

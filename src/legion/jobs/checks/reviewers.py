@@ -14,16 +14,16 @@ from legion.jobs.checks import approvals
 from legion.jobs.context import Context, ProjectContext
 
 
-def stage(context: Context, project_context: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
+def stage(context: Context, project: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
     """The reviewer with that key: of the ticket's team, else the default one."""
     found = teams.of_ticket(context, ticket).stage(key)
-    return found if found is not None else teams.reviewer(context, project_context)
+    return found if found is not None else teams.reviewer(context, project)
 
 
-def rounds(context: Context, project_context: ProjectContext, ticket: Ticket) -> int:
+def rounds(context: Context, project: ProjectContext, ticket: Ticket) -> int:
     """How often reviewers may send it back before a person is asked."""
     own = teams.of_ticket(context, ticket)
-    return own.rounds if own.readers else project_context.config.review.rounds
+    return own.rounds if own.readers else project.config.review.rounds
 
 
 def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
@@ -36,44 +36,40 @@ def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
     return others[-1] if others else ""
 
 
-def next_step(context: Context, project_context: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
+def next_step(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
     """The next step of a change whose proofs are green."""
     if ticket.spec.undoes is not None:
         # A revert of a landed change is exactly what a person asked for.
         return Prove()
     own = tuple(one.key for one in teams.of_ticket(context, ticket).readers)
-    why = _why(project_context, ticket, change)
+    why = _why(project, ticket, change)
     added = (REVIEWER,) if why and REVIEWER not in own else ()
     reasons = "; ".join(filter(None, ("its team reads every change" if own else "", why)))
-    if own or (added and project_context.config.review.required):
+    if own or (added and project.config.review.required):
         return AskReview((*own, *added), reasons)
     return Prove(added, reasons)
 
 
-def change_scope(project_context: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
+def change_scope(project: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
     """The facts of the change that the review policy uses."""
-    files = project_context.hub.changed_files(change.base, change.commit)
-    checks = [check.command for check in project_context.config.checks]
+    files = project.hub.changed_files(change.base, change.commit)
+    checks = [check.command for check in project.config.checks]
     return ChangeScope(
         paths=tuple(file.path for file in files),
         lines=sum((file.additions or 0) + (file.deletions or 0) for file in files),
         protected=stopped_by(
-            [approvals.touched(file) for file in files],
-            project_context.config.protected.paths,
-            (),
-            checks,
-            ticket.spec.proofs,
+            [approvals.touched(file) for file in files], project.config.protected.paths, (), checks, ticket.spec.proofs
         ),
-        weakened=tuple(dict.fromkeys(one.path for one in approvals.find_weakenings(project_context, ticket, change))),
+        weakened=tuple(dict.fromkeys(one.path for one in approvals.find_weakenings(project, ticket, change))),
         unproven=unproven(ticket.spec.criteria, ticket.spec.bound),
     )
 
 
-def _why(project_context: ProjectContext, ticket: Ticket, change: Change) -> str:
+def _why(project: ProjectContext, ticket: Ticket, change: Change) -> str:
     """Why the policy adds the default reviewer; empty if it does not."""
-    policy = ticket.spec.review or project_context.config.review.policy
+    policy = ticket.spec.review or project.config.review.policy
     if policy is ReviewPolicy.OFF:
         return ""
     if policy is ReviewPolicy.ALWAYS:
         return "every change is read" if ticket.spec.review is None else "the ticket asks for it"
-    return "; ".join(risks(change_scope(project_context, ticket, change), project_context.config.review.paths))
+    return "; ".join(risks(change_scope(project, ticket, change), project.config.review.paths))

@@ -16,30 +16,26 @@ from legion.store.work import claims
 
 
 def baseline(context: Context, claim: Claim) -> None:
-    project_context = context.project_context(claim.subject)
-    learn(context, project_context)
+    project = context.project(claim.subject)
+    learn(context, project)
     with context.store.write() as tx:
         claims.finish(tx, claim)
 
 
-def learn(context: Context, project_context: ProjectContext) -> CheckedCommit:
+def learn(context: Context, project: ProjectContext) -> CheckedCommit:
     """Test the target and store the result, unless it moved meanwhile."""
-    target = project_context.target
-    tested = confirmed(
-        context,
-        project_context,
-        execution.test(context, project_context, target, execution.project_checks(project_context)),
-    )
+    target = project.target
+    tested = confirmed(context, project, execution.test(context, project, target, execution.project_checks(project)))
     verdict = CheckResult.GREEN if tested.green else CheckResult.RED
     with context.store.write() as tx:
-        project = projects.get(tx, project_context.project.id)
-        known = project.baseline_commit == target and project.baseline_verdict is verdict
-        if project.target == target and not known:
+        record = projects.get(tx, project.id)
+        known = record.baseline_commit == target and record.baseline_verdict is verdict
+        if record.target == target and not known:
             kind = EventKind.BASELINE_GREEN if tested.green else EventKind.BASELINE_RED
             failed = [receipt.command for receipt in tested.red]
             projects.save(
                 tx,
-                replace(project, baseline_commit=target, baseline_verdict=verdict),
+                replace(record, baseline_commit=target, baseline_verdict=verdict),
                 kind,
                 {"commit": target, "failed": failed},
             )

@@ -67,11 +67,11 @@ class Batch:
     """Tickets, and the person's commits where they wait, on the present target."""
 
     def __init__(
-        self, context: Context, project_context: ProjectContext, tickets: Sequence[Ticket], *, with_upstream: bool
+        self, context: Context, project: ProjectContext, tickets: Sequence[Ticket], *, with_upstream: bool
     ) -> None:
         self._context = context
-        self._project_context = project_context
-        self._start = project_context.target
+        self._project = project
+        self._start = project.target
         self._tickets = frozenset(ticket.id for ticket in tickets)
         self._chain = self._build(tickets, with_upstream)
 
@@ -82,12 +82,12 @@ class Batch:
         """
         if not self._chain or self._refuse_unreadable_settings():
             return None
-        self._project_context = self._with_upstream_settings()
+        self._project = self._with_upstream_settings()
         tip, taken = self._chain[-1].commit, others | self._tickets
-        with speculation.while_testing(self._project_context, tip, taken) as early, self._noted():
+        with speculation.while_testing(self._project, tip, taken) as early, self._noted():
             search, tried = self._search(speculation, early)
         moved = search.lands is None or target.move(
-            self._context, self._project_context, self._start, tried[search.lands].links
+            self._context, self._project, self._start, tried[search.lands].links
         )
         return self._result(search, tried, blame=moved)
 
@@ -112,13 +112,13 @@ class Batch:
         chain = [first] if first is not None else []
         for ticket in tickets:
             tip = chain[-1].commit if chain else self._start
-            merged = candidate(self._context, self._project_context, tip, ticket)
+            merged = candidate(self._context, self._project, tip, ticket)
             if isinstance(merged, MergeCandidate):
                 chain.append(ChainLink(ticket=ticket, commit=merged.commit, tree=merged.tree))
                 continue
             on_target = merged
             if tip != self._start:
-                alone = candidate(self._context, self._project_context, self._start, ticket)
+                alone = candidate(self._context, self._project, self._start, ticket)
                 if not isinstance(alone, MergeConflict):
                     continue
                 on_target = alone
@@ -127,13 +127,13 @@ class Batch:
 
     def _upstream_link(self) -> ChainLink | None:
         """The person's commits on the target; None where they conflict with it and are refused."""
-        project_context, hub = self._project_context, self._project_context.hub
-        tip = project_context.project.person_tip
+        project, hub = self._project, self._project.hub
+        tip = project.record.person_tip
         assert tip is not None, "commits that wait have a tip"
-        if self._start == project_context.project.person_absorbed:
+        if self._start == project.record.person_absorbed:
             # The target has nothing but the person's own commits, so they may rewrite them as they like.
             return ChainLink(ticket=None, commit=tip, tree=hub.tree_of(tip))
-        message = f"Merge {project_context.project.branch}"
+        message = f"Merge {project.record.branch}"
         when = int(self._context.clock())
         merged = candidates.merge_person(hub, self._start, tip, message=message, author=AUTHOR, when=when)
         if isinstance(merged, MergeCandidate):
@@ -142,7 +142,7 @@ class Batch:
             named = ", ".join(file.path for file in merged.files[:3])
             remedy = f"run `git fetch {hub.path} {TARGET}` and `git merge FETCH_HEAD`, resolve the conflict and commit"
             why = f"your commits conflict with landed changes in {named}"
-            refuse_upstream(self._context, project_context, why, remedy)
+            refuse_upstream(self._context, project, why, remedy)
         return None
 
     def _refuse_unreadable_settings(self) -> bool:
@@ -150,14 +150,14 @@ class Batch:
         prefix of the chain may land, and an unreadable file in the target would stop the project."""
         parents = [self._start, *(link.commit for link in self._chain)]
         steps = [(parent, link.commit) for parent, link in zip(parents, self._chain, strict=False)]
-        changing = self._project_context.hub.commits_changing(FILE, steps)
+        changing = self._project.hub.commits_changing(FILE, steps)
         for link in self._chain:
             wrong = self._unreadable(link.commit) if link.commit in changing else None
             if wrong is None:
                 continue
             if link.ticket is None:
                 why = f"your {FILE} cannot be read ({wrong.rstrip('.')})"
-                refuse_upstream(self._context, self._project_context, why, _FIX)
+                refuse_upstream(self._context, self._project, why, _FIX)
             else:
                 step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.unreadable_settings(wrong))
                 send_back(self._context, link.ticket, step)
@@ -165,7 +165,7 @@ class Batch:
         return False
 
     def _unreadable(self, commit: str) -> str | None:
-        text = self._project_context.hub.read_file(commit, FILE)
+        text = self._project.hub.read_file(commit, FILE)
         try:
             parse("" if text is None else text.decode("utf-8", "replace"))
         except BadInput as wrong:
@@ -176,14 +176,14 @@ class Batch:
         """The person's commits are tested by the legion.toml that they bring, if it is trusted: otherwise a broken
         check could never be fixed. A change of an agent is always tested by the target's.
         """
-        project_context, first = self._project_context, self._chain[0]
-        file = project_context.hub.read_file(first.commit, FILE) if first.ticket is None else None
+        project, first = self._project, self._chain[0]
+        file = project.hub.read_file(first.commit, FILE) if first.ticket is None else None
         if file is None:
-            return project_context
+            return project
         text = file.decode("utf-8", "replace")
         with self._context.store.read() as tx:
-            trusted = projects.is_trusted(tx, project_context.project.id, hash_of(text))
-        return replace(project_context, config=parse(text)) if trusted else project_context
+            trusted = projects.is_trusted(tx, project.id, hash_of(text))
+        return replace(project, config=parse(text)) if trusted else project
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
@@ -208,7 +208,7 @@ class Batch:
         """
         search = BisectState(size=len(self._chain))
         tried: dict[BisectProbe, _CheckedChain] = {}
-        slots = self._project_context.config.landing.checks_at_once
+        slots = self._project.config.landing.checks_at_once
         # The batch below may have brought other checks; then the early result is void.
         if early is not None and not early.green and early.wanted == self._wanted(self._chain):
             speculation.give_up()
@@ -231,21 +231,21 @@ class Batch:
 
     def _try(self, probe: BisectProbe) -> _CheckedChain | None:
         """The project's checks and every ticket's proofs on the tip of the part that the probe names."""
-        links = part(self._context, self._project_context, self._start, self._chain, probe)
+        links = part(self._context, self._project, self._start, self._chain, probe)
         if links is None:
             return None
         crash.reach(Point.LAND_BEFORE_TEST)
-        tested = execution.test(self._context, self._project_context, links[-1].commit, self._wanted(links))
+        tested = execution.test(self._context, self._project, links[-1].commit, self._wanted(links))
         return _CheckedChain(links=links, tested=tested)
 
     def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:
         tickets = [link.ticket for link in links if link.ticket is not None]
-        return held_out.of_batch(self._context, self._project_context, tickets)
+        return held_out.of_batch(self._context, self._project, tickets)
 
     def _refuse_red_upstream(self, against: CheckedCommit) -> None:
         """At once, by the settings of this batch: the person's commits never wait as a suspect."""
-        tested = confirmed(self._context, self._project_context, against)
+        tested = confirmed(self._context, self._project, against)
         if not tested.green:
             failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
             why = f"your commits fail {failed}"
-            refuse_upstream(self._context, self._project_context, why, _FIX, because=tested.red)
+            refuse_upstream(self._context, self._project, why, _FIX, because=tested.red)

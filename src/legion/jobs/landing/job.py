@@ -33,7 +33,7 @@ _ABOUT_TO_ARRIVE = frozenset({State.WORKING, State.CHECKING})
 
 def land(context: Context, claim: Claim) -> None:
     """Land until the queue is empty. A change that arrives after that starts the next job."""
-    target.finish_open_landings(context, context.project_context(claim.subject))
+    target.finish_open_landings(context, context.project(claim.subject))
     _QueueWorker(context, claim.subject).clear()
     with context.store.write() as tx:
         claims.finish(tx, claim)
@@ -59,55 +59,55 @@ class _QueueWorker:
 
     def _land_next(self) -> bool:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
-        project_context = self._context.project_context(self._project)
-        project_context = replace(project_context, project=upstream.fetch(self._context, project_context))
-        if not self._trusted(project_context):
+        project = self._context.project(self._project)
+        project = replace(project, record=upstream.fetch(self._context, project))
+        if not self._trusted(project):
             return False
-        with_upstream = project_context.project.upstream_pending
-        batch = self._next_batch(project_context, with_upstream)
+        with_upstream = project.record.upstream_pending
+        batch = self._next_batch(project, with_upstream)
         suspect = self._suspects.next(others_wait=bool(batch) or with_upstream)
         if suspect is not None:
-            self._repeat(project_context, suspect)
+            self._repeat(project, suspect)
         elif batch or with_upstream:
-            self._queue.record_batch(project_context, batch, self._suspects.ids)
-            self._land(project_context, batch, with_upstream)
+            self._queue.record_batch(project, batch, self._suspects.ids)
+            self._land(project, batch, with_upstream)
         else:
             return False
         return True
 
-    def _land(self, project_context: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool) -> None:
-        room = self._queue.room(project_context)
-        chain = Batch(self._context, project_context, batch, with_upstream=with_upstream)
+    def _land(self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool) -> None:
+        room = self._queue.room(project)
+        chain = Batch(self._context, project, batch, with_upstream=with_upstream)
         result = chain.land(self._speculation, self._suspects.ids)
         if result is None:
             return
         if result.agents_only:
-            self._queue.learn(project_context, result.changes, green=result.green)
+            self._queue.learn(project, result.changes, green=result.green)
         if (blamed := result.blamed) is not None:
             self._suspects.add(Suspect(ticket=blamed.ticket, against=blamed.against, alone=blamed.alone, room=room))
             note = "checks failed; repeating them alone to rule out flakiness"
             self._context.live.queue.notes.update({blamed.ticket.id: note})
 
-    def _trusted(self, project_context: ProjectContext) -> bool:
+    def _trusted(self, project: ProjectContext) -> bool:
         """The last batch may have brought a legion.toml that the person has not seen."""
         with self._context.store.read() as tx:
-            return projects.is_trusted(tx, self._project, project_context.project.config_hash)
+            return projects.is_trusted(tx, self._project, project.record.config_hash)
 
-    def _next_batch(self, project_context: ProjectContext, with_upstream: bool) -> tuple[Ticket, ...]:
+    def _next_batch(self, project: ProjectContext, with_upstream: bool) -> tuple[Ticket, ...]:
         """The batch that is being tested ahead, else the first of the queue, without those that cannot be tested."""
-        ahead = () if with_upstream else self._speculation.next(project_context)
-        batch = ahead or self._first(project_context)
+        ahead = () if with_upstream else self._speculation.next(project)
+        batch = ahead or self._first(project)
         parked = {ticket.id: step for ticket in batch if (step := held_out.waits(self._context, ticket)) is not None}
         for ticket in batch:
             if ticket.id in parked:
                 send_back(self._context, ticket, parked[ticket.id], EventKind.WARNING)
         return tuple(ticket for ticket in batch if ticket.id not in parked)
 
-    def _first(self, project_context: ProjectContext) -> tuple[Ticket, ...]:
+    def _first(self, project: ProjectContext) -> tuple[Ticket, ...]:
         self._wait_for_arrivals()
         with self._context.store.read() as tx:
             live = tickets.live(tx, project=self._project)
-            return self._queue.first(project_context, tx, self._suspects.without(live))
+            return self._queue.first(project, tx, self._suspects.without(live))
 
     def _wait_for_arrivals(self) -> None:
         """While other tickets of the project are about to arrive, a short wait saves a round of checks."""
@@ -127,35 +127,35 @@ class _QueueWorker:
                 if left <= 0 or not committed.wait(left):
                     return
 
-    def _repeat(self, project_context: ProjectContext, suspect: Suspect) -> None:
+    def _repeat(self, project: ProjectContext, suspect: Suspect) -> None:
         """Run the failed test again with no other in parallel. If it is green, the change stays in the queue, and the
         receipt counts."""
         try:
             with self._context.store.read() as tx:
                 if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
                     return
-            tested = confirmed(self._context, project_context, suspect.against)
+            tested = confirmed(self._context, project, suspect.against)
             if tested.green:
-                self._queue.unlearn(project_context, suspect.room)
-            elif not (suspect.alone and self._park_for_red_target(project_context, suspect.ticket, tested)):
-                self._send_back(project_context, suspect.ticket, tested)
+                self._queue.unlearn(project, suspect.room)
+            elif not (suspect.alone and self._park_for_red_target(project, suspect.ticket, tested)):
+                self._send_back(project, suspect.ticket, tested)
         finally:
             self._context.live.queue.notes.remove([suspect.ticket.id])
 
-    def _park_for_red_target(self, project_context: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> bool:
+    def _park_for_red_target(self, project: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> bool:
         """Whether the target itself fails the same checks; then the ticket waits and is not blamed."""
-        failing = {receipt.command for receipt in baseline.learn(self._context, project_context).red}
+        failing = {receipt.command for receipt in baseline.learn(self._context, project).red}
         if not failing or not {receipt.command for receipt in tested.red} <= failing:
             return False
         detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
         park = Park(ParkReason.RED_BASELINE, detail)
         send_back(self._context, ticket, park, EventKind.BASELINE_RED, tested.red)
-        self._queue.forget(project_context)
+        self._queue.forget(project)
         return True
 
-    def _send_back(self, project_context: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> None:
-        before = project_context.target
-        merged = candidate(self._context, project_context, before, ticket)
+    def _send_back(self, project: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> None:
+        before = project.target
+        merged = candidate(self._context, project, before, ticket)
         if isinstance(merged, MergeConflict):
             send_back(self._context, ticket, sent_back_for_conflict(ticket, before, merged))
             return

@@ -33,21 +33,21 @@ class MergeQueue:
             latest = events.latest(tx, project, EventKind.BATCH_SIZE, within=_EVENTS)
         self._room = None if latest is None else int(str(latest.data["to"]))
 
-    def room(self, project_context: ProjectContext) -> int:
+    def room(self, project: ProjectContext) -> int:
         """How many changes the next batch may hold."""
-        most = project_context.config.landing.batch
+        most = project.config.landing.batch
         return most if self._room is None else min(most, self._room)
 
-    def first(self, project_context: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
+    def first(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
         """Those of the tickets that are tested together next, in order."""
-        waiting = waiting_entries(self._context, tx, project_context.project.id, live)
-        return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project_context)]])
+        waiting = waiting_entries(self._context, tx, project.id, live)
+        return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project)]])
 
-    def record_batch(self, project_context: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
+    def record_batch(self, project: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
         """Record the order of a batch and its reason, unless nothing else waits."""
         with self._context.store.read() as tx:
-            live = [one for one in tickets.live(tx, project=project_context.project.id) if one.id not in aside]
-            waiting = {one.ticket: one for one in waiting_entries(self._context, tx, project_context.project.id, live)}
+            live = [one for one in tickets.live(tx, project=project.id) if one.id not in aside]
+            waiting = {one.ticket: one for one in waiting_entries(self._context, tx, project.id, live)}
         known = [waiting[ticket.id] for ticket in batch if ticket.id in waiting]
         if not known or len(waiting) < 2:
             return
@@ -56,43 +56,39 @@ class MergeQueue:
             "lines": [one.lines for one in known],
             "overdue": [one.ticket for one in known if one.overdue],
             "waiting": len(waiting) - len(known),
-            "most": self.room(project_context),
+            "most": self.room(project),
             "rule": Rule.SMALL_FIRST.value,
         }
         with self._context.store.write() as tx:
-            tx.record(EventKind.BATCH, project=project_context.project.id, data=data)
+            tx.record(EventKind.BATCH, project=project.id, data=data)
 
-    def learn(self, project_context: ProjectContext, tried: int, *, green: bool) -> None:
+    def learn(self, project: ProjectContext, tried: int, *, green: bool) -> None:
         """Adapt the size of the next batch to the result of one of `tried` changes. A change of the size is
         recorded.
         """
-        reds = 0 if green else (self._red_batches.get(project_context.project.id) or 0) + 1
-        self._red_batches.update({project_context.project.id: reds})
-        after = room_after(
-            reds=reds, tried=tried, room=self.room(project_context), most=project_context.config.landing.batch
-        )
+        reds = 0 if green else (self._red_batches.get(project.id) or 0) + 1
+        self._red_batches.update({project.id: reds})
+        after = room_after(reds=reds, tried=tried, room=self.room(project), most=project.config.landing.batch)
         why = f"a batch of {tried} was green" if green else f"{reds} batches in a row were red, the last of {tried}"
-        self._change(project_context, after, why, Rule.BATCH_LEARNS)
+        self._change(project, after, why, Rule.BATCH_LEARNS)
 
-    def unlearn(self, project_context: ProjectContext, room: int) -> None:
+    def unlearn(self, project: ProjectContext, room: int) -> None:
         """The red result was flaky and says nothing about changes, so the next batch may be as big as before."""
-        self._red_batches.remove([project_context.project.id])
-        self._change(
-            project_context, max(room, self.room(project_context)), "the red result was flaky", Rule.FLAKY_BLAMES_NONE
-        )
+        self._red_batches.remove([project.id])
+        self._change(project, max(room, self.room(project)), "the red result was flaky", Rule.FLAKY_BLAMES_NONE)
 
-    def forget(self, project_context: ProjectContext) -> None:
+    def forget(self, project: ProjectContext) -> None:
         """The target itself was red, which says nothing about changes either."""
-        self._red_batches.remove([project_context.project.id])
-        self._change(project_context, project_context.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
+        self._red_batches.remove([project.id])
+        self._change(project, project.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
 
-    def _change(self, project_context: ProjectContext, to: int, why: str, rule: Rule) -> None:
-        room = self.room(project_context)
+    def _change(self, project: ProjectContext, to: int, why: str, rule: Rule) -> None:
+        room = self.room(project)
         if to == room:
             return
         with self._context.store.write() as tx:
             data = {"from": room, "to": to, "why": why, "rule": rule.value}
-            tx.record(EventKind.BATCH_SIZE, project=project_context.project.id, data=data)
+            tx.record(EventKind.BATCH_SIZE, project=project.id, data=data)
         self._room = to
 
 

@@ -23,62 +23,54 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 LEFT = "no longer in the target, which was reset with your branch"
 
 
-def before(tx: ReadTransaction, project_context: ProjectContext, landed: Ticket) -> str:
+def before(tx: ReadTransaction, project: ProjectContext, landed: Ticket) -> str:
     """The commit that its change was put on. Landings of earlier releases do not record it: then it is the first
     parent.
     """
     recorded = [event.data.get("before") for event in events.of_ticket(tx, landed.id) if event.kind is EventKind.LANDED]
     if recorded and isinstance(recorded[-1], str):
         return recorded[-1]
-    parent = project_context.hub.resolve(f"{landed.landed}^1")
+    parent = project.hub.resolve(f"{landed.landed}^1")
     assert parent is not None, "a landed commit has the former target as its parent"
     return parent
 
 
 def reverse(
-    project_context: ProjectContext, target: str, landed: Ticket, stood_on: str, *, text: str, when: int
+    project: ProjectContext, target: str, landed: Ticket, stood_on: str, *, text: str, when: int
 ) -> MergeCandidate | MergeConflict | None:
     """Its change reverted on `target`; None where nothing of it is left there."""
     assert landed.landed is not None, "a ticket that is done has landed"
-    return candidates.revert(
-        project_context.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when
-    )
+    return candidates.revert(project.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when)
 
 
-def removed_from_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
+def removed_from_target(context: Context, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
     """Tickets whose work this move removes from the target."""
-    gone = {one.commit for one in project_context.hub.commits_between(intent.commit, intent.base)}
+    gone = {one.commit for one in project.hub.commits_between(intent.commit, intent.base)}
     if not gone:
         return ()
     with context.store.read() as tx:
-        landed = [one for one in tickets.landed(tx, project_context.project.id, noted=False) if one.landed in gone]
-        return tuple(_without(tx, project_context, intent.commit, landed))
+        landed = [one for one in tickets.landed(tx, project.id, noted=False) if one.landed in gone]
+        return tuple(_without(tx, project, intent.commit, landed))
 
 
-def restored_to_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
+def restored_to_target(context: Context, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
     """Tickets whose removed work this move restores to the target."""
     with context.store.read() as tx:
-        away = tickets.landed(tx, project_context.project.id, noted=True)
-        still = set(_without(tx, project_context, intent.commit, away))
+        away = tickets.landed(tx, project.id, noted=True)
+        still = set(_without(tx, project, intent.commit, away))
     return tuple(one.id for one in away if one.id not in still)
 
 
-def record(
-    tx: Transaction, project_context: ProjectContext, commit: str, left: Iterable[int], back: Iterable[int]
-) -> None:
+def record(tx: Transaction, project: ProjectContext, commit: str, left: Iterable[int], back: Iterable[int]) -> None:
     for kind, numbers, reason in ((EventKind.LEFT_BEHIND, left, LEFT), (EventKind.BROUGHT_BACK, back, "")):
         for number in numbers:
             tickets.note(tx, number, reason)
             data = {"target": commit, "why": reason, "rule": Rule.TARGET_FOLLOWS.value}
-            tx.record(kind, project=project_context.project.id, ticket=number, data=data)
+            tx.record(kind, project=project.id, ticket=number, data=data)
 
 
-def _without(
-    tx: ReadTransaction, project_context: ProjectContext, target: str, landed: Iterable[Ticket]
-) -> Iterable[int]:
+def _without(tx: ReadTransaction, project: ProjectContext, target: str, landed: Iterable[Ticket]) -> Iterable[int]:
     for one in landed:
-        made = reverse(
-            project_context, target, one, before(tx, project_context, one), text="probe", when=int(one.moved_at)
-        )
+        made = reverse(project, target, one, before(tx, project, one), text="probe", when=int(one.moved_at))
         if made is None:
             yield one.id

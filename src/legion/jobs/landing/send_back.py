@@ -30,12 +30,12 @@ def send_back(
 
 
 def refuse_upstream(
-    context: Context, project_context: ProjectContext, why: str, remedy: str, because: Sequence[Receipt] = ()
+    context: Context, project: ProjectContext, why: str, remedy: str, because: Sequence[Receipt] = ()
 ) -> None:
     """The person's commits do not enter the target before they commit again."""
     with context.store.write() as tx:
-        project = projects.get(tx, project_context.project.id)
-        refused = replace(project, person_refused=project_context.project.person_tip)
+        record = projects.get(tx, project.id)
+        refused = replace(record, person_refused=project.record.person_tip)
         proof = {"receipts": [receipt.id for receipt in because]} if because else {}
-        data = {"tip": project_context.project.person_tip, "why": why, "remedy": remedy, **proof}
+        data = {"tip": project.record.person_tip, "why": why, "remedy": remedy, **proof}
         projects.save(tx, refused, EventKind.NOT_ABSORBED, data)

@@ -73,12 +73,12 @@ class Speculation:
         self._started = 0.0
         """When the last test started, that of the batch itself or a speculative one."""
 
-    def next(self, project_context: ProjectContext) -> tuple[Ticket, ...]:
+    def next(self, project: ProjectContext) -> tuple[Ticket, ...]:
         """The batch that is tested on the present target; empty where there is none."""
         if not self._ahead:
             return ()
         first = self._ahead[0]
-        now = self._unchanged(first.batch) if first.base == project_context.target else ()
+        now = self._unchanged(first.batch) if first.base == project.target else ()
         if not now:
             self.give_up()
         return now
@@ -93,15 +93,15 @@ class Speculation:
 
     @contextlib.contextmanager
     def while_testing(
-        self, project_context: ProjectContext, tip: str, taken: Collection[int]
+        self, project: ProjectContext, tip: str, taken: Collection[int]
     ) -> Iterator[CheckedCommit | None]:
         """While the chain up to `tip` is tested, put other changes on top, without the `taken` tickets.
 
         Yields the result of a speculative test of `tip` itself, after waiting for its end; None where there was none.
         """
         early = self._started_test(tip)
-        if project_context.config.landing.speculate and project_context.config.landing.checks_at_once > 1:
-            args = (project_context, tip, taken, self._closed)
+        if project.config.landing.speculate and project.config.landing.checks_at_once > 1:
+            args = (project, tip, taken, self._closed)
             threading.Thread(target=self._build, args=args, name="speculation", daemon=True).start()
         closed = self._closed
         try:
@@ -134,50 +134,48 @@ class Speculation:
         same = all(one.version == other.version for one, other in zip(now, batch, strict=True))
         return now if same else ()
 
-    def _build(
-        self, project_context: ProjectContext, tip: str, taken: Collection[int], closed: threading.Event
-    ) -> None:
+    def _build(self, project: ProjectContext, tip: str, taken: Collection[int], closed: threading.Event) -> None:
         try:
-            interval = self._interval(project_context)
+            interval = self._interval(project)
             while not closed.wait(_POLL):
                 with self._lock:
                     above = tuple(self._ahead)
                 in_test = 1 + sum(1 for ahead in above if not ahead.tested.done())
-                if in_test >= project_context.config.landing.checks_at_once or any(ahead.failed for ahead in above):
+                if in_test >= project.config.landing.checks_at_once or any(ahead.failed for ahead in above):
                     continue
                 busy = {*taken, *(ticket.id for ahead in above for ticket in ahead.batch)}
-                waiting, more_to_come = self._waiting(project_context, busy)
+                waiting, more_to_come = self._waiting(project, busy)
                 if waiting and (not more_to_come or time.monotonic() - self._started >= interval):
-                    self._put_on_top(project_context, above[-1].tip if above else tip, waiting, closed)
+                    self._put_on_top(project, above[-1].tip if above else tip, waiting, closed)
         except LegionError as trouble:
             log.debug("speculation ends: %s", trouble)
 
-    def _interval(self, project_context: ProjectContext) -> float:
+    def _interval(self, project: ProjectContext) -> float:
         """Seconds between two starts while other tickets are about to arrive: then the slots end one after the
         other.
         """
-        tree = project_context.hub.tree_of(project_context.target)
+        tree = project.hub.tree_of(project.target)
         with self._context.store.read() as tx:
-            known = receipts.for_tree(tx, project_context.project.id, tree)
+            known = receipts.for_tree(tx, project.id, tree)
         usual = {one.command: one.duration for one in known if one.verdict is CheckResult.GREEN}
-        length = sum(usual.get(check.command, 0.0) for check in project_context.config.checks)
-        return length / project_context.config.landing.checks_at_once
+        length = sum(usual.get(check.command, 0.0) for check in project.config.checks)
+        return length / project.config.landing.checks_at_once
 
-    def _waiting(self, project_context: ProjectContext, taken: Collection[int]) -> tuple[tuple[Ticket, ...], bool]:
+    def _waiting(self, project: ProjectContext, taken: Collection[int]) -> tuple[tuple[Ticket, ...], bool]:
         """The next batch of tickets that are in no test yet, and whether more are about to arrive."""
         with self._context.store.read() as tx:
-            live = tickets.live(tx, project=project_context.project.id)
+            live = tickets.live(tx, project=project.id)
             free = [ticket for ticket in live if ticket.id not in taken]
             more_to_come = any(ticket.state in _ABOUT_TO_ARRIVE for ticket in live)
-            return self._queue.first(project_context, tx, free), more_to_come
+            return self._queue.first(project, tx, free), more_to_come
 
     def _put_on_top(
-        self, project_context: ProjectContext, base: str, waiting: Sequence[Ticket], closed: threading.Event
+        self, project: ProjectContext, base: str, waiting: Sequence[Ticket], closed: threading.Event
     ) -> None:
         batch: list[Ticket] = []
         at = base
         for ticket in waiting:
-            merged = candidate(self._context, project_context, at, ticket)
+            merged = candidate(self._context, project, at, ticket)
             if isinstance(merged, MergeCandidate):
                 batch.append(ticket)
                 at = merged.commit
@@ -191,13 +189,13 @@ class Speculation:
             self._started = time.monotonic()
             notes = dict.fromkeys((ticket.id for ticket in batch), "in test on top of others")
             self._context.live.queue.notes.update(notes)
-        threading.Thread(target=self._test, args=(project_context, ahead), name="ahead", daemon=True).start()
+        threading.Thread(target=self._test, args=(project, ahead), name="ahead", daemon=True).start()
 
-    def _test(self, project_context: ProjectContext, ahead: _SpeculativeBatch) -> None:
+    def _test(self, project: ProjectContext, ahead: _SpeculativeBatch) -> None:
         try:
-            wanted = held_out.of_batch(self._context, project_context, ahead.batch)
+            wanted = held_out.of_batch(self._context, project, ahead.batch)
             ahead.tested.set_result(
-                execution.test_unless_cancelled(self._context, project_context, ahead.tip, wanted, ahead.cancel)
+                execution.test_unless_cancelled(self._context, project, ahead.tip, wanted, ahead.cancel)
             )
         except Exception as trouble:  # the batch is tested again when its turn comes, and the error shows there
             ahead.tested.set_exception(trouble)

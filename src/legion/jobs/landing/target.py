@@ -29,7 +29,7 @@ from legion.system import crash
 from legion.system.crash import Point
 
 
-def move(context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
+def move(context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
     """Move the target to the tested tip. False where a person moved one of its tickets meanwhile."""
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
@@ -42,7 +42,7 @@ def move(context: Context, project_context: ProjectContext, start: str, chain: S
             return False
         intent = landings.open(
             tx,
-            project_context.project.id,
+            project.id,
             base=start,
             commit=tip.commit,
             tree=tip.tree,
@@ -50,56 +50,56 @@ def move(context: Context, project_context: ProjectContext, start: str, chain: S
             before=parents,
             since={ticket.id: ticket.moved_at for ticket in batch},
         )
-    if not project_context.hub.is_ancestor(start, tip.commit):
+    if not project.hub.is_ancestor(start, tip.commit):
         # The person rewrote their branch. Its former commit is kept under a name.
-        project_context.hub.keep(f"before/{start}", start)
+        project.hub.keep(f"before/{start}", start)
     crash.reach(Point.LAND_BEFORE_SWAP)
-    project_context.hub.move_target(tip.commit, expected=start)
+    project.hub.move_target(tip.commit, expected=start)
     crash.reach(Point.LAND_AFTER_SWAP)
-    _record(context, project_context, intent, moved=True)
+    _record(context, project, intent, moved=True)
     crash.reach(Point.LAND_AFTER_RECORD)
     return True
 
 
-def finish_open_landings(context: Context, project_context: ProjectContext) -> None:
+def finish_open_landings(context: Context, project: ProjectContext) -> None:
     """Complete landings that a crash interrupted: all was tested, and no ticket can be withdrawn while an intent is
     open.
 
     The target may have moved already. A git process that outlived its daemon may move it now, with the same result.
     """
     with context.store.read() as tx:
-        intents = landings.open_ones(tx, project_context.project.id)
+        intents = landings.open_ones(tx, project.id)
     for intent in intents:
         try:
-            project_context.hub.move_target(intent.commit, expected=intent.base)
+            project.hub.move_target(intent.commit, expected=intent.base)
             moved = True
         except TargetMoved:
-            moved = project_context.hub.is_ancestor(intent.commit, project_context.target)
-        _record(context, project_context, intent, moved=moved)
+            moved = project.hub.is_ancestor(intent.commit, project.target)
+        _record(context, project, intent, moved=moved)
 
 
-def _record(context: Context, project_context: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
-    left = reverted.removed_from_target(context, project_context, intent) if moved else ()
-    back = reverted.restored_to_target(context, project_context, intent) if moved else ()
+def _record(context: Context, project: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
+    left = reverted.removed_from_target(context, project, intent) if moved else ()
+    back = reverted.restored_to_target(context, project, intent) if moved else ()
     with context.store.write() as tx:
         landings.close(tx, intent.id, landed=moved)
         if moved:
-            reverted.record(tx, project_context, intent.commit, left, back)
-            _record_target(tx, project_context, intent.commit, sorted(intent.tickets))
+            reverted.record(tx, project, intent.commit, left, back)
+            _record_target(tx, project, intent.commit, sorted(intent.tickets))
             for number, own_commit in intent.tickets.items():
-                _record_ticket(tx, project_context, intent, number, own_commit)
+                _record_ticket(tx, project, intent, number, own_commit)
 
 
-def _record_target(tx: Transaction, project_context: ProjectContext, commit: str, landed: list[int]) -> None:
-    project = projects.get(tx, project_context.project.id)
-    tip = project.person_tip
-    absorbed = tip if tip is not None and project_context.hub.is_ancestor(tip, commit) else project.person_absorbed
-    moved = with_landed_config(project_context.hub, replace(project, target=commit, person_absorbed=absorbed))
-    if moved.config_text == project_context.project.config_text:
+def _record_target(tx: Transaction, project: ProjectContext, commit: str, landed: list[int]) -> None:
+    record = projects.get(tx, project.id)
+    tip = record.person_tip
+    absorbed = tip if tip is not None and project.hub.is_ancestor(tip, commit) else record.person_absorbed
+    moved = with_landed_config(project.hub, replace(record, target=commit, person_absorbed=absorbed))
+    if moved.config_text == project.record.config_text:
         moved = replace(moved, baseline_commit=commit, baseline_verdict=CheckResult.GREEN)
     projects.save(tx, moved, EventKind.TARGET_MOVED, {"commit": commit, "tickets": landed})
-    if absorbed != project.person_absorbed:
-        tx.record(EventKind.ABSORBED, project=project.id, data={"tip": absorbed})
+    if absorbed != record.person_absorbed:
+        tx.record(EventKind.ABSORBED, project=record.id, data={"tip": absorbed})
 
 
 def with_landed_config(hub: Hub, project: Project) -> Project:
@@ -115,12 +115,10 @@ def with_landed_config(hub: Hub, project: Project) -> Project:
     return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
 
 
-def _record_ticket(
-    tx: Transaction, project_context: ProjectContext, intent: LandingIntent, number: int, commit: str
-) -> None:
+def _record_ticket(tx: Transaction, project: ProjectContext, intent: LandingIntent, number: int, commit: str) -> None:
     """While the intent is open the ticket cannot be stopped or paused, so it is still landing."""
     ticket = tickets.get(tx, number)
-    commands = {*(check.command for check in project_context.config.checks), *ticket.spec.proofs}
+    commands = {*(check.command for check in project.config.checks), *ticket.spec.proofs}
     tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.spec.acceptance)))
     names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
     data = {

@@ -13,36 +13,33 @@ from legion.jobs.context import Context, ProjectContext
 from legion.store.board import projects
 
 
-def fetch(context: Context, project_context: ProjectContext) -> Project:
+def fetch(context: Context, project: ProjectContext) -> Project:
     """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped."""
-    common_dir, branch = Path(project_context.project.common_dir), project_context.project.branch
-    if (
-        project_context.project.person_tip is not None
-        and loose_tip(common_dir, branch) == project_context.project.person_tip
-    ):
-        return project_context.project
+    common_dir, branch = Path(project.record.common_dir), project.record.branch
+    if project.record.person_tip is not None and loose_tip(common_dir, branch) == project.record.person_tip:
+        return project.record
     try:
-        tip = project_context.hub.fetch_person(common_dir, branch)
+        tip = project.hub.fetch_person(common_dir, branch)
     except (BranchGone, RepositoryGone):
-        return project_context.project
-    left = _left(project_context, tip)
-    target = project_context.target
-    inside = project_context.hub.is_ancestor(tip, target)
+        return project.record
+    left = _left(project, tip)
+    target = project.target
+    inside = project.hub.is_ancestor(tip, target)
     with context.store.write() as tx:
-        project = projects.get(tx, project_context.project.id)
+        record = projects.get(tx, project.id)
         # A person who had all of the target and then reset their branch wants the target reset, too.
-        went_back = inside and tip != target == project.person_absorbed
+        went_back = inside and tip != target == record.person_absorbed
         absorbed = tip if inside and not went_back else None
-        if tip == project.person_tip and absorbed in (None, project.person_absorbed):
-            return project
-        seen = replace(project, person_tip=tip, person_absorbed=absorbed or project.person_absorbed)
+        if tip == record.person_tip and absorbed in (None, record.person_absorbed):
+            return record
+        seen = replace(record, person_tip=tip, person_absorbed=absorbed or record.person_absorbed)
         return projects.save(tx, seen, EventKind.PERSON_SEEN, {"tip": tip, **({"left": left} if left else {})})
 
 
-def _left(project_context: ProjectContext, tip: str) -> str | None:
+def _left(project: ProjectContext, tip: str) -> str | None:
     """The former tip, if a rebase or a reset dropped it from the branch. The hub keeps it."""
-    before = project_context.project.person_tip
-    if before is None or before == tip or project_context.hub.is_ancestor(before, tip):
+    before = project.record.person_tip
+    if before is None or before == tip or project.hub.is_ancestor(before, tip):
         return None
-    project_context.hub.keep(f"before/{before}", before)
+    project.hub.keep(f"before/{before}", before)
     return before

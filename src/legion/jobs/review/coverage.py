@@ -23,7 +23,7 @@ _READ = "Read"
 
 
 def files_opened(
-    context: Context, project_context: ProjectContext, reading: ReviewRequest, this_run: Run
+    context: Context, project: ProjectContext, reading: ReviewRequest, this_run: Run
 ) -> frozenset[str] | None:
     """The files that it opened for this review; None where the journal cannot prove it."""
     spec = read_spec(context.data.runs / this_run.name)
@@ -33,19 +33,19 @@ def files_opened(
     with context.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.started_at >= reading.asked_at]
     events = [event for run in since for event in read_journal(context.data.runs / run.name)]
-    root = f"{project_context.worktrees.path(this_run.seat)}/"
+    root = f"{project.worktrees.path(this_run.seat)}/"
     return frozenset(path.removeprefix(root).removeprefix("./") for path in _read_files(events))
 
 
 def unseen(
-    context: Context, project_context: ProjectContext, reading: ReviewRequest, this_run: Run, changed: Iterable[str]
+    context: Context, project: ProjectContext, reading: ReviewRequest, this_run: Run, changed: Iterable[str]
 ) -> tuple[str, ...]:
     """Those of the changed files that were cut short in its prompt and that it never opened."""
     with context.store.read() as tx:
         earlier = verdicts.said_by(tx, reading.ticket, reading.reader)
-    shown = project_context.hub.diff(earlier[-1].commit if earlier else reading.base, reading.commit)
+    shown = project.hub.diff(earlier[-1].commit if earlier else reading.base, reading.commit)
     cut = frozenset(prompt.cut_short(shown))
-    if not cut or (found := files_opened(context, project_context, reading, this_run)) is None or WHOLE_DIFF in found:
+    if not cut or (found := files_opened(context, project, reading, this_run)) is None or WHOLE_DIFF in found:
         return ()
     return tuple(path for path in changed if path in cut and _as_recorded(path) not in found)
 

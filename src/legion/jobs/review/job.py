@@ -82,9 +82,9 @@ def review(context: Context, claim: Claim) -> None:
         ticket = tickets.get(tx, claim.subject)
         this_run = _run(tx, ticket.id)
         mine = _reading(tx, ticket, this_run) if this_run is not None else None
-    project_context = context.project_context(ticket.project)
-    end = None if this_run is None else _end(context, project_context, ticket, mine, this_run)
-    most = reviewers.rounds(context, project_context, ticket)
+    project = context.project(ticket.project)
+    end = None if this_run is None else _end(context, project, ticket, mine, this_run)
+    most = reviewers.rounds(context, project, ticket)
 
     def record(tx: Transaction, _: str) -> None:
         _record(context, tx, claim, mine, end, most)
@@ -92,7 +92,7 @@ def review(context: Context, claim: Claim) -> None:
     run_end = None if end is None else RunEnd(outcome=end.outcome, detail=end.detail)
     finish(context, claim, this_run, run_end, record, _POINTS)
     if this_run is not None:
-        project_context.worktrees.discard(this_run.seat)
+        project.worktrees.discard(this_run.seat)
 
 
 def _run(tx: ReadTransaction, ticket_id: int) -> Run | None:
@@ -107,10 +107,10 @@ def _reading(tx: ReadTransaction, ticket: Ticket, this_run: Run) -> ReviewReques
 
 
 def _end(
-    context: Context, project_context: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
+    context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
 ) -> _ReviewEnd:
     try:
-        ended = _run_to_end(context, project_context, ticket, mine, this_run)
+        ended = _run_to_end(context, project, ticket, mine, this_run)
     except NoProgram as missing:
         return _ReviewEnd(outcome=Outcome.NOT_STARTED, detail=missing.message, refused=missing.message, final=True)
     except NoModelAccess as missing:
@@ -118,15 +118,15 @@ def _end(
         return _ReviewEnd(outcome=Outcome.REFUSED, detail=missing.message, waits=park)
     if ended is None:
         return _ReviewEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
-    return _judge(context, project_context, ticket, mine, this_run, ended)
+    return _judge(context, project, ticket, mine, this_run, ended)
 
 
 def _run_to_end(
-    context: Context, project_context: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
+    context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
 ) -> EndedRun | LostRun | None:
     def prepare() -> None:
         assert mine is not None, "only a wanted review is prepared"
-        reviewer_run.prepare(context, project_context, ticket, mine, this_run)
+        reviewer_run.prepare(context, project, ticket, mine, this_run)
 
     def start() -> None:
         crash.reach(Point.REVIEW_BEFORE_LAUNCH)
@@ -152,7 +152,7 @@ def _wanted(context: Context, mine: ReviewRequest) -> bool:
 
 def _judge(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     ticket: Ticket,
     mine: ReviewRequest | None,
     this_run: Run,
@@ -184,16 +184,11 @@ def _judge(
         case Outcome.FAILED | Outcome.TIMED_OUT | Outcome.GAVE_UP:
             return _ReviewEnd(outcome=outcome, detail=detail, refused=f"the program did not finish ({detail})")
         case Outcome.FINISHED:
-            return plain if mine is None else _read(context, project_context, ticket, mine, this_run, plain)
+            return plain if mine is None else _read(context, project, ticket, mine, this_run, plain)
 
 
 def _read(
-    context: Context,
-    project_context: ProjectContext,
-    ticket: Ticket,
-    mine: ReviewRequest,
-    this_run: Run,
-    plain: _ReviewEnd,
+    context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest, this_run: Run, plain: _ReviewEnd
 ) -> _ReviewEnd:
     """The verdict in its final message, weighed against the earlier verdicts of the same reviewer."""
     with context.store.read() as tx:
@@ -201,14 +196,14 @@ def _read(
     try:
         verdict = parse(
             final_message(context.data.runs / this_run.name),
-            reviewer_run.subject(context, project_context, ticket, mine, this_run),
+            reviewer_run.subject(context, project, ticket, mine, this_run),
         )
         weighed = weigh(
-            verdict, findings_of(earlier), reviewer_run.since(project_context, earlier[-1] if earlier else None, mine)
+            verdict, findings_of(earlier), reviewer_run.since(project, earlier[-1] if earlier else None, mine)
         )
     except MalformedVerdict as wrong:
         return _ReviewEnd(outcome=plain.outcome, detail=f"no verdict: {wrong}", refused=str(wrong))
-    if coverage.files_opened(context, project_context, mine, this_run) == frozenset():
+    if coverage.files_opened(context, project, mine, this_run) == frozenset():
         weighed = replace(weighed, notes=(*weighed.notes, _OPENED_NOTHING))
     but = f", though {OVERRULED}" if OVERRULED in weighed.notes else ""
     return _ReviewEnd(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}{but}", weighed=weighed)

@@ -83,7 +83,7 @@ def conclude(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | 
     return AdvisorEnd(outcome=outcome, detail=detail, step=step, rest=rest)
 
 
-def prepare(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> None:
+def prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> None:
     """Checkout, prompt, spec. Dependencies only for a role that could run something."""
     assert ticket.base is not None, "a started ticket has a base"
     crew = teams.of_ticket(context, ticket)
@@ -91,31 +91,31 @@ def prepare(context: Context, project_context: ProjectContext, ticket: Ticket, t
     assert stage is not None, "a ticket keeps its crew"
     seat = this_run.seat
     crash.reach(Point.ADVISE_BEFORE_WORKTREE)
-    tree = project_context.worktrees.replant(
-        seat, ticket.base, _start_tree(context, project_context, ticket), f"legion/{seat}", attempt=this_run.id
+    tree = project.worktrees.replant(
+        seat, ticket.base, _start_tree(context, project, ticket), f"legion/{seat}", attempt=this_run.id
     )
     crash.reach(Point.ADVISE_AFTER_WORKTREE)
     if stage.tools is None or stage.tools - READING:
-        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-    env = environment.prepare(context, project_context, this_run, tree)
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
+    env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     (folder / "given").mkdir(parents=True, exist_ok=True)
-    write_spec(folder, _spec(context, project_context, ticket, this_run, stage, crew, tree, env))
+    write_spec(folder, _spec(context, project, ticket, this_run, stage, crew, tree, env))
 
 
-def _start_tree(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+def _start_tree(context: Context, project: ProjectContext, ticket: Ticket) -> str:
     """The tree as the builder will find it."""
     assert ticket.base is not None, "a started ticket has a base"
     if ticket.plant is not None:
         return ticket.plant
     with context.store.read() as tx:
         saved = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
-    return project_context.hub.tree_of(saved[-1] if saved else ticket.base)
+    return project.hub.tree_of(saved[-1] if saved else ticket.base)
 
 
 def _spec(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     ticket: Ticket,
     this_run: Run,
     stage: TeamStage,
@@ -124,13 +124,13 @@ def _spec(
     env: WorkspaceEnv,
 ) -> RunSpec:
     given = context.data.runs / this_run.name / "given"
-    chosen = spec.choose_program(context, project_context.config, "", stage.role.driver or ticket.spec.driver)
-    paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
+    chosen = spec.choose_program(context, project.config, "", stage.role.driver or ticket.spec.driver)
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
     with context.store.read() as tx:
         tried, earlier = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
         spent = usage.of_ticket(tx, ticket.id).usd
     others = [one for one in earlier if one.role != stage.key]
-    prompt = advice_prompt(ticket, project_context.config, tried, others)
+    prompt = advice_prompt(ticket, project.config, tried, others)
     run_input = RunInput(
         prompt=prompt,
         resume_prompt=restart_text(prompt),

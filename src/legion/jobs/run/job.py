@@ -75,18 +75,18 @@ def run(context: Context, claim: Claim) -> None:
         with context.store.write() as tx:
             claims.finish(tx, claim)
         return
-    project_context = context.project_context(ticket.project)
+    project = context.project(ticket.project)
     if ticket.spec.undoes is not None:
-        verdict = _undo(context, project_context, ticket)
+        verdict = _undo(context, project, ticket)
     else:
-        verdict = _run(context, project_context, ticket, this_run)
+        verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
     if this_run.part is RolePart.ADVISE:
-        project_context.worktrees.discard(this_run.seat)
+        project.worktrees.discard(this_run.seat)
 
 
-def _undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> _Verdict:
-    step, made = revert.undo(context, project_context, ticket)
+def _undo(context: Context, project: ProjectContext, ticket: Ticket) -> _Verdict:
+    step, made = revert.undo(context, project, ticket)
     saved = made.commit if made is not None else None
     if isinstance(step, Fail):
         return _Verdict(end=RunEnd(outcome=Outcome.FAILED, detail=step.reason, saved=saved), step=step)
@@ -94,9 +94,9 @@ def _undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> 
     return _Verdict(end=end, step=step, then=Prove())
 
 
-def _run(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
+def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
     try:
-        ended = _run_to_end(context, project_context, ticket, this_run)
+        ended = _run_to_end(context, project, ticket, this_run)
     except NoProgram as missing:
         end = RunEnd(outcome=Outcome.NOT_STARTED, detail=missing.message)
         return _Verdict(end=end, step=Fail(missing.message))
@@ -109,25 +109,25 @@ def _run(context: Context, project_context: ProjectContext, ticket: Ticket, this
         advised = advisors.conclude(context, ticket, this_run, ended)
         end = RunEnd(outcome=advised.outcome, detail=advised.detail)
         return _Verdict(end=end, step=advised.step, then=advised.rest, advice=advised.advice)
-    return _judge(context, project_context, ticket, this_run, ended)
+    return _judge(context, project, ticket, this_run, ended)
 
 
 def _judge(
-    context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun
 ) -> _Verdict:
     outcome, detail = judging.outcome(ended)
-    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    tree = project.worktrees.path(worktree_name(ticket.id))
     try:
-        saved = save(context, project_context, ticket, this_run, tree)
+        saved = save(context, project, ticket, this_run, tree)
     except TreeGone as gone:
         # Only an agent that finished has lost its work with the tree; a limit or a stop is still not its failure.
         step = judging.unfinished(context, ticket, this_run, ended) or next_try(ticket, _TREE_GONE, gone.message)
         return _Verdict(end=RunEnd(outcome=outcome, detail=detail, notes=(_TREE_GONE,)), step=step)
     waits, plan = plan_approval.outcome(context, ticket, this_run, outcome)
-    step = waits or judging.judge(context, project_context, ticket, this_run, ended, saved)
+    step = waits or judging.judge(context, project, ticket, this_run, ended, saved)
     then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, ended, saved, step)
     if isinstance(step, Propose):
-        then = job.next_step_without_checks(context, project_context, ticket, step.change)
+        then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
     return _Verdict(end=end, step=step, then=then, plan=plan)
 
@@ -166,9 +166,7 @@ def run_dir(context: Context, this_run: Run) -> Path:
     return context.data.runs / this_run.name
 
 
-def _run_to_end(
-    context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run
-) -> EndedRun | LostRun | None:
+def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> EndedRun | LostRun | None:
     prepare = advisors.prepare if this_run.part is RolePart.ADVISE else _prepare
 
     def start() -> None:
@@ -181,7 +179,7 @@ def _run_to_end(
         context,
         this_run,
         wanted=lambda: _wanted(context, ticket),
-        prepare=lambda: prepare(context, project_context, ticket, this_run),
+        prepare=lambda: prepare(context, project, ticket, this_run),
         start=start,
         on_event=journal_events.listener(context, source, this_run),
     )
@@ -193,23 +191,23 @@ def _wanted(context: Context, ticket: Ticket) -> bool:
         return tickets.get(tx, ticket.id).state is State.WORKING
 
 
-def _prepare(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> None:
+def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> None:
     """Worktree, dependencies, briefing, spec."""
     assert ticket.base is not None, "a started ticket has a base"
     name, branch = worktree_name(ticket.id), branch_name(ticket.id)
     crash.reach(Point.RUN_BEFORE_WORKTREE)
-    setup.drop_stale_pool(project_context)
+    setup.drop_stale_pool(project)
     if ticket.plant is not None:
-        tree = project_context.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
+        tree = project.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
         with context.store.write() as tx:
             if tickets.get(tx, ticket.id).version == ticket.version:
                 tickets.move(tx, ticket.id, StartPointUsed())
     else:
-        tree = project_context.worktrees.acquire(name, ticket.base, branch)
+        tree = project.worktrees.acquire(name, ticket.base, branch)
     crash.reach(Point.RUN_AFTER_WORKTREE)
-    setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-    env = environment.prepare(context, project_context, this_run, tree)
+    setup.ensure(context, project, tree, setup.record_of(project, tree))
+    env = environment.prepare(context, project, this_run, tree)
     folder = run_dir(context, this_run)
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    write_spec(folder, spec.spec(context, project_context, ticket, this_run, tree, given, env))
+    write_spec(folder, spec.spec(context, project, ticket, this_run, tree, given, env))

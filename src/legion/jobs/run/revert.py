@@ -12,19 +12,19 @@ from legion.jobs.workspace.save import Saved, work_subject
 from legion.store.board import tickets
 
 
-def undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
+def undo(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
     """The change that a ticket of this kind proposes, made on the target as it is now."""
     assert ticket.spec.undoes is not None, "only a ticket that undoes another is reverted"
     with context.store.read() as tx:
         landed = tickets.get(tx, ticket.spec.undoes)
-        stood_on = before(tx, project_context, landed)
-    target = project_context.target
-    text = f"{work_subject(project_context, ticket)}\n"
-    text = with_trailers(text.encode(), trailers(context, project_context, ticket)).decode()
-    made = reverse(project_context, target, landed, stood_on, text=text, when=int(ticket.moved_at))
+        stood_on = before(tx, project, landed)
+    target = project.target
+    text = f"{work_subject(project, ticket)}\n"
+    text = with_trailers(text.encode(), trailers(context, project, ticket)).decode()
+    made = reverse(project, target, landed, stood_on, text=text, when=int(ticket.moved_at))
     match made:
         case MergeCandidate(commit=commit, tree=tree):
-            project_context.hub.keep(f"wip/{ticket.id}/undo-{ticket.attempt}", commit)
+            project.hub.keep(f"wip/{ticket.id}/undo-{ticket.attempt}", commit)
             saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
             return Propose(Change(base=target, commit=commit)), saved
         case MergeConflict():

@@ -61,15 +61,10 @@ def denied(ended: EndedRun | LostRun) -> tuple[str, ...]:
 
 
 def judge(
-    context: Context,
-    project_context: ProjectContext,
-    ticket: Ticket,
-    this_run: Run,
-    ended: EndedRun | LostRun,
-    saved: Saved,
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun, saved: Saved
 ) -> Step:
     step = unfinished(context, ticket, this_run, ended)
-    return step if step is not None else judge_change(context, project_context, ticket, saved, denied(ended))
+    return step if step is not None else judge_change(context, project, ticket, saved, denied(ended))
 
 
 def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
@@ -138,17 +133,17 @@ def first_paths(paths: Sequence[str]) -> str:
 
 
 def judge_change(
-    context: Context, project_context: ProjectContext, ticket: Ticket, saved: Saved, denials: Sequence[str]
+    context: Context, project: ProjectContext, ticket: Ticket, saved: Saved, denials: Sequence[str]
 ) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket has a base"
-    if saved.tree == project_context.hub.tree_of(ticket.base):
+    if saved.tree == project.hub.tree_of(ticket.base):
         but = _what_was_changed(saved)
         why = f" (it was denied {', '.join(denials)})" if denials else ""
         advice = feedback.changed_nothing(saved.left_out, why, elsewhere=saved.elsewhere, submodules=saved.submodules)
-        again = _changed_nothing_before(context, project_context, ticket)
+        again = _changed_nothing_before(context, project, ticket)
         return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
-    changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
-    private = undeclared(changed, environment.kept_out(context, project_context), ())
+    changed = [change.path for change in project.hub.changed_files(ticket.base, saved.commit)]
+    private = undeclared(changed, environment.kept_out(context, project), ())
     if private:
         return next_try(
             ticket, f"it changed protected files ({first_paths(private)})", feedback.touched_protected(private)
@@ -156,7 +151,7 @@ def judge_change(
     if saved.unfinished is not None:
         advice = feedback.unfinished(saved.unfinished.value, saved.unfinished.remedy)
         return next_try(ticket, f"it left a {saved.unfinished.value} unfinished", advice)
-    if paths := _marked(project_context, ticket.base, saved.commit):
+    if paths := _marked(project, ticket.base, saved.commit):
         return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(paths))
     return Propose(Change(base=ticket.base, commit=saved.commit))
 
@@ -170,20 +165,20 @@ def _what_was_changed(saved: Saved) -> str:
     return f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
 
 
-def _changed_nothing_before(context: Context, project_context: ProjectContext, ticket: Ticket) -> bool:
+def _changed_nothing_before(context: Context, project: ProjectContext, ticket: Ticket) -> bool:
     """Whether the attempt before this one left the tree of its base, too."""
     if ticket.base is None or ticket.attempt - ticket.spared < 2:
         return False
     with context.store.read() as tx:
         earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.attempt == ticket.attempt - 1]
     last = next((commit for commit in reversed(earlier) if commit is not None), None)
-    return last is not None and project_context.hub.tree_of(last) == project_context.hub.tree_of(ticket.base)
+    return last is not None and project.hub.tree_of(last) == project.hub.tree_of(ticket.base)
 
 
-def _marked(project_context: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
+def _marked(project: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
     """The files with new conflict markers. The patch for programs comes from a process that has run already; renames,
     which it does not follow, matter only where it holds one."""
-    hub = project_context.hub
+    hub = project.hub
     patch = hub.patch(base, commit)
     if not conflict_markers.may_hold(patch) or not conflict_markers.may_hold(hub.diff(base, commit)):
         return ()

@@ -73,7 +73,7 @@ def leave(tx: Transaction, agent: Agent, why: str) -> None:
         ticket_holders.drop(tx, holding.ticket)
 
 
-def reset_worktree(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> Agent:
+def reset_worktree(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> Agent:
     """Before a turn: reset the worktree to the base of the ticket that was claimed in the last turn."""
     with context.store.read() as tx:
         holding = ticket_holders.current(tx, agent.id)
@@ -81,9 +81,9 @@ def reset_worktree(context: Context, project_context: ProjectContext, agent: Age
     if holding is None or ticket is None or holding.planted:
         return agent
     assert ticket.base is not None, "a started ticket has a base"
-    tree = ticket.plant or _last_saved(project_context, ticket) or project_context.hub.tree_of(ticket.base)
+    tree = ticket.plant or _last_saved(project, ticket) or project.hub.tree_of(ticket.base)
     seat = this_run.seat
-    project_context.worktrees.replant(seat, ticket.base, tree, f"legion/{seat}", attempt=holding.number)
+    project.worktrees.replant(seat, ticket.base, tree, f"legion/{seat}", attempt=holding.number)
     with context.store.write() as tx:
         if ticket.plant is not None:
             tickets.move(tx, ticket.id, StartPointUsed())
@@ -115,8 +115,8 @@ def conclude(
     mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, about=str(ticket.id))
 
 
-def _last_saved(project_context: ProjectContext, ticket: Ticket) -> str | None:
+def _last_saved(project: ProjectContext, ticket: Ticket) -> str | None:
     """The tree that an earlier attempt left, where the ticket continues from it."""
-    kept = project_context.hub.kept(f"wip/{ticket.id}")
+    kept = project.hub.kept(f"wip/{ticket.id}")
     saves = {int(Path(name).name): commit for name, commit in kept.items() if Path(name).name.isdigit()}
-    return project_context.hub.tree_of(saves[max(saves)]) if saves else None
+    return project.hub.tree_of(saves[max(saves)]) if saves else None

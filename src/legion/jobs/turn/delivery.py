@@ -37,9 +37,9 @@ class DeliveryTracker:
                 mark_delivered(tx, self._agent, certain)
 
 
-def state_folder(project_context: ProjectContext, seat: str) -> Path:
+def state_folder(project: ProjectContext, seat: str) -> Path:
     """Where a seat's agent keeps its transcripts."""
-    return project_context.agents / seat
+    return project.agents / seat
 
 
 def delivered(state: Path, agent: Agent, ids: Collection[str]) -> frozenset[str]:

@@ -107,17 +107,15 @@ def serve(context: Context, claim: Claim) -> None:
         with context.store.write() as tx:
             claims.finish(tx, claim)
         return
-    project_context = context.project_context(agent.project)
-    ended = _run_to_end(context, project_context, agent, this_run)
+    project = context.project(agent.project)
+    ended = _run_to_end(context, project, agent, this_run)
     end = TurnEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
     if ended is not None:
-        end = _save(context, project_context, agent, this_run, ended)
-    conclude(context, project_context, claim, agent, this_run, end)
+        end = _save(context, project, agent, this_run, ended)
+    conclude(context, project, claim, agent, this_run, end)
 
 
-def _save(
-    context: Context, project_context: ProjectContext, agent: Agent, this_run: Run, ended: EndedRun | LostRun
-) -> TurnEnd:
+def _save(context: Context, project: ProjectContext, agent: Agent, this_run: Run, ended: EndedRun | LostRun) -> TurnEnd:
     """Save the tree, and judge it where the agent has submitted it as a ticket's change."""
     outcome, detail = judging.outcome(ended)
     end = TurnEnd(outcome=outcome, detail=detail, until=judging.resets_at(context, this_run, ended))
@@ -125,19 +123,17 @@ def _save(
         agent = agents.get(tx, agent.id)
         held = ticket_holders.current(tx, agent.id)
         ticket = tickets.get(tx, held.ticket) if held is not None and held.planted else None
-    tree = project_context.worktrees.path(this_run.seat)
+    tree = project.worktrees.path(this_run.seat)
     try:
         if held is None or ticket is None:
-            return replace(end, saved=save_turn(context, project_context, agent, this_run, tree))
-        saved = save(context, project_context, ticket, this_run, tree)
+            return replace(end, saved=save_turn(context, project, agent, this_run, tree))
+        saved = save(context, project, ticket, this_run, tree)
     except TreeGone as gone:
         return replace(end, detail=f"{detail}; {gone.message}")
     if held.submitted and outcome is Outcome.FINISHED:
-        step = judging.judge_change(context, project_context, ticket, saved, judging.denied(ended))
+        step = judging.judge_change(context, project, ticket, saved, judging.denied(ended))
         then = (
-            job.next_step_without_checks(context, project_context, ticket, step.change)
-            if isinstance(step, Propose)
-            else None
+            job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
         )
         return replace(end, saved=saved.commit, holding=held, step=step, then=then)
     return replace(end, saved=saved.commit)
@@ -147,9 +143,7 @@ def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
     return next(iter(runs.of_agent(tx, agent.number, limit=1)), None)
 
 
-def _run_to_end(
-    context: Context, project_context: ProjectContext, agent: Agent, this_run: Run
-) -> EndedRun | LostRun | None:
+def _run_to_end(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> EndedRun | LostRun | None:
     def start() -> None:
         crash.reach(Point.SERVE_BEFORE_LAUNCH)
         context.launcher.start(context.data.runs / this_run.name)
@@ -159,16 +153,14 @@ def _run_to_end(
         context,
         this_run,
         wanted=lambda: _is_employed(context, agent),
-        prepare=lambda: _prepare(context, project_context, agent, this_run),
+        prepare=lambda: _prepare(context, project, agent, this_run),
         start=start,
-        on_event=_listener(context, project_context, agent, this_run),
+        on_event=_listener(context, project, agent, this_run),
     )
 
 
-def _listener(
-    context: Context, project_context: ProjectContext, agent: Agent, this_run: Run
-) -> Callable[[JournalEvent], None]:
-    tracker = DeliveryTracker(context, agent, delivery.state_folder(project_context, this_run.seat))
+def _listener(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
+    tracker = DeliveryTracker(context, agent, delivery.state_folder(project, this_run.seat))
     source = QuestionSource(project=agent.project, agent=agent.id)
     handle_rest = journal_events.listener(context, source, this_run)
 
@@ -184,52 +176,52 @@ def _is_employed(context: Context, agent: Agent) -> bool:
         return agents.get(tx, agent.id).fired_at is None
 
 
-def _prepare(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> None:
+def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> None:
     """Worktree, dependencies, prompt, spec."""
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
-    agent = claimed_tickets.reset_worktree(context, project_context, agent, this_run)
+    agent = claimed_tickets.reset_worktree(context, project, agent, this_run)
     with context.store.read() as tx:
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
-    tree = project_context.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
-    setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-    env = environment.prepare(context, project_context, this_run, tree)
+    tree = project.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
+    setup.ensure(context, project, tree, setup.record_of(project, tree))
+    env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    write_spec(folder, _spec(context, project_context, agent, this_run, tree, given, env))
+    write_spec(folder, _spec(context, project, agent, this_run, tree, given, env))
 
 
 def _spec(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     agent: Agent,
     this_run: Run,
     tree: Path,
     given: Path,
     workspace: WorkspaceEnv,
 ) -> RunSpec:
-    state = project_context.agents / this_run.seat
+    state = project.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     access = tool_access.of_agent(context, agent, this_run, given)
     env = sandbox.environment(context, {"LEGION_STATE": str(state), **workspace.env})
     env |= access.env(env.get("PATH", ""))
-    readable = (given, mail_prompt.long_mail_folder(project_context, this_run.seat), *access.readable)
-    box = sandbox.sandbox(context, project_context, writable=(tree, state, *workspace.writable), readable=readable)
+    readable = (given, mail_prompt.long_mail_folder(project, this_run.seat), *access.readable)
+    box = sandbox.sandbox(context, project, writable=(tree, state, *workspace.writable), readable=readable)
     paths = RunPaths(tree=tree, state=state, given=given, env=env, sandbox=box)
-    chosen = AgentProgram(driver=registry.default(), timeout=project_context.config.agents.timeout)
-    run_input = replace(_input(context, project_context, agent, this_run), tool_link=access.link)
+    chosen = AgentProgram(driver=registry.default(), timeout=project.config.agents.timeout)
+    run_input = replace(_input(context, project, agent, this_run), tool_link=access.link)
     return model_run.spec(context, this_run, chosen, run_input, paths)
 
 
-def _input(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> RunInput:
+def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> RunInput:
     with context.store.read() as tx:
         names = agents.names(tx)
         batch = mail.of_batch(tx, agent.id, this_run.prompt)
         spent = usage.of_agent(tx, agent.number).usd
         money = agents.all_means(tx, context.user.standing.top)[agent.id].money
     cut = _cut_off(context, this_run) if agent.owes else None
-    folder = mail_prompt.long_mail_folder(project_context, this_run.seat)
+    folder = mail_prompt.long_mail_folder(project, this_run.seat)
     return RunInput(
         prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=True),
         resume_prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=False),
@@ -265,16 +257,11 @@ def _since_completed(context: Context, this_run: Run) -> list[Run]:
 
 
 def conclude(
-    context: Context,
-    project_context: ProjectContext,
-    claim: Claim,
-    agent: Agent,
-    this_run: Run,
-    end: TurnEnd,
+    context: Context, project: ProjectContext, claim: Claim, agent: Agent, this_run: Run, end: TurnEnd
 ) -> None:
     """Turn, mail and claim change together, and the parent's mail is sent in the same transaction."""
     report = _final_message(context, this_run)
-    state = delivery.state_folder(project_context, this_run.seat)
+    state = delivery.state_folder(project, this_run.seat)
     with context.store.read() as tx:
         offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
     arrived = delivery.delivered(state, agent, offered)
@@ -296,7 +283,7 @@ def conclude(
     with context.store.read() as tx:
         fired = agents.get(tx, agent.id).fired_at is not None
     if fired:
-        project_context.worktrees.discard(agent_seat(agent.number))
+        project.worktrees.discard(agent_seat(agent.number))
 
 
 def _follow_up(tx: Transaction, agent: Agent, this_run: Run, end: TurnEnd, report: str, *, started: bool) -> None:

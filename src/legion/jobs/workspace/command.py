@@ -42,7 +42,7 @@ class CommandEnd:
 
 def run(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     *,
     name: str,
     command: str,
@@ -58,12 +58,9 @@ def run(
     Raises Cancelled if the token is cancelled before the command ends.
     """
     with context.store.read() as tx:
-        if not projects.is_trusted(tx, project_context.project.id, project_context.project.config_hash):
+        if not projects.is_trusted(tx, project.id, project.record.config_hash):
             raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
-    run_dir = (
-        context.data.runs
-        / f"{name.replace(' ', '-')}-{project_context.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
-    )
+    run_dir = context.data.runs / f"{name.replace(' ', '-')}-{project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
     spec = RunSpec(
         run=run_dir.name,
         program=Program(
@@ -72,7 +69,7 @@ def run(
             env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
         ),
         timeout=timeout,
-        sandbox=sandbox.sandbox(context, project_context, writable=(tree, *writable), readable=readable),
+        sandbox=sandbox.sandbox(context, project, writable=(tree, *writable), readable=readable),
     )
     write_spec(run_dir, spec)
     began = time.monotonic()

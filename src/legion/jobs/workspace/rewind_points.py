@@ -44,36 +44,36 @@ class RewindGoal:
 
 
 def state_store(
-    context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
 ) -> StateStore | None:
     settings = context.user.rewind
     if not settings.on or ticket.base is None:
         return None
-    folder = _folder(project_context, ticket.id) / str(this_run.id)
+    folder = _folder(project, ticket.id) / str(this_run.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return StateStore(
-        env=states.keeping(project_context.hub, tree),
+        env=states.keeping(project.hub, tree),
         tree=str(tree),
         folder=str(folder),
         base=ticket.base,
-        seed=str(project_context.worktrees.index(worktree_name(ticket.id))),
+        seed=str(project.worktrees.index(worktree_name(ticket.id))),
         most=settings.keep,
         most_bytes=int(settings.disk_mb * 2**20),
     )
 
 
-def moments(context: Context, project_context: ProjectContext, run: Run) -> tuple[KeptState, ...]:
+def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptState, ...]:
     """The states of a run that are still stored, oldest first."""
     if run.ticket is None:
         return ()
-    place = _folder(project_context, run.ticket) / str(run.id)
+    place = _folder(project, run.ticket) / str(run.id)
     rolls = {int(roll.name) for roll in place.iterdir()} if place.is_dir() else set()
     events = read_journal(context.data.runs / run.name) if rolls else []
     found = kept((event.number, event.kind, event.facts) for event in events)
     return tuple(one for one in found if one.roll in rolls)
 
 
-def goal(context: Context, project_context: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
+def goal(context: Context, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
     """Raises NotFound, StateConflict or Retryable if the moment is unknown or no longer stored."""
     with context.store.read() as tx:
         found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
@@ -81,37 +81,37 @@ def goal(context: Context, project_context: ProjectContext, ticket: Ticket, mome
         raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
     (run,) = found
     return (
-        _at_the_end(context, project_context, ticket, run)
+        _at_the_end(context, project, ticket, run)
         if moment.line is None
-        else _behind_a_call(context, project_context, ticket, run, moment)
+        else _behind_a_call(context, project, ticket, run, moment)
     )
 
 
-def _at_the_end(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
     if run.saved is None or ticket.base is None:
         raise StateConflict(
             f"Nothing was saved at the end of run {run.id}: `legion events {ticket.id}` shows other moments."
         )
-    base = project_context.hub.merge_base(run.saved, ticket.base) or ticket.base
-    ground = StartPoint(base=base, tree=project_context.hub.tree_of(run.saved))
-    state = project_context.agents / run.seat
+    base = project.hub.merge_base(run.saved, ticket.base) or ticket.base
+    ground = StartPoint(base=base, tree=project.hub.tree_of(run.saved))
+    state = project.agents / run.seat
     source = run.conversation if _driver(context, run).has_conversation(state, run.conversation) else ""
     return RewindGoal(ground=ground, source=source, point="", words=f"the end of run {run.id}")
 
 
 def _behind_a_call(
-    context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
+    context: Context, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
 ) -> RewindGoal:
-    one = next((one for one in moments(context, project_context, run) if one.line == moment.line), None)
-    objects = _folder(project_context, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
-    if one is None or not states.holds(project_context.hub, objects, one.tree):
+    one = next((one for one in moments(context, project, run) if one.line == moment.line), None)
+    objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
+    if one is None or not states.holds(project.hub, objects, one.tree):
         raise NotFound(f"{moment} is not stored: `legion events {ticket.id}` shows those of the ticket.")
-    state = project_context.agents / run.seat
+    state = project.agents / run.seat
     point = _driver(context, run).resume_point(state, run.conversation, one.call)
     if point is None:
         raise NotYet(f"The conversation does not contain {moment} yet, or no longer: try again, or choose another.")
     states.bring_in(
-        project_context.hub,
+        project.hub,
         objects,
         one.tree,
         base=one.base,
@@ -123,9 +123,9 @@ def _behind_a_call(
     return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
 
 
-def clean(context: Context, project_context: ProjectContext) -> None:
+def clean(context: Context, project: ProjectContext) -> None:
     """Remove the states of landed and dropped tickets, and of all but the latest runs of the others."""
-    place = project_context.folder / _FOLDER
+    place = project.folder / _FOLDER
     there = {_number(ticket): ticket for ticket in place.iterdir()} if place.is_dir() else {}
     with context.store.read() as tx:
         over = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
@@ -139,8 +139,8 @@ def _number(folder: Path) -> int:
     return int(folder.name)
 
 
-def _folder(project_context: ProjectContext, ticket: int) -> Path:
-    return project_context.folder / _FOLDER / str(ticket)
+def _folder(project: ProjectContext, ticket: int) -> Path:
+    return project.folder / _FOLDER / str(ticket)
 
 
 def _driver(context: Context, run: Run) -> DriverProfile:

@@ -42,7 +42,7 @@ def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, .
 
 def sandbox(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     *,
     writable: Iterable[Path],
     readable: Iterable[Path] = (),
@@ -60,15 +60,15 @@ def sandbox(
     home = Path.home()
     network = SandboxNetwork(settings.network.value)
     if small and Path(git_program()).is_relative_to("/usr"):
-        shown = (project_context.hub.objects, *readable)
+        shown = (project.hub.objects, *readable)
         return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
-    hidden = (context.data.root, Path(project_context.project.worktrees))
+    hidden = (context.data.root, Path(project.record.worktrees))
     minute = int(context.clock() // 60)
     tools = _tools(os.environ.get("PATH", ""), home, settings.read, hidden, minute)
     return Sandbox(
         home=home,
         writable=(*writable, *settings.write),
-        readable=(project_context.hub.objects, *tools, *readable),
+        readable=(project.hub.objects, *tools, *readable),
         network=network,
         etc=etc.sync(context.data.root / "etc"),
     )

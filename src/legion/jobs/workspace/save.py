@@ -57,69 +57,69 @@ def branch_name(ticket_id: int) -> str:
     return f"legion/{ticket_id}"
 
 
-def save(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
+def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree has a base"
-    message = f"{work_subject(project_context, ticket)}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
+    message = f"{work_subject(project, ticket)}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
     shot = _snapshot(
-        context, project_context, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
+        context, project, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
     )
     return Saved(
         commit=shot.commit,
         tree=shot.tree,
-        changed=shot.tree != _found(context, project_context, ticket, ticket.base),
+        changed=shot.tree != _found(context, project, ticket, ticket.base),
         nested=shot.nested,
-        left_out=_edited(project_context, tree),
+        left_out=_edited(project, tree),
         unfinished=unfinished(tree),
         submodules=shot.submodules,
-        elsewhere=_elsewhere(context, project_context, ticket.base, tree, shot),
+        elsewhere=_elsewhere(context, project, ticket.base, tree, shot),
     )
 
 
-def work_subject(project_context: ProjectContext, ticket: Ticket) -> str:
+def work_subject(project: ProjectContext, ticket: Ticket) -> str:
     """The ticket's title, unless a merge commit will carry that: two commits with one subject look like a mistake."""
     title = ticket.spec.title.splitlines()[0]
-    merged = project_context.config.landing.mode is LandingMode.MERGE
+    merged = project.config.landing.mode is LandingMode.MERGE
     return (f"Work on ticket {ticket.id}: {title}" if merged else title)[:72]
 
 
-def save_turn(context: Context, project_context: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
+def save_turn(context: Context, project: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
     """The work of a standing agent at the end of a turn, as a commit."""
     assert agent.base is not None, "an agent with a worktree has a base"
     message = f"{agent.name}\n\nAgent: {agent.id}\nTurn: {run.id}\n"
     keep_as = f"wip/{run.seat}/{run.id}"
-    return _snapshot(context, project_context, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
+    return _snapshot(context, project, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
 
 
 def _snapshot(
-    context: Context, project_context: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
+    context: Context, project: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
 ) -> TreeSnapshot:
     """The agent's own commits since the base, and on top of them everything else in the tree."""
-    parent = _own_commits(context, project_context, base, tree, f"{keep_as}-own") or base
+    parent = _own_commits(context, project, base, tree, f"{keep_as}-own") or base
     crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
     shot = snapshot(
-        project_context.hub,
+        project.hub,
         tree,
-        project_context.worktrees.index(run.seat),
+        project.worktrees.index(run.seat),
         parent=parent,
         message=message,
         author=AUTHOR,
         when=int(run.started_at),
     )
     crash.reach(Point.SAVE_AFTER_SNAPSHOT)
-    shot = _without_setup(project_context, run, tree, shot, base=base, parent=parent, message=message)
-    project_context.hub.keep(keep_as, shot.commit)
+    shot = _without_setup(project, run, tree, shot, base=base, parent=parent, message=message)
+    project.hub.keep(keep_as, shot.commit)
     crash.reach(Point.SAVE_AFTER_KEEP)
     return shot
 
 
 def _without_setup(
-    project_context: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
+    project: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
 ) -> TreeSnapshot:
     """The snapshot without what only [setup] did. What it made can be in there only by the agent's own commits."""
-    made = setup.outputs(setup.record_of(project_context, tree)) if parent != base else ()
-    hub = project_context.hub
-    rest = without(hub, shot.tree, base=base, edited=setup.edited(project_context, tree), made=made)
+    made = setup.outputs(setup.record_of(project, tree)) if parent != base else ()
+    hub = project.hub
+    rest = without(hub, shot.tree, base=base, edited=setup.edited(project, tree), made=made)
     if rest == shot.tree:
         return shot
     if rest == hub.tree_of(parent):
@@ -129,19 +129,19 @@ def _without_setup(
     return replace(shot, commit=commit, tree=rest)
 
 
-def _found(context: Context, project_context: ProjectContext, ticket: Ticket, base: str) -> str:
+def _found(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
     """The tree that the run started from."""
     if ticket.plant is not None:
         return ticket.plant
     with context.store.read() as tx:
         earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
-    return project_context.hub.tree_of(earlier[-1] if earlier else base)
+    return project.hub.tree_of(earlier[-1] if earlier else base)
 
 
-def _edited(project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
+def _edited(project: ProjectContext, tree: Path) -> tuple[str, ...]:
     """Paths that [setup] made and that were touched since, if no other rule keeps them out of the change."""
-    record = setup.record_of(project_context, tree)
-    made = kept_out(project_context.hub, tree, setup.outputs(record))
+    record = setup.record_of(project, tree)
+    made = kept_out(project.hub, tree, setup.outputs(record))
     return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
 
 
@@ -155,14 +155,12 @@ def _touched(path: Path, since: int) -> bool:
     return any(one.lstat().st_ctime_ns > since for one in inside)
 
 
-def _elsewhere(
-    context: Context, project_context: ProjectContext, base: str, tree: Path, shot: TreeSnapshot
-) -> tuple[str, ...]:
+def _elsewhere(context: Context, project: ProjectContext, base: str, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
     """Where an agent that seems to have changed nothing left its work."""
-    if shot.tree != project_context.hub.tree_of(base):
+    if shot.tree != project.hub.tree_of(base):
         return ()
     words = ("git", "for-each-ref", "--format=%(refname)", f"--no-merged={base}", "refs/heads", "refs/stash")
-    found = _sandboxed(context, project_context, tree)(words)
+    found = _sandboxed(context, project, tree)(words)
     return tuple(name.removeprefix("refs/heads/")[:_LONGEST_NAME] for name in found.text.split()[:_MOST_BRANCHES])
 
 
@@ -170,19 +168,17 @@ _MOST_BRANCHES = 10
 _LONGEST_NAME = 100
 
 
-def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
+def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
     """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
-    run = _sandboxed(context, project_context, tree)
-    return agent_commits(project_context.hub, base=base, run_sandboxed=run, keep_as=keep_as)
+    run = _sandboxed(context, project, tree)
+    return agent_commits(project.hub, base=base, run_sandboxed=run, keep_as=keep_as)
 
 
-def _sandboxed(
-    context: Context, project_context: ProjectContext, tree: Path
-) -> Callable[[Sequence[str]], FinishedProcess]:
+def _sandboxed(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
     """Runs a command in a sandbox that can only read the agent's worktree."""
-    box = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
+    box = sandbox.sandbox(context, project, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
         env = sandbox.environment(context, {})

@@ -30,9 +30,9 @@ class SetupCutOff(LegionError):
     """Its runner was killed. The job backs off and tries again; nothing is known of the command."""
 
 
-def key_of(project_context: ProjectContext, tree: Path) -> str:
+def key_of(project: ProjectContext, tree: Path) -> str:
     """A digest of the command and the key files: if it changes, setup runs again."""
-    setup = project_context.config.setup
+    setup = project.config.setup
     digest = hashlib.sha256(setup.run.encode())
     for name in setup.key:
         file = tree / name
@@ -41,10 +41,10 @@ def key_of(project_context: ProjectContext, tree: Path) -> str:
     return digest.hexdigest()
 
 
-def record_of(project_context: ProjectContext, tree: Path) -> Path:
+def record_of(project: ProjectContext, tree: Path) -> Path:
     """The record that setup ran in this worktree, named by inode, which a rename keeps. The outputs of setup must still
     exist, so a reused inode number is detected."""
-    return project_context.folder / "setup" / f"{tree.stat().st_ino}.json"
+    return project.folder / "setup" / f"{tree.stat().st_ino}.json"
 
 
 def outputs(record: Path) -> tuple[str, ...]:
@@ -52,15 +52,15 @@ def outputs(record: Path) -> tuple[str, ...]:
     return _read(record).outputs
 
 
-def reusable(project_context: ProjectContext, record: Path) -> tuple[str, ...]:
+def reusable(project: ProjectContext, record: Path) -> tuple[str, ...]:
     """The outputs that the setup in force can use again: none of them where another command made them."""
     known = _read(record)
-    return known.outputs if known.run in (None, project_context.config.setup.run) else ()
+    return known.outputs if known.run in (None, project.config.setup.run) else ()
 
 
-def edited(project_context: ProjectContext, tree: Path) -> tuple[SetupEdit, ...]:
+def edited(project: ProjectContext, tree: Path) -> tuple[SetupEdit, ...]:
     """The files of the project that setup changed in this worktree."""
-    known = _read(record_of(project_context, tree))
+    known = _read(record_of(project, tree))
     return known.edited if known.place == str(tree) else ()
 
 
@@ -69,61 +69,61 @@ def is_prepared(context: Context, run: Run) -> bool:
     return RunFolder(context.data.runs / run.name).spec.exists()
 
 
-def drop_stale_pool(project_context: ProjectContext) -> None:
+def drop_stale_pool(project: ProjectContext) -> None:
     """Warm trees hold what an earlier setup made: after a change of the command they are thrown away."""
-    mark = project_context.folder / "setup" / "warm"
-    command_ = project_context.config.setup.run
+    mark = project.folder / "setup" / "warm"
+    command_ = project.config.setup.run
     before = mark.read_text() if mark.exists() else None
     if before == command_:
         return
     if before is not None:
-        project_context.worktrees.drop_waiting()
+        project.worktrees.drop_waiting()
     mark.parent.mkdir(parents=True, exist_ok=True)
     files.write_atomic(mark, command_)
 
 
-def ensure(context: Context, project_context: ProjectContext, tree: Path, record: Path) -> None:
+def ensure(context: Context, project: ProjectContext, tree: Path, record: Path) -> None:
     """Run setup in the tree unless it has run there for the same key."""
-    if not project_context.config.setup.run:
+    if not project.config.setup.run:
         return
-    key = key_of(project_context, tree)
+    key = key_of(project, tree)
     last = _read(record)
     if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
     unfinished = last.place == str(tree) and last.before is not None
     before = last.before if unfinished else None
     if before is None:
-        before = untracked(project_context.hub, tree, project_context.target)
-    state = last.state if unfinished else _state(project_context, tree, record)
+        before = untracked(project.hub, tree, project.target)
+    state = last.state if unfinished else _state(project, tree, record)
     # From here on the tree is a mixture, which must not pass for the output of the last setup.
     started = _Record(outputs=last.outputs, edited=last.edited, before=before, state=state, place=str(tree))
     _write(record, started)
     crash.reach(Point.SETUP_BEFORE_RUN)
-    project_context.cache.mkdir(parents=True, exist_ok=True)
+    project.cache.mkdir(parents=True, exist_ok=True)
     ended = command.run(
         context,
-        project_context,
+        project,
         name="setup",
-        command=project_context.config.setup.run,
+        command=project.config.setup.run,
         tree=tree,
-        timeout=project_context.config.setup.timeout,
-        writable=(project_context.cache,),
-        env={"XDG_CACHE_HOME": str(project_context.cache), "PIP_CACHE_DIR": str(project_context.cache / "pip")},
+        timeout=project.config.setup.timeout,
+        writable=(project.cache,),
+        env={"XDG_CACHE_HOME": str(project.cache), "PIP_CACHE_DIR": str(project.cache / "pip")},
     )
     if ended.lost:
         raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
         raise SetupFailed(
-            f"The [setup] command `{project_context.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
+            f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
             f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
-    after = untracked(project_context.hub, tree, project_context.target)
+    after = untracked(project.hub, tree, project.target)
     made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
-    _leave_out_of_changes(project_context, made)
-    now = _edits(project_context, tree, record, state)
+    _leave_out_of_changes(project, made)
+    now = _edits(project, tree, record, state)
     again = {edit.path for edit in now}
     edited = (*(edit for edit in last.edited if edit.path not in again), *now)
-    run = project_context.config.setup.run
+    run = project.config.setup.run
     _write(record, _Record(key=key, run=run, outputs=tuple(made), edited=edited, place=str(tree)))
     crash.reach(Point.SETUP_AFTER_RECORD)
 
@@ -172,18 +172,18 @@ def _edit(facts: Mapping[str, Any]) -> SetupEdit:
     return SetupEdit(path=facts["path"], before=(mode, id), after=tuple(facts["after"]) if facts["after"] else None)
 
 
-def _state(project_context: ProjectContext, tree: Path, record: Path) -> str:
+def _state(project: ProjectContext, tree: Path, record: Path) -> str:
     """For a worktree; other trees show exactly a commit before each use."""
-    known = project_context.worktrees.index(tree.name)
-    if tree != project_context.worktrees.path(tree.name) or not known.exists():
+    known = project.worktrees.index(tree.name)
+    if tree != project.worktrees.path(tree.name) or not known.exists():
         return ""
     record.parent.mkdir(parents=True, exist_ok=True)
-    return setup_changes.state(project_context.hub, tree, _index(record), known=known)
+    return setup_changes.state(project.hub, tree, _index(record), known=known)
 
 
-def _edits(project_context: ProjectContext, tree: Path, record: Path, state: str) -> tuple[SetupEdit, ...]:
+def _edits(project: ProjectContext, tree: Path, record: Path, state: str) -> tuple[SetupEdit, ...]:
     index = _index(record)
-    found = setup_changes.edits(project_context.hub, tree, index, state) if state and index.exists() else ()
+    found = setup_changes.edits(project.hub, tree, index, state) if state and index.exists() else ()
     index.unlink(missing_ok=True)
     return found
 
@@ -197,10 +197,10 @@ def _write(record: Path, known: _Record) -> None:
     files.write_atomic(record, json.dumps(asdict(known)))
 
 
-def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> None:
+def _leave_out_of_changes(project: ProjectContext, paths: list[str]) -> None:
     """By the hub's own exclude file, which snapshots use and no agent can reach."""
-    exclude = project_context.hub.path / "info" / "exclude"
-    with files.waiting_lock(project_context.folder / "exclude.lock"):
+    exclude = project.hub.path / "info" / "exclude"
+    with files.waiting_lock(project.folder / "exclude.lock"):
         lines = exclude.read_text().splitlines() if exclude.exists() else []
         new = [line for line in map(exactly, paths) if line not in lines]
         if new:

@@ -163,9 +163,9 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
         spent = usage.of_runs(tx, [run.id for run in turns])
         spent_in_all = usage.of_agent(tx, found.number)
         waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
-        project = projects.get(tx, found.project)
-    project_context = context.project_context_of(project)
-    tree = project_context.worktrees.path(agent_seat(found.number))
+        record = projects.get(tx, found.project)
+    project = context.project_of(record)
+    tree = project.worktrees.path(agent_seat(found.number))
     return AgentPage(
         agent=line,
         task=found.task,

@@ -62,7 +62,7 @@ def deliver_now(
     Waits a while for the delivery. A message that was not delivered waits for the next turn.
     """
     folder = context.data.runs / turn.name
-    long_ones = mail_prompt.long_mail_folder(context.project_context(agent.project), turn.seat)
+    long_ones = mail_prompt.long_mail_folder(context.project(agent.project), turn.seat)
     with context.store.read() as tx:
         names = agents.names(tx)
     name = batch[-1].id

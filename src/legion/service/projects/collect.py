@@ -18,27 +18,27 @@ from legion.wire.projects import CollectResult
 
 
 def collect(context: Context, cwd: str) -> CollectResult:
-    project = _ready(context, cwd)
-    project_context = context.project_context_of(project)
-    done = fast_forward(Path(project.root), project.branch, project_context.hub, project.target)
-    upstream.fetch(context, project_context)
+    record = _ready(context, cwd)
+    project = context.project_of(record)
+    done = fast_forward(Path(record.root), record.branch, project.hub, record.target)
+    upstream.fetch(context, project)
     with context.store.write() as tx:
-        tx.record(EventKind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
-    return _result(project, project_context, done, "has")
+        tx.record(EventKind.COLLECTED, project=record.id, data={"old": done.old, "new": done.new})
+    return _result(record, project, done, "has")
 
 
 def preview(context: Context, cwd: str) -> CollectResult:
     """What `collect` would bring, or its refusal. The person's repository is only read."""
-    project = _ready(context, cwd)
-    project_context = context.project_context_of(project)
-    found = fast_forward(Path(project.root), project.branch, project_context.hub, project.target, dry_run=True)
-    return _result(project, project_context, found, "would get")
+    record = _ready(context, cwd)
+    project = context.project_of(record)
+    found = fast_forward(Path(record.root), record.branch, project.hub, record.target, dry_run=True)
+    return _result(record, project, found, "would get")
 
 
 def _ready(context: Context, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = project_cases.find(context, cwd)
-    project = upstream.fetch(context, context.project_context_of(project))
+    project = upstream.fetch(context, context.project_of(project))
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:
             refused = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
@@ -58,13 +58,13 @@ def _ready(context: Context, cwd: str) -> Project:
     return project
 
 
-def _result(project: Project, project_context: ProjectContext, moved: CollectedRange, verb: str) -> CollectResult:
-    commits = len(project_context.hub.commits_between(moved.old, moved.new)) if moved.old != moved.new else 0
+def _result(record: Project, project: ProjectContext, moved: CollectedRange, verb: str) -> CollectResult:
+    commits = len(project.hub.commits_between(moved.old, moved.new)) if moved.old != moved.new else 0
     message = (
-        f"{project.branch} {verb} {commits} new commit{'s' if commits != 1 else ''}."
+        f"{record.branch} {verb} {commits} new commit{'s' if commits != 1 else ''}."
         if commits
-        else f"{project.branch} already contains all landed work."
+        else f"{record.branch} already contains all landed work."
     )
     return CollectResult(
-        branch=project.branch, old=moved.old, new=moved.new, commits=commits, files=moved.files, message=message
+        branch=record.branch, old=moved.old, new=moved.new, commits=commits, files=moved.files, message=message
     )

@@ -22,8 +22,8 @@ _MOST_VERSIONS = 50
 
 def trustable(context: Context, cwd: str) -> Trustable:
     """The texts that can be trusted: as landed, and as in the checkout if that differs."""
-    project = project_cases.find(context, cwd)
-    landed, in_checkout = _landed(context, project), in_the_checkout(project)
+    record = project_cases.find(context, cwd)
+    landed, in_checkout = _landed(context, record), in_the_checkout(record)
     if landed is None and in_checkout is None:
         raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
     texts = [("landed", landed)] if landed is not None else []
@@ -33,21 +33,21 @@ def trustable(context: Context, cwd: str) -> Trustable:
     if in_checkout is not None and in_checkout != landed:
         texts.append(("checkout", in_checkout))
     about = [(place, FILE, hash_of(text), text) for place, text in texts]
-    project_context = context.project_context_of(project, ProjectConfig())
-    theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project_context)}
-    theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project_context)}
+    project = context.project_of(record, ProjectConfig())
+    theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project)}
+    theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project)}
     about += theirs.values()
     with context.store.read() as tx:
-        trusted = {hash: projects.is_trusted(tx, project.id, hash) for _, _, hash, _ in about}
+        trusted = {hash: projects.is_trusted(tx, record.id, hash) for _, _, hash, _ in about}
     return Trustable(
         texts=[
             TrustText(
                 place=place,
-                file=str(Path(project.root) / file),
+                file=str(Path(record.root) / file),
                 hash=hash,
                 text=text,
                 trusted=trusted[hash],
-                difference="" if trusted[hash] else _difference(file, _last_trusted(context, project, file), text),
+                difference="" if trusted[hash] else _difference(file, _last_trusted(context, record, file), text),
             )
             for place, file, hash, text in about
         ]

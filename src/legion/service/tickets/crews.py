@@ -26,18 +26,18 @@ def shown_name(new: NewTicket) -> str:
     return new.key or " ".join(new.title.split())[:40] or "without a title"
 
 
-def resolve_crew(context: Context, project_context: ProjectContext, new: NewTicket) -> Crew | None:
+def resolve_crew(context: Context, project: ProjectContext, new: NewTicket) -> Crew | None:
     """The team that works on the ticket; None for a checkpoint, which has no agent."""
     if new.checkpoint:
         return None
-    crew = teams.crew(context, project_context, new.team)
-    _refuse_no_program(context, project_context.config, crew)
+    crew = teams.crew(context, project, new.team)
+    _refuse_no_program(context, project.config, crew)
     return crew
 
 
-def default_crew(context: Context, project_context: ProjectContext) -> Crew:
+def default_crew(context: Context, project: ProjectContext) -> Crew:
     """The project's default team."""
-    return teams.crew(context, project_context, "")
+    return teams.crew(context, project, "")
 
 
 def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
@@ -57,21 +57,19 @@ def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, b
     )
 
 
-def untrusted_notes(context: Context, project_context: ProjectContext, crews: list[Crew | None]) -> list[str]:
+def untrusted_notes(context: Context, project: ProjectContext, crews: list[Crew | None]) -> list[str]:
     """Notes about definitions of the repository that would apply to these crews if they were trusted."""
     there = [crew for crew in crews if crew is not None]
     names = {(DefinitionKind.TEAM, crew.team) for crew in there}
     names |= {(DefinitionKind.ROLE, stage.role.name) for crew in there for stage in crew.stages}
     return [
         f"{one.file} has no effect before you trust it. Read it and run `legion trust`."
-        for one in teams.untrusted(context, project_context)
+        for one in teams.untrusted(context, project)
         if (one.kind, one.name) in names
     ]
 
 
-def crew_line(
-    context: Context, project_context: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]
-) -> CrewLine | None:
+def crew_line(context: Context, project: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
     """For the ticket's page; None where no team works on it."""
     if not ticket.spec.crew:
         return None
@@ -84,7 +82,7 @@ def crew_line(
         advice=[
             AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in given
         ],
-        changed="" if ticket.ended or ticket.spec.dispatcher else _changed(context, project_context, ticket),
+        changed="" if ticket.ended or ticket.spec.dispatcher else _changed(context, project, ticket),
     )
 
 
@@ -95,9 +93,9 @@ def _stage(stage: TeamStage, ticket: Ticket, all_runs: Sequence[Run]) -> StageLi
     return StageLine(role=stage.key, part=stage.part.value, model=model, runs=mine)
 
 
-def _changed(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+def _changed(context: Context, project: ProjectContext, ticket: Ticket) -> str:
     try:
-        now = teams.crew(context, project_context, ticket.spec.team)
+        now = teams.crew(context, project, ticket.spec.team)
     except LegionError as gone:
         return gone.message
     if stored.digest(now) == ticket.spec.crew:

@@ -26,8 +26,8 @@ def rewind(context: Context, ticket_id: int, wanted: Wanted) -> Acted:
     where = moment(wanted.to)
     with context.store.read() as tx:
         ticket = _rewindable(tx, ticket_id)
-    project_context = context.project_context(ticket.project)
-    goal = rewind_points.goal(context, project_context, ticket, where)
+    project = context.project(ticket.project)
+    goal = rewind_points.goal(context, project, ticket, where)
     crash.reach(Point.REWIND_BEFORE_MOVE)
     with context.store.write() as tx:
         ticket = _rewindable(tx, ticket_id)

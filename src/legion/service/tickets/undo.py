@@ -18,9 +18,9 @@ def undo(context: Context, ticket_id: int) -> Acted:
     """Create the reverting ticket. Conflicts are refused here and checked again when its turn comes."""
     with context.store.read() as tx:
         ticket = _landed(tx, ticket_id)
-    project_context = context.project_context(ticket.project)
-    upstream.fetch(context, project_context)
-    _refuse_conflict(context, project_context, ticket)
+    project = context.project(ticket.project)
+    upstream.fetch(context, project)
+    _refuse_conflict(context, project, ticket)
     with context.store.write() as tx:
         ticket = _landed(tx, ticket_id)
         made = _create(tx, ticket)
@@ -58,12 +58,10 @@ def _undone_by(tx: ReadTransaction, ticket_id: int) -> Ticket | None:
     return None
 
 
-def _refuse_conflict(context: Context, project_context: ProjectContext, ticket: Ticket) -> None:
+def _refuse_conflict(context: Context, project: ProjectContext, ticket: Ticket) -> None:
     with context.store.read() as tx:
-        base = reverted.before(tx, project_context, ticket)
-    made = reverted.reverse(
-        project_context, project_context.target, ticket, base, text="trial revert", when=int(ticket.moved_at)
-    )
+        base = reverted.before(tx, project, ticket)
+    made = reverted.reverse(project, project.target, ticket, base, text="trial revert", when=int(ticket.moved_at))
     if made is None:
         raise StateConflict(f"Nothing of ticket {ticket.id} is left in the target; there is nothing to undo.")
     if isinstance(made, Conflicting):

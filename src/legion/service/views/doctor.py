@@ -42,7 +42,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
-    driver = context.project_context_of(readable).config.agents.driver if readable is not None else ""
+    driver = context.project_of(readable).config.agents.driver if readable is not None else ""
     findings += _claude(context, needed=_is_claude(context, driver))
     if unreadable:
         findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
@@ -198,21 +198,21 @@ def _limits(context: Context) -> list[DoctorFinding]:
     return findings
 
 
-def _canary(context: Context, project_context: ProjectContext) -> list[DoctorFinding]:
+def _canary(context: Context, project: ProjectContext) -> list[DoctorFinding]:
     """Whether the checks notice that the source is gone."""
-    name, blind = "checks see the code", canary.found(project_context)
+    name, blind = "checks see the code", canary.found(project)
     if blind is not None:
         return [DoctorFinding(name=name, ok=False, detail=blind.sentence, advice=blind.remedy)]
-    if not project_context.config.checks or not context.user.protection.canary:
+    if not project.config.checks or not context.user.protection.canary:
         return []
-    return [DoctorFinding(name=name, ok=True, detail=canary.state(project_context))]
+    return [DoctorFinding(name=name, ok=True, detail=canary.state(project))]
 
 
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
-    project_context = context.project_context(project_id)
-    project = project_context.project
-    trusted = project_cases.is_trusted(context, project)
-    checks = ", ".join(check.name for check in project_context.config.checks)
+    project = context.project(project_id)
+    record = project.record
+    trusted = project_cases.is_trusted(context, record)
+    checks = ", ".join(check.name for check in project.config.checks)
     with context.store.read() as tx:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
@@ -223,15 +223,15 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     # A reviewer has its own tree next to the ticket's.
     reviewers = {
         name
-        for name in project_context.worktrees.names()
+        for name in project.worktrees.names()
         if (found := seated(name)) and worktree_name(found[1]) in known | ended
     }
-    unknown = project_context.worktrees.orphans(known | ended | staff | reviewers)
+    unknown = project.worktrees.orphans(known | ended | staff | reviewers)
     return [
         DoctorFinding(
             name="legion.toml",
             ok=trusted,
-            detail=f"from the {project.config_origin.value}, {'trusted' if trusted else 'not trusted'}",
+            detail=f"from the {record.config_origin.value}, {'trusted' if trusted else 'not trusted'}",
             advice="" if trusted else "read it and run `legion trust`",
         ),
         DoctorFinding(
@@ -240,7 +240,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
-        *_canary(context, project_context),
+        *_canary(context, project),
         DoctorFinding(
             name="flaky checks",
             ok=not flaky,
@@ -262,7 +262,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             if removed
             else "",
         ),
-        _disk("worktrees", Path(project.worktrees)),
+        _disk("worktrees", Path(record.worktrees)),
         DoctorFinding(
             name="worktrees of no ticket",
             ok=not unknown,

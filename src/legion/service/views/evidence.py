@@ -20,18 +20,18 @@ from legion.store.database.transactions import ReadTransaction
 from legion.wire.page_parts import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
-def weakened(project_context: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
+def weakened(project: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
     """Signs that its change weakens tests, whether or not it was allowed to touch them."""
-    if ticket.change is None or project_context.project.removed_at is not None:
+    if ticket.change is None or project.record.removed_at is not None:
         return []
     return [
         WeakeningLine(sign=one.sign.value, path=one.path, line=one.line, words=one.words)
-        for one in approvals.find_weakenings(project_context, ticket, ticket.change)
+        for one in approvals.find_weakenings(project, ticket, ticket.change)
     ]
 
 
 def lines(
-    project_context: ProjectContext,
+    project: ProjectContext,
     ticket: Ticket,
     history: Sequence[Event],
     receipts: Sequence[Receipt],
@@ -39,9 +39,9 @@ def lines(
     changed: Sequence[str],
 ) -> list[EvidenceLine]:
     """`receipts` are all that the page shows, `read` the reviews of its changes, `changed` its paths."""
-    checks = {check.name: check.command for check in project_context.config.checks}
-    there = ticket.spec.checkpoint and ticket.landed is not None and project_context.project.removed_at is None
-    tree = project_context.hub.tree_of(ticket.landed) if there and ticket.landed else ""
+    checks = {check.name: check.command for check in project.config.checks}
+    there = ticket.spec.checkpoint and ticket.landed is not None and project.record.removed_at is None
+    tree = project.hub.tree_of(ticket.landed) if there and ticket.landed else ""
     landed_on = _landed_on(ticket, history, receipts, tree)
     since = _attempt_started(history)
     tried = reversal(history)
@@ -90,12 +90,12 @@ def reversal(history: Sequence[Event]) -> ReversalLine | None:
     )
 
 
-def confirmed(tx: ReadTransaction, project_context: ProjectContext, ticket: Ticket) -> tuple[Receipt, ...]:
+def confirmed(tx: ReadTransaction, project: ProjectContext, ticket: Ticket) -> tuple[Receipt, ...]:
     """The receipts that a done checkpoint is based on: of its commands on its tree, from any ticket."""
-    if not ticket.spec.checkpoint or ticket.landed is None or project_context.project.removed_at is not None:
+    if not ticket.spec.checkpoint or ticket.landed is None or project.record.removed_at is not None:
         return ()
-    tree = project_context.hub.tree_of(ticket.landed)
-    commands = {*(check.command for check in project_context.config.checks), *ticket.spec.proofs}
+    tree = project.hub.tree_of(ticket.landed)
+    commands = {*(check.command for check in project.config.checks), *ticket.spec.proofs}
     names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
     return tuple(
         receipt

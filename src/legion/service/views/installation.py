@@ -14,12 +14,12 @@ from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
 def worktrees(context: Context, cwd: str) -> WorktreeList:
-    project = registry.find(context, cwd)
-    project_context = context.project_context_of(project)
+    record = registry.find(context, cwd)
+    project = context.project_of(record)
     # Trees first: a ticket exists before its tree.
-    trees = project_context.worktrees.list()
+    trees = project.worktrees.list()
     with context.store.read() as tx:
-        live = {ticket.id for ticket in tickets.live(tx, project=project.id)}
+        live = {ticket.id for ticket in tickets.live(tx, project=record.id)}
     users = {tree.name: _live_ticket(tree.name, live) for tree in trees}
     lines = [
         WorktreeLine(
@@ -31,25 +31,25 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
         )
         for tree in trees
     ]
-    return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=tree_size(project_context.trash))
+    return WorktreeList(root=record.worktrees, worktrees=lines, trash_bytes=tree_size(project.trash))
 
 
 def config(context: Context, cwd: str | None) -> Config:
-    project = registry.find_or_none(context, cwd) if cwd else None
-    if project is None:
+    record = registry.find_or_none(context, cwd) if cwd else None
+    if record is None:
         return Config(
             user_file=context.user.origin,
             project_file="",
             settings=_settings(explain(None, "", context.user)),
             trusted=False,
         )
-    project_context = context.project_context_of(project)
-    origin = f"{FILE} of the {project.config_origin.value}"
+    project = context.project_of(record)
+    origin = f"{FILE} of the {record.config_origin.value}"
     return Config(
         user_file=context.user.origin,
-        project_file=f"{project.root}/{FILE}",
-        settings=_settings(explain(project_context.config, origin, context.user)),
-        trusted=registry.is_trusted(context, project),
+        project_file=f"{record.root}/{FILE}",
+        settings=_settings(explain(project.config, origin, context.user)),
+        trusted=registry.is_trusted(context, record),
     )
 
 

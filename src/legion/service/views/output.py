@@ -75,27 +75,27 @@ def diff(context: Context, ticket_id: int) -> Diff:
     """The proposed change of the ticket, or the present tree of its running agent."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-    project_context = context.project_context(ticket.project)
-    if project_context.project.removed_at is not None:
+    project = context.project(ticket.project)
+    if project.record.removed_at is not None:
         raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
     if ticket.change is not None:
         head, base, live = ticket.change.commit, ticket.change.base, False
     else:
         head, base, live = _current_tree(context, ticket)
-    return Diff(ticket=ticket_id, base=base, head=head, text=project_context.hub.diff(base, head), live=live)
+    return Diff(ticket=ticket_id, base=base, head=head, text=project.hub.diff(base, head), live=live)
 
 
 def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:
-    project_context = context.project_context(ticket.project)
-    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    project = context.project(ticket.project)
+    tree = project.worktrees.path(worktree_name(ticket.id))
     if ticket.spec.checkpoint:
         raise NotFound(f"Ticket {ticket.id} is a checkpoint, which changes nothing: see `legion ticket {ticket.id}`.")
     if ticket.base is None or not tree.exists():
         raise NotFound(f"Ticket {ticket.id} has changed nothing yet: it is {ticket.state.value}.")
     shot = snapshot(
-        project_context.hub,
+        project.hub,
         tree,
-        project_context.folder / "looks" / worktree_name(ticket.id),
+        project.folder / "looks" / worktree_name(ticket.id),
         parent=ticket.base,
         message="the present state of a worktree",
         author=AUTHOR,

@@ -33,14 +33,14 @@ _SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        project_context = context.project_context_of(projects.get(tx, ticket.project))
+        project = context.project_of(projects.get(tx, ticket.project))
         line = TicketLines(context, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         named = receipts.get_many(tx, _named_receipts(history))
-        confirmed = evidence.confirmed(tx, project_context, ticket)
-        names = {project.id: project.name for project in projects.all(tx)}
+        confirmed = evidence.confirmed(tx, project, ticket)
+        names = {record.id: record.name for record in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = question_cases.lines(tx, asked)
@@ -49,7 +49,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         plan = plan_approvals.of_ticket(tx, ticket_id)
     latest = next((run for run in reversed(all_runs) if not run.role), None)
     spec, change = ticket.spec, ticket.change
-    worktree, changed = _on_disk(project_context, ticket)
+    worktree, changed = _on_disk(project, ticket)
     return TicketPage(
         ticket=line,
         **_like_named(spec),
@@ -75,13 +75,13 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         questions=waiting,
         undone_by=undone_by,
         clashes=_conflict_lines(context, ticket),
-        weakened=evidence.weakened(project_context, ticket),
+        weakened=evidence.weakened(project, ticket),
         accept=list(spec.acceptance),
-        crew=crews.crew_line(context, project_context, ticket, all_runs),
+        crew=crews.crew_line(context, project, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=review.review_lines(ticket, read),
         evidence=evidence.lines(
-            project_context, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
+            project, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),
     )
 
@@ -106,13 +106,13 @@ def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictL
     ]
 
 
-def _on_disk(project_context: ProjectContext, ticket: Ticket) -> tuple[str | None, list[str]]:
+def _on_disk(project: ProjectContext, ticket: Ticket) -> tuple[str | None, list[str]]:
     """Its worktree and the paths that its change touches. A removed project has neither."""
-    if project_context.project.removed_at is not None:
+    if project.record.removed_at is not None:
         return None, []
-    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    tree = project.worktrees.path(worktree_name(ticket.id))
     change = ticket.change
-    changed = project_context.hub.changed_files(change.base, change.commit) if change else ()
+    changed = project.hub.changed_files(change.base, change.commit) if change else ()
     return (str(tree) if tree.exists() else None), [file.path for file in changed]
 
 
