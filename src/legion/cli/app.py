@@ -59,6 +59,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "See": {
         "status": CommandEntry("board.status", "status", "The project and its tickets on one screen."),
+        "projects": CommandEntry("board.projects", "projects", "The projects of this daemon, and where they are."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
         "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),
         "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),

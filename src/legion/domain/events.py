@@ -42,6 +42,8 @@ class EventKind(Enum):
     RECEIPT = "check.receipt"
     FLAKY = "check.flaky"
     """A check failed and then passed on the same tree; no ticket is blamed."""
+    EMPTIED = "check.emptied"
+    """The checks ran on the target with every source file empty: which of them noticed."""
     REVERSED = "proof.reversed"
     """The checks ran on the change without itself and without each of its hunks."""
     REVIEW_ASKED = "review.asked"

@@ -115,6 +115,7 @@ class Service(Operations):
     remove_project = _use_case(registry.remove)
     trustable = _use_case(trusting.trustable)
     trust = _use_case(trusting.trust)
+    projects = _use_case(board.all_projects)
     worktrees = _use_case(installation.worktrees)
     doctor = _use_case(diagnosis.doctor)
     config = _use_case(installation.config)

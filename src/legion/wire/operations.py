@@ -94,6 +94,10 @@ class Operations(Table):
     def drop_ended(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
         """Remove every ended ticket of the project from the board"""
 
+    @operation("GET", "/v1/projects")
+    def projects(self) -> wire.projects.ProjectList:
+        """The projects of this daemon"""
+
     @operation("GET", "/v1/worktrees")
     def worktrees(self, cwd: Folder) -> wire.projects.WorktreeList:
         """The worktrees of the project's agents"""

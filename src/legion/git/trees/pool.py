@@ -148,6 +148,13 @@ class Pool:
         files.move_to_trash(tree.path, self._trash)
         self._forget(tree.path.name)
 
+    def drop_waiting(self) -> None:
+        """Throw away every waiting tree. One that is made meanwhile stays."""
+        for waiting in self.waiting():
+            tree = self._claim(waiting)
+            if tree is not None:
+                self.throw_away(tree)
+
     def sweep(self) -> tuple[Path, ...]:
         """Throw away what a killed process left half-made. Only at start, before anyone takes a tree."""
         self._make_folders()

@@ -16,6 +16,7 @@ from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
 from legion.jobs.background.branch_watcher import BranchWatcher
+from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.watchdog import Watchdog
@@ -46,6 +47,7 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._branch_watcher = BranchWatcher(context)
+        self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
@@ -65,6 +67,7 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
         self._branch_watcher.start()
+        self._canary_runner.start()
         self._conflict_predictor.start()
         self._notifier.start()
         self._quota.start()
@@ -72,11 +75,13 @@ class Housekeeper:
 
     def poke(self) -> None:
         self._wake.set()
+        self._canary_runner.poke()
         self._notifier.poke()
 
     def stop(self) -> None:
         self._stopping.set()
         self._branch_watcher.stop()
+        self._canary_runner.stop()
         self._conflict_predictor.stop()
         self._notifier.stop()
         self._quota.stop()
@@ -145,6 +150,7 @@ def tidy(context: Context, project: ProjectContext, *, patient: bool = False) ->
     cap = int(settings.disk_gb * 2**30)
     project.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
     count = settings.warm(project.config.agents.parallel)
+    setup.drop_stale_pool(project)
     with context.store.read() as tx:
         live = tickets.live(tx, project.id)
     # Runs start or changes land just now. The event of the last of them brings the housekeeper back.
