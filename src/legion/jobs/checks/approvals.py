@@ -54,9 +54,10 @@ class ApprovalConcern:
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
         count = [f"{self.many} files: more than `protection.most_files` allows without a question"] if self.many else []
         parts = [
-            ("It is large:", (*count, *(one.sentence for one in self.large))),
+            ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
+            ("Files are larger than `protection.file_mb`:", [one.sentence for one in self.large]),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
         ]
         listed = "\n".join(f"{what}\n{_list(rows)}" for what, rows in parts if rows)
