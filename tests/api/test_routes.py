@@ -196,7 +196,9 @@ def test_a_mistake_of_ours_is_one_sentence_without_its_insides(served: Served):
 LONG = {"name": "a" * 300, "path": "/a" * 2500, "line": "a\nb", "blank": " ", "surrogate": "\udcff/x"}
 
 
-@pytest.mark.parametrize("row", [row for row in OPERATIONS.values() if "Folder" in str(row.parameters)], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in OPERATIONS.values() if "Folder" in str(row.parameters)], ids=lambda row: row.name
+)
 def test_no_folder_that_a_request_names_is_a_mistake_of_ours(served: Served, row: Operation):
     for name, folder in LONG.items():
         values = {one.name: 1 if "Id" in str(one.annotation) else "x" for one in row.in_path}
