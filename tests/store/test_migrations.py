@@ -28,6 +28,8 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.plans.checks import FindingKind
+from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
@@ -36,7 +38,7 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
-from legion.store.board import advice, crews, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.board import advice, crews, goals, landings, projects, questions, receipts, tickets, verdicts
 from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
@@ -183,6 +185,18 @@ def plan(tx: Transaction) -> None:
     assert tx.execute(schema.plans.select()).one().why == "Handles first."
 
 
+def goal(tx: Transaction) -> None:
+    found = goals.get(tx, 1)
+    assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
+    assert found.draft is not None
+    assert found.draft.keys == ("doors", "staff")
+    assert goals.dispatched(tx, 1) == {"doors": 3}
+    assert [(one.author, one.findings[0].kind) for one in goals.rounds(tx, 1)] == [
+        (PlanAuthor.PLANNER, FindingKind.SIZE)
+    ]
+    assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -196,6 +210,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "liveness": watchdog_steps,
     "rewinds": rewind,
     "plans": plan,
+    "goals": goal,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

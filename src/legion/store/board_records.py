@@ -28,7 +28,7 @@ FORMAT = 1
 HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
-NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number"}
+NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id"}
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
@@ -41,6 +41,7 @@ LEFT_OUT = {
     "tokens": "the tokens of agents at work",
     "claims": "",
     "holdings": "which agent had claimed which ticket",
+    "goal_rounds": "earlier rounds of plans",
     "watches": "",
     "helps": "",
 }
@@ -140,7 +141,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents are few and change without events, so all of them are included."""
+    """Numbers by table. Agents and plans are few, so all of them are included."""
     happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
@@ -156,7 +157,8 @@ def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int
     of_late = select(landings.id).where(landings.project == project).order_by(landings.id.desc()).limit(_SHELF)
     found["landings"] |= set(tx.execute(of_late).scalars())
     fleet = select(schema.agents.c.number).where(schema.agents.c.project == project)
-    return {**found, "agents": set(tx.execute(fleet).scalars())}
+    plans = select(schema.goals.c.id).where(schema.goals.c.project == project)
+    return {**found, "agents": set(tx.execute(fleet).scalars()), "goals": set(tx.execute(plans).scalars())}
 
 
 def _tickets(tx: ReadTransaction, project: int, wanted: set[int] | None) -> Files:
