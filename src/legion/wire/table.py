@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 TicketId = int
+PlanId = int
+"""3 for P3."""
 QuestionId = int
 RunId = int
 AgentName = str

@@ -11,7 +11,6 @@ Its id is written P3, so that no ticket's number can be mistaken for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,7 +22,6 @@ from legion.domain.plans.draft import PlanDraft, keep_approved
 
 ROUNDS = 3
 """How often a planner gets its findings back by itself."""
-_NAME = re.compile(r"[Pp]([1-9][0-9]{0,8})")
 
 
 class PlanState(Enum):
@@ -115,12 +113,6 @@ def plan_name(id: int) -> str:
     return f"P{id}"
 
 
-def plan_number(word: str) -> int | None:
-    """The id in P3 or p3; None for any other word."""
-    found = _NAME.fullmatch(word.strip())
-    return int(found[1]) if found else None
-
-
 def answered(
     plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], approved: Collection[str]
 ) -> GoalPlan:
@@ -181,7 +173,9 @@ def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], 
 def rejected(plan: GoalPlan, why: str) -> GoalPlan:
     """Back to the planner with the person's words. What was approved stays."""
     _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be sent back now")
-    return replace(plan, state=PlanState.PLANNING, guidance=why, tries=0, findings=(), reason="")
+    return replace(
+        plan, state=PlanState.PLANNING, guidance=why, rounds=plan.rounds + 1, tries=0, findings=(), reason=""
+    )
 
 
 def retried(plan: GoalPlan) -> GoalPlan:

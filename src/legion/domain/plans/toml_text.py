@@ -35,7 +35,8 @@ def read(text: str, origin: str) -> PlanDraft:
     except MalformedDraft as wrong:
         line = _line(text, wrong)
         place = f"{origin}, line {line}" if line else origin
-        raise BadInput(f"{place}: {wrong}.") from None
+        end = "" if str(wrong).endswith("?") else "."
+        raise BadInput(f"{place}: {wrong}{end}") from None
 
 
 def write(draft: PlanDraft, head: str = "") -> str:

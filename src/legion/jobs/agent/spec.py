@@ -19,7 +19,7 @@ from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import rewind_points, sandbox
+from legion.jobs.workspace import environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import plan_approvals
@@ -77,7 +77,11 @@ def run_paths(
     """The folders, variables and sandbox of a run of a ticket, whatever its part."""
     state = project_context.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    own = {"LEGION_TICKET": str(this_run.ticket), "LEGION_ATTEMPT": str(this_run.attempt), "LEGION_STATE": str(state)}
+    own = {
+        "LEGION_TICKET": environment.owner(this_run),
+        "LEGION_ATTEMPT": str(this_run.attempt),
+        "LEGION_STATE": str(state),
+    }
     variables = sandbox.environment(context, {**own, **identity, **env.env})
     readable = (given, *_own_file(chosen))
     box = sandbox.sandbox(context, project_context, writable=(tree, state, *env.writable), readable=readable)
