@@ -38,7 +38,18 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
-from legion.store.board import advice, crews, goals, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.board import (
+    advice,
+    crews,
+    goals,
+    landings,
+    memories,
+    projects,
+    questions,
+    receipts,
+    tickets,
+    verdicts,
+)
 from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
@@ -197,6 +208,16 @@ def goal(tx: Transaction) -> None:
     assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
 
 
+def memory(tx: Transaction) -> None:
+    (found,) = memories.of_project(tx, 1)
+    assert (found.text, found.files, found.labels, found.ticket) == (
+        "The till rings twice.",
+        ("till/**",),
+        ("till",),
+        1,
+    )
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -211,6 +232,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "rewinds": rewind,
     "plans": plan,
     "goals": goal,
+    "memories": memory,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -21,6 +21,7 @@ from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
 from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
+from legion.service.projects import memories as remembering
 from legion.service.projects import registry
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
@@ -229,6 +230,11 @@ class Service(Operations):
     def plan_page(self, id: int, /) -> PlanPage:
         spending.catch_up(self.context)
         return plan_pages.page(self.context, id)
+
+    # Memories
+    remember = _use_case(remembering.remember)
+    memories = _use_case(remembering.listed)
+    forget = _use_case(remembering.forget)
 
     # Questions
     inbox = _use_case(questions.inbox)

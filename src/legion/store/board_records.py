@@ -28,7 +28,7 @@ FORMAT = 1
 HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
-NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id"}
+NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id", "memories": "id"}
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
@@ -141,7 +141,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents and plans are few, so all of them are included."""
+    """Numbers by table. Agents, plans and memories are few, so all of them are included."""
     happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
@@ -158,7 +158,9 @@ def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int
     found["landings"] |= set(tx.execute(of_late).scalars())
     fleet = select(schema.agents.c.number).where(schema.agents.c.project == project)
     plans = select(schema.goals.c.id).where(schema.goals.c.project == project)
-    return {**found, "agents": set(tx.execute(fleet).scalars()), "goals": set(tx.execute(plans).scalars())}
+    known = select(schema.memories.c.id).where(schema.memories.c.project == project)
+    few = {"agents": fleet, "goals": plans, "memories": known}
+    return {**found, **{name: set(tx.execute(query).scalars()) for name, query in few.items()}}
 
 
 def _tickets(tx: ReadTransaction, project: int, wanted: set[int] | None) -> Files:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from legion.wire import agents as agents
     from legion.wire import history as history
     from legion.wire import mail as mail
+    from legion.wire import memories as memories
     from legion.wire import plans as plans
     from legion.wire import projects as projects
     from legion.wire import providers as providers

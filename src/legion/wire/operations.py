@@ -31,6 +31,7 @@ from legion.wire.table import (
     Cursor,
     Folder,
     Hours,
+    MemoryId,
     Number,
     OpenTo,
     PlanId,
@@ -287,6 +288,20 @@ class Operations(Table):
     @operation("GET", "/v1/templates/from")
     def template_from(self, cwd: Folder, epic: str) -> wire.templates.TemplateText:
         """A template made of the tickets of an epic"""
+
+    # Memories
+
+    @operation("POST", "/v1/memories", created=True)
+    def remember(self, wanted: wire.memories.Remember, /) -> wire.memories.Memories:
+        """Remember something that agents of the project should know"""
+
+    @operation("GET", "/v1/memories")
+    def memories(self, cwd: Folder) -> wire.memories.Memories:
+        """What agents of the project should know"""
+
+    @operation("POST", "/v1/memories/{id}/forget")
+    def forget(self, id: MemoryId, wanted: wire.memories.Forget, /) -> wire.projects.Done:
+        """Forget a memory"""
 
     # Questions
 

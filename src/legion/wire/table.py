@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 TicketId = int
 PlanId = int
 """3 for P3."""
+MemoryId = int
 QuestionId = int
 RunId = int
 AgentName = str

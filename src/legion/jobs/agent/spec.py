@@ -9,6 +9,7 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
+from legion.domain.memories import fitting
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
@@ -22,7 +23,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
-from legion.store.board import plan_approvals
+from legion.store.board import memories, plan_approvals
 from legion.store.work import rewinds, usage
 
 
@@ -101,9 +102,18 @@ def _input(
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
+        known = memories.of_project(tx, ticket.project)
+    recalled = [one.text for one in fitting(known, ticket.spec.files, ticket.spec.labels)]
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
-        prompt=briefing(ticket, project_context.config, advice=advice, messages=messages, role=stage.role.prompt),
+        prompt=briefing(
+            ticket,
+            project_context.config,
+            advice=advice,
+            messages=messages,
+            role=stage.role.prompt,
+            memories=recalled,
+        ),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
         spent=spent,
@@ -114,7 +124,8 @@ def _input(
     if not chosen.capabilities.talks:
         return given
     rules = f"{RULES}\n\n{stage.role.prompt}".strip()
-    given = replace(given, prompt=briefing(ticket, project_context.config, tried, advice, messages), rules=rules)
+    prompt = briefing(ticket, project_context.config, tried, advice, messages, memories=recalled)
+    given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project_context, ticket, this_run, given)
     if chosen.capabilities.rewinds:
         recorded = rewind_points.state_store(context, project_context, ticket, this_run, tree)

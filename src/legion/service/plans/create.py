@@ -108,11 +108,10 @@ def from_draft(context: Context, project: Project, goal: str, draft: PlanDraft, 
     new = GoalPlan(id=0, project=project.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
     check = facts.checker(context, project_context, new)
     with context.store.write() as tx:
-        stored = goals.create(tx, new)
-        found = findings(draft, check(tx, stored))
-        moved = goals.save(tx, stored, plans.answered(_last_round(stored), draft, found, ()))
-        goals.record_round(tx, moved, PlanAuthor.TEMPLATE, findings=found)
-    return pages.page(context, moved.id)
+        found = findings(draft, check(tx, new))
+        made = goals.create(tx, plans.answered(_last_round(new), draft, found, ()))
+        goals.record_round(tx, made, PlanAuthor.TEMPLATE, findings=found)
+    return pages.page(context, made.id)
 
 
 def _last_round(plan: GoalPlan) -> GoalPlan:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Double, Integer, Table, Text
 
 from legion.domain.agents.agent import Planning, Tier
 from legion.domain.agents.mail import Delivery, MessageKind
 from legion.domain.agents.teams import RolePart
 from legion.domain.checks import CheckResult
 from legion.domain.events import EventKind
-from legion.domain.plans.plan import PlanAuthor, PlanSource, PlanState
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
@@ -19,8 +18,11 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, one_of
-
-metadata = MetaData()
+from legion.store.database.plan_tables import goal_rounds as goal_rounds
+from legion.store.database.plan_tables import goal_tickets as goal_tickets
+from legion.store.database.plan_tables import goals as goals
+from legion.store.database.plan_tables import memories as memories
+from legion.store.database.plan_tables import metadata as metadata
 
 counters = Table("counters", metadata, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -255,58 +257,6 @@ runs = Table(
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
-)
-
-goals = Table(
-    "goals",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("project", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("state", one_of(PlanState), nullable=False),
-    Column("source", one_of(PlanSource), nullable=False),
-    Column("goal", AnyText, nullable=False),
-    Column("epic", AnyText, nullable=False),
-    Column("team", AnyText, nullable=False),
-    Column("model", AnyText, nullable=False),
-    Column("budget", Double),
-    Column("may_ask", Flag, nullable=False),
-    Column("about", Integer),
-    Column("rounds", Integer, nullable=False),
-    Column("tries", Integer, nullable=False),
-    Column("draft", Json),
-    Column("findings", Json, nullable=False),
-    Column("asked", Json, nullable=False),
-    Column("guidance", AnyText, nullable=False),
-    Column("reason", AnyText, nullable=False),
-    Column("held_until", Double),
-    Column("conversation", Text, nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("moved_at", Double, nullable=False),
-)
-
-goal_rounds = Table(
-    "goal_rounds",
-    metadata,
-    Column("plan", Integer, primary_key=True, autoincrement=False),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("author", one_of(PlanAuthor), nullable=False),
-    Column("run", Integer),
-    Column("usable", Flag, nullable=False),
-    Column("findings", Json, nullable=False),
-    Column("message", AnyText, nullable=False),
-    Column("at", Double, nullable=False),
-)
-
-goal_tickets = Table(
-    "goal_tickets",
-    metadata,
-    Column("plan", Integer, primary_key=True, autoincrement=False),
-    Column("key", Text, primary_key=True),
-    Column("ticket", Integer, nullable=False),
-    Column("usd", Double),
-    Column("seconds", Double),
-    Column("at", Double, nullable=False),
 )
 
 rewinds = Table(
