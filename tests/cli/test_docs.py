@@ -51,7 +51,7 @@ REQUESTS = (
     *(providers.SetRoute, providers.RemoveRoute, tickets.SetRecording, providers.BeginLogin, providers.FinishLogin),
     teams.SaveDefinition,
     *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
-    *(plans.StopEpic, templates.RunTemplate, memories.Remember, memories.Forget),
+    *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from legion.wire.agents import HireAgent
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.plans import (
     ApprovePlan,
+    EpicBudget,
     NewPlan,
     PlanApproved,
     PlanPage,
@@ -27,10 +30,11 @@ from legion.wire.plans import (
     SplitTicket,
     StopEpic,
 )
+from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Office, office
-from tests.support.repository import CHECK
+from tests.support.repository import CHECK, Repository
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +107,12 @@ def test_a_goal_is_planned_shown_and_approved_in_two_parts(desk: Office, planner
         planner.approve(page)
     epic = desk.person.epic(desk.cwd, page.plan.id)
     assert (epic.done, epic.total, [one.id for one in epic.plans]) == (0, 2, [page.plan.id])
+    assert epic.budget is None
+    limited = EpicBudget(cwd=desk.cwd, epic=page.plan.id, usd=2.5)
+    assert desk.person.epic_budget(limited).budget == 2.5
+    assert desk.person.epic_budget(replace(limited, usd=0)).budget is None
+    with pytest.raises(BadInput, match="A budget is a number of dollars"):
+        desk.person.epic_budget(replace(limited, usd=-1))
     assert len(desk.person.stop_epic(StopEpic(cwd=desk.cwd, epic=page.plan.id)).tickets) == 2
     assert desk.person.epic(desk.cwd, page.plan.id).counts == {"stopped": 2}
 
@@ -283,6 +293,16 @@ def test_unknown_plans_tickets_and_epics_are_named(desk: Office):
         desk.person.replan(ReplanEpic(cwd=desk.cwd, epic="none"))
     with pytest.raises(BadInput, match="'P3' is the name of a plan"):
         desk.person.hire(HireAgent(task="x", name="P3", cwd=desk.cwd))
+
+
+def test_a_planner_that_cannot_start_says_why_and_a_removed_project_has_no_plans(desk: Office, tmp_path: Path):
+    other = Repository(tmp_path / "other")
+    cwd = str(other.root)
+    desk.person.add_project(AddProject(path=cwd))
+    page = desk.person.plan(NewPlan(cwd=cwd, goal="x"))
+    assert page.notes == ["legion.toml is not trusted, so nothing starts. Read it and run `legion trust`."]
+    desk.person.remove_project(cwd)
+    assert desk.person.plan_page(int(page.plan.id[1:])).plan.state == "dropped"
 
 
 def test_a_repeated_goal_is_one_plan(desk: Office):

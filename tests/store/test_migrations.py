@@ -41,6 +41,7 @@ from legion.store import events, snapshot
 from legion.store.board import (
     advice,
     crews,
+    epics,
     goals,
     landings,
     memories,
@@ -206,6 +207,7 @@ def goal(tx: Transaction) -> None:
         (PlanAuthor.PLANNER, FindingKind.SIZE)
     ]
     assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
+    assert epics.budgets(tx) == {(1, "sunday"): 7.5}
 
 
 def memory(tx: Transaction) -> None:

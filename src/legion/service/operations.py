@@ -225,6 +225,7 @@ class Service(Operations):
     run_template = _use_case(plan_templates.run)
     template_from = _use_case(plan_templates.from_epic)
     epic = _use_case(epics.epic_page)
+    epic_budget = _use_case(epics.set_budget)
     stop_epic = _use_case(epics.stop_epic)
 
     def plan_page(self, id: int, /) -> PlanPage:

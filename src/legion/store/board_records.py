@@ -42,6 +42,7 @@ LEFT_OUT = {
     "claims": "",
     "holdings": "which agent had claimed which ticket",
     "goal_rounds": "earlier rounds of plans",
+    "epics": "budgets of epics",
     "watches": "",
     "helps": "",
 }

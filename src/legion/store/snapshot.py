@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from sqlalchemy import select
 
@@ -44,7 +44,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         optional_reviews={id: project for id, project in verdicts.optional_reviews(tx).items() if project in cared_for},
         held=ticket_holders.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
-        plans=_plans(tx, {run.plan: run.project for run in active if run.plan is not None}),
+        plans=_plans(tx, cared_for, {run.plan: run.project for run in active if run.plan is not None}),
     )
 
 
@@ -71,7 +71,7 @@ def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentVie
     return (*standing, *fired)
 
 
-def _plans(tx: ReadTransaction, in_a_run: Mapping[int, int]) -> tuple[PlanView, ...]:
+def _plans(tx: ReadTransaction, cared_for: Set[int], in_a_run: Mapping[int, int]) -> tuple[PlanView, ...]:
     """Plans that need their planner, and others whose planner has not ended: by number, with their projects."""
     wanted = [
         PlanView(
@@ -83,6 +83,7 @@ def _plans(tx: ReadTransaction, in_a_run: Mapping[int, int]) -> tuple[PlanView, 
             waiting_since=plan.moved_at,
         )
         for plan in goals.being_planned(tx)
+        if plan.project in cared_for
     ]
     known = {plan.number for plan in wanted}
     others = [

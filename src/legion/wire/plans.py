@@ -151,6 +151,8 @@ class PlanPage:
     """Of its planner."""
     drops: list[int] = field(default_factory=list)
     """Tickets that it replaces once all of it is approved."""
+    notes: list[str] = field(default_factory=list)
+    """Why its planner does not start, a sentence each."""
 
 
 @dataclass(kw_only=True)
@@ -217,6 +219,14 @@ class EpicPage:
     plans: list[PlanLine]
     waves: list[list[int]]
     critical_path: list[int]
+
+
+@dataclass(kw_only=True)
+class EpicBudget:
+    cwd: str
+    epic: str
+    usd: float
+    """0: the limit of the settings counts again."""
 
 
 @dataclass(kw_only=True)

@@ -11,6 +11,8 @@ VALUES (1, 1, 'planner', 97, 1, '[["size", "doors", "too large"]]', '', 1750.0);
 
 INSERT INTO goal_tickets (plan, key, ticket, usd, seconds, at) VALUES (1, 'doors', 3, 0.25, 60.0, 1800.0);
 
+INSERT INTO epics (project, name, budget) VALUES (1, 'sunday', 7.5);
+
 INSERT INTO runs (id, project, ticket, agent, attempt, generation, started_at, ended_at, outcome, detail, saved,
     conversation, access, prompt, role, part, plan)
 VALUES (97, 1, NULL, NULL, 1, 1, 1700.0, 1750.0, 'finished', '', NULL, 'plan-talk', '', '', 'planner', 'read', 1);

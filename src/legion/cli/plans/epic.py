@@ -11,27 +11,32 @@ from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
-from legion.wire.plans import EpicPage, StopEpic
+from legion.wire.plans import EpicBudget, EpicPage, StopEpic
 from legion.wire.projects import Graph
 
 _BAR = 30
 
 
-@command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --stop")
+@command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
 @click.argument("name", metavar="NAME")
 @click.option("-w", "--watch", is_flag=True, help="Wait until its tickets have ended, then show it.")
 @click.option("--stop", is_flag=True, help="Stop every ticket of it that has not ended.")
-def epic(call: CommandCall, name: str, watch: bool, stop: bool) -> int:
+@click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
+def epic(call: CommandCall, name: str, watch: bool, stop: bool, budget: float | None) -> int:
     """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
 
     With --watch the exit codes are those of `legion wait`.
     """
     name = valid_text(name, "NAME")
-    if watch and stop:
-        raise click.UsageError("Choose --watch or --stop", click.get_current_context())
+    if sum((watch, stop, budget is not None)) > 1:
+        raise click.UsageError("Choose one of --watch, --stop and --budget", click.get_current_context())
     if stop:
         acted = call.legion().stop_epic(StopEpic(cwd=call.cwd, epic=name))
         call.answer(acted, lambda: [sanitize(acted.message)])
+        return 0
+    if budget is not None:
+        page = call.legion().epic_budget(EpicBudget(cwd=call.cwd, epic=name, usd=budget))
+        call.answer(page, lambda: epic_lines(page, call.screen))
         return 0
     page, code = call.legion().epic(call.cwd, name), 0
     if watch:

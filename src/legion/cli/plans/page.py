@@ -30,6 +30,8 @@ def page_lines(page: PlanPage, screen: Screen) -> Iterator[str]:
     yield from screen.paragraph(plan.goal, most_lines=_GOAL_LINES)
     if plan.reason:
         yield screen.aside(sanitize(plan.reason))
+    for note in page.notes:
+        yield screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2)
     if page.summary:
         yield from screen.paragraph(page.summary)
     if page.tickets:

@@ -18,7 +18,6 @@ from legion.cli.plans.numbers import number_of
 from legion.cli.plans.page import COLOURS, page_lines
 from legion.wire.errors import BadInput, LegionError, NotFound
 from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
-from legion.wire.table import LONGEST_WAIT
 
 _EXAMPLE = """\
 legion plan 'Users can log in and log out' --questions
@@ -152,16 +151,21 @@ def _started(call: CommandCall, page: PlanPage, wait: bool) -> None:
         _print(call, _until_decidable(call, page))
         return
     call.answer(page, lambda: [f"Plan ID: {page.plan.id}"])
+    for note in page.notes:
+        call.say(f"Note: {sanitize(note)}")
     if not call.json:
         call.say(f"`legion plan show {page.plan.id}` shows it; `legion plans` lists what waits for you.")
 
 
 def _until_decidable(call: CommandCall, page: PlanPage) -> PlanPage:
     """Wait until the planner is done or asks."""
-    id, after = number_of(page.plan.id), 0
+    legion, id = call.legion(), number_of(page.plan.id)
+    after = legion.status(call.cwd).last_event
+    page = legion.plan_page(id)
     while page.plan.state == "planning":
-        after = call.legion().wait(call.cwd, after_event=after, timeout=LONGEST_WAIT).last_event
-        page = call.legion().plan_page(id)
+        # A wait for tickets would return at once where there are none; the stream of events does not.
+        after = next(event.n for event in legion.events(after, cwd=call.cwd) if event is not None)
+        page = legion.plan_page(id)
     return page
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.estimates import longest_chain
-from legion.domain.plans.plan import GoalPlan, plan_name
+from legion.domain.plans.plan import GoalPlan, PlanState, plan_name
+from legion.domain.projects import Project
+from legion.domain.runs import plan_seat
+from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import State
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.plan import facts
@@ -68,7 +71,20 @@ def page(context: Context, plan_id: int) -> PlanPage:
             budget=plan.budget,
             usage=usage_line(usage.of_plan(tx, plan_id)),
             drops=list(conversion.replaced(plan)),
+            notes=_notes(context, tx, project_context.project, plan) if plan.state is PlanState.PLANNING else [],
         )
+
+
+def _notes(context: Context, tx: ReadTransaction, project: Project, plan: GoalPlan) -> list[str]:
+    """Why a planner that should start does not."""
+    notes = []
+    if not projects.is_trusted(tx, project.id, project.config_hash):
+        notes.append("legion.toml is not trusted, so nothing starts. Read it and run `legion trust`.")
+    if project.paused:
+        notes.append("The project is paused. Run `legion resume` to resume it.")
+    hold = context.live.scheduler.holds.get(plan_seat(plan.id))
+    backoff = context.live.scheduler.backoffs.get((JobKind.PLAN, plan.id))
+    return [*notes, *([hold.why] if hold else []), *([backoff.why] if backoff else [])]
 
 
 def line(tx: ReadTransaction, plan: GoalPlan) -> PlanLine:

@@ -1,4 +1,4 @@
-"""What agents of a project should know: remember it, list it, forget it."""
+"""Memories of a project, which its agents should know: remember, list and forget them."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
-from legion.domain.errors import NotFound
+from legion.domain.errors import BadInput, NotFound
 from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import board
+from legion.domain.tickets.spec import MOST_BUDGET
 from legion.domain.tickets.ticket import State, Stop, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
@@ -17,10 +19,11 @@ from legion.service.projects import registry
 from legion.service.shared.fragments import usage_line
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.views.ticket_line import TicketLines
+from legion.store.board import epics as stored
 from legion.store.board import goals, landings, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.plans import EpicPage, StopEpic
+from legion.wire.plans import EpicBudget, EpicPage, StopEpic
 from legion.wire.tickets import Acted
 
 
@@ -33,11 +36,11 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
         plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
         shown = [lines.line(ticket) for ticket in mine]
+        limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
     numbers = {ticket.id for ticket in mine}
     edges = {ticket.id: [other for other in ticket.spec.after if other in numbers] for ticket in mine}
     cost = {ticket.id: 0.0 if ticket.state is State.DONE else 1.0 for ticket in mine}
     landed = sorted((one for one in mine if one.landed is not None), key=lambda one: one.moved_at)
-    limit = context.user.budgets.epic_usd
     return EpicPage(
         name=name,
         tickets=shown,
@@ -51,6 +54,17 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
     )
+
+
+def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
+    """Limit what all tickets of the epic may cost together. Work that has started is saved when it is spent."""
+    project = registry.find(context, wanted.cwd)
+    if not (math.isfinite(wanted.usd) and 0 <= wanted.usd <= MOST_BUDGET):
+        raise BadInput(f"A budget is a number of dollars from 0 to {MOST_BUDGET:,}; 0 removes it.")
+    with context.store.write() as tx:
+        _tickets(tx, project, wanted.epic)
+        stored.set_budget(tx, project.id, wanted.epic, wanted.usd or None)
+    return epic_page(context, wanted.cwd, wanted.epic)
 
 
 def stop_epic(context: Context, wanted: StopEpic) -> Acted:

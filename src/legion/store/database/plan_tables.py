@@ -37,6 +37,14 @@ goals = Table(
     Column("moved_at", Double, nullable=False),
 )
 
+epics = Table(
+    "epics",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("name", AnyText, primary_key=True),
+    Column("budget", Double, nullable=False),
+)
+
 memories = Table(
     "memories",
     metadata,

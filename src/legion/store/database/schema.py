@@ -18,6 +18,7 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, one_of
+from legion.store.database.plan_tables import epics as epics
 from legion.store.database.plan_tables import goal_rounds as goal_rounds
 from legion.store.database.plan_tables import goal_tickets as goal_tickets
 from legion.store.database.plan_tables import goals as goals

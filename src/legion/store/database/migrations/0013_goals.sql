@@ -1,4 +1,5 @@
--- Plans of goals: proposed tickets, the rounds that led to them, and the ticket that each approved one became.
+-- Plans of goals: proposed tickets, the rounds that led to them, and the ticket that each approved one became. Budgets
+-- of epics.
 
 CREATE TABLE goals (
     id INTEGER PRIMARY KEY,
@@ -51,6 +52,13 @@ CREATE TABLE goal_tickets (
 );
 
 CREATE UNIQUE INDEX goal_tickets_by_ticket ON goal_tickets (ticket);
+
+CREATE TABLE epics (
+    project INTEGER NOT NULL REFERENCES projects (id),
+    name TEXT NOT NULL,
+    budget DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (project, name)
+);
 
 ALTER TABLE runs ADD COLUMN plan INTEGER;
 
