@@ -139,7 +139,7 @@ def test_a_goal_becomes_tickets_over_questions_nonsense_findings_and_a_rejection
     assert "the longest chain: first → third" in shown or "the longest chain: first > third" in shown
     assert "expected cost  unknown" in shown
     here.told("pause")
-    assert "would create 1 tickets: first" in here.told("approve", "P1", "first", "--dry-run")
+    assert "Approval would dispatch first." in here.told("approve", "P1", "first", "--dry-run")
     assert here.told("approve", "P1", "first").startswith("Ticket ID: 1  first\n")
     assert here.cli("approve", "P1", "first").returncode == 5
     assert here.json("approve", "P1")["tickets"] == {"third": 2}

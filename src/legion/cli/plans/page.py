@@ -32,7 +32,7 @@ def page_lines(page: PlanPage, screen: Screen) -> Iterator[str]:
         yield screen.aside(sanitize(plan.reason))
     for note in page.notes:
         yield screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2)
-    if page.summary:
+    if page.summary and page.summary != plan.goal:
         yield from screen.paragraph(page.summary)
     if page.tickets:
         yield ""

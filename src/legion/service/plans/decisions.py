@@ -42,7 +42,7 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
     _refuse_findings(plan, keys, anyway=wanted.anyway)
     new = conversion.new_tickets(project_context, plan, keys, approved)
     if wanted.dry_run:
-        message = f"{plan.name} would create {len(new)} tickets: {', '.join(keys)}."
+        message = f"Approval would dispatch {', '.join(keys)}."
         state = plan.state.value
         return PlanApproved(plan=plan.name, state=state, tickets={}, proposed=new, dropped=[], message=message)
     ended: list[Run] = []
@@ -66,7 +66,8 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
     with context.store.read() as tx:
         now = goals.get(tx, plan_id).state
     rest = "" if now is PlanState.APPROVED else f"; `legion approve {plan.name}` approves the rest"
-    message = f"{len(made.keys)} of {plan.name}'s tickets are dispatched{rest}."
+    many = "1 ticket is" if len(made.keys) == 1 else f"{len(made.keys)} tickets are"
+    message = f"{many} dispatched{rest}."
     return PlanApproved(
         plan=plan.name,
         state=now.value,
