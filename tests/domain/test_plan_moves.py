@@ -85,6 +85,11 @@ def test_nonsense_is_repeated_and_then_the_plan_fails_unless_it_has_a_draft():
     assert (kept.state, kept.draft) == (PlanState.FAULTY, DRAFT)
 
 
+@pytest.mark.parametrize(("budget", "spent", "then"), [(None, 9.0, None), (2.0, 1.0, 2.0), (2.0, 2.5, 4.5)])
+def test_a_retry_gives_a_spent_budget_once_more(budget, spent, then):
+    assert plans.retried(replace(PLAN, state=PlanState.FAILED, budget=budget), spent).budget == then
+
+
 def test_a_planner_asks_once():
     asked = plans.asking(replace(PLAN, may_ask=True), ASKED)
     assert (asked.asked, asked.may_ask) == (("plan:3:1",), False)

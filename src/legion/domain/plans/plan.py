@@ -178,9 +178,13 @@ def rejected(plan: GoalPlan, why: str) -> GoalPlan:
     )
 
 
-def retried(plan: GoalPlan) -> GoalPlan:
+def retried(plan: GoalPlan, spent: float = 0.0) -> GoalPlan:
+    """`spent`: dollars of its planner so far. A spent budget is given once more."""
     _refuse(plan, (PlanState.FAILED,), "has not failed")
-    return replace(plan, state=PlanState.PLANNING, tries=0, reason="", held_until=None)
+    budget = plan.budget
+    if budget is not None and spent >= budget:
+        budget += spent
+    return replace(plan, state=PlanState.PLANNING, tries=0, reason="", held_until=None, budget=budget)
 
 
 def dropped(plan: GoalPlan) -> GoalPlan:

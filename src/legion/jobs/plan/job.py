@@ -27,6 +27,7 @@ from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.workspace import quota
 from legion.runner.launch import EndedRun, LostRun
 from legion.store.board import goals, questions
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -128,6 +129,8 @@ def _judge(
     match outcome:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
             return _failed(outcome, f"{detail} {this_run.generation} times")
+        case Outcome.STOPPED if (over := quota.exceeded(context, this_run)) is not None:
+            return _failed(outcome, over.reason)
         case Outcome.LOST | Outcome.STOPPED:
             return PlannerEnd(outcome=outcome, detail=detail)
         case Outcome.LIMITED:

@@ -17,12 +17,13 @@ from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.context import Context
 from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
+from legion.jobs.supervise import usage as spending
 from legion.runner import launch
 from legion.service.plans import conversion, pages
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store.board import goals, questions, tickets
 from legion.store.database.transactions import Transaction
-from legion.store.work import runs
+from legion.store.work import runs, usage
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
 from legion.wire.tickets import Dispatch, Dispatched
 
@@ -94,9 +95,10 @@ def reject(context: Context, plan_id: int, wanted: RejectPlan) -> PlanPage:
 
 
 def retry(context: Context, plan_id: int) -> PlanPage:
+    spending.catch_up(context)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
-        goals.save(tx, plan, plans.retried(plan))
+        goals.save(tx, plan, plans.retried(plan, usage.of_plan(tx, plan_id).usd))
     return pages.page(context, plan_id)
 
 

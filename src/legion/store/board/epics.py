@@ -5,14 +5,16 @@ from __future__ import annotations
 from sqlalchemy import delete, insert, select
 
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.epics.c
+_ALL = FixedQuery(select(schema.epics), lambda row: ((row.project, row.name), row.budget), remember=100)
 
 
 def budgets(tx: ReadTransaction) -> dict[tuple[int, str], float]:
     """Dollars by project and name."""
-    return {(row.project, row.name): row.budget for row in tx.execute(select(schema.epics))}
+    return dict(_ALL.all(tx))
 
 
 def set_budget(tx: Transaction, project: int, name: str, usd: float | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -17,6 +17,7 @@ from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstima
 from legion.domain.plans.plan import DECIDABLE, GoalPlan, PlanAuthor, PlanState
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.goals.c
@@ -109,8 +110,7 @@ def of_project(tx: ReadTransaction, project: int) -> tuple[GoalPlan, ...]:
 
 def being_planned(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
     """Those that need a planner now: the questions of none of them are open."""
-    states = (PlanState.PLANNING, PlanState.ASKING)
-    found = [_plan(row) for row in tx.execute(select(schema.goals).where(_TABLE.state.in_(states)).order_by(_TABLE.id))]
+    found = _WITH_PLANNER.all(tx)
     keys = {key for plan in found if plan.state is PlanState.ASKING for key in plan.asked}
     asked = schema.questions.c
     still = select(asked.key).where(asked.key.in_(keys), asked.settled_at.is_(None))
@@ -216,15 +216,23 @@ def _values(plan: GoalPlan) -> dict[str, Any]:
 
 
 def _plan(row: Row[Any]) -> GoalPlan:
-    values = dict(row._mapping)
-    return GoalPlan(
-        **values
-        | {
-            "draft": None if row.draft is None else drafts.read(row.draft),
-            "findings": _findings(row.findings),
-            "asked": tuple(row.asked),
-        }
-    )
+    return _made(row._mapping)
+
+
+def _made(values: Mapping[str, Any]) -> GoalPlan:
+    read = {
+        "draft": None if values["draft"] is None else drafts.read(values["draft"]),
+        "findings": _findings(values["findings"]),
+        "asked": tuple(values["asked"]),
+    }
+    return GoalPlan(**{**values, **read})
+
+
+_WITH_PLANNER = FixedQuery(
+    select(schema.goals).where(literal_column("state IN ('planning', 'asking')")).order_by(_TABLE.id),
+    lambda row: _made(vars(row)),
+    remember=100,
+)
 
 
 def _findings_json(found: Iterable[PlanFinding]) -> list[list[str]]:
