@@ -52,7 +52,7 @@ def test_a_briefing_carries_what_fits(house: QuietSquad, project: Project):
     context = house.office.context
     with context.store.read() as tx:
         ticket = tickets.get(tx, number)
-    config = context.project_context(ticket.project).config
+    config = context.project(ticket.project).config
     text = briefing(ticket, config, memories=["Run make generate."])
     assert "## What agents of this project should know\n- Run make generate.\n" in text
     assert "should know" not in briefing(ticket, config, advice=[Advice(ticket=1, turn=1, role="x", run=1, text="y")])

@@ -21,13 +21,13 @@ _WILD = ("*", "?")
 
 
 def checker(
-    context: Context, project_context: ProjectContext, plan: GoalPlan
+    context: Context, project: ProjectContext, plan: GoalPlan
 ) -> Callable[[ReadTransaction, GoalPlan], PlanFacts]:
     """Reads git and settings now, and the board in the transaction that stores the result of the check."""
-    exists = file_finder(project_context, project_context.target)
-    why_not = cannot_start(context, project_context, plan.team)
-    limits = project_context.config.plans
-    checks = tuple(check.name for check in project_context.config.checks)
+    exists = file_finder(project, project.target)
+    why_not = cannot_start(context, project, plan.team)
+    limits = project.config.plans
+    checks = tuple(check.name for check in project.config.checks)
 
     def facts(tx: ReadTransaction, current: GoalPlan) -> PlanFacts:
         live = tickets.live(tx, project=current.project)
@@ -46,7 +46,7 @@ def checker(
     return facts
 
 
-def estimated(project_context: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanEstimate:
+def estimated(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanEstimate:
     """Of all tickets of its draft; unknown for a plan without one."""
     if plan.draft is None:
         return PlanEstimate()
@@ -54,14 +54,14 @@ def estimated(project_context: ProjectContext, tx: ReadTransaction, plan: GoalPl
         plan.draft,
         goals.landed(tx, plan.project),
         goals.past_estimates(tx, plan.project),
-        parallel=project_context.config.agents.parallel,
+        parallel=project.config.agents.parallel,
     )
 
 
-def file_finder(project_context: ProjectContext, commit: str) -> Callable[[str], bool]:
+def file_finder(project: ProjectContext, commit: str) -> Callable[[str], bool]:
     """Whether a commit has a file or folder of that path or pattern. Paths are untrusted and never reach git."""
 
-    there = all_files(project_context.hub.path, commit)
+    there = all_files(project.hub.path, commit)
 
     def exists(path: str) -> bool:
         if any(letter in path for letter in _WILD):
@@ -77,11 +77,11 @@ def all_files(git_dir: Path, commit: str) -> frozenset[str]:
     return frozenset(Hub(git_dir).files_in(commit, "."))
 
 
-def cannot_start(context: Context, project_context: ProjectContext, team: str) -> str:
+def cannot_start(context: Context, project: ProjectContext, team: str) -> str:
     """What keeps every ticket of a plan from running; empty where nothing does."""
     try:
-        crew = teams.crew(context, project_context, team)
-        spec.choose_program(context, project_context.config, "", crew.builder.role.driver)
+        crew = teams.crew(context, project, team)
+        spec.choose_program(context, project.config, "", crew.builder.role.driver)
     except LegionError as missing:
         return missing.message.rstrip(".")
     return ""

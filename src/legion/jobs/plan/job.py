@@ -70,8 +70,8 @@ def plan(context: Context, claim: Claim) -> None:
         with context.store.write() as tx:
             claims.finish(tx, claim)
         return
-    project_context = context.project_context(planned.project)
-    end = _end(context, project_context, planned, this_run)
+    project = context.project(planned.project)
+    end = _end(context, project, planned, this_run)
 
     def record(tx: Transaction, _: str) -> None:
         current = goals.get(tx, planned.id)
@@ -80,27 +80,27 @@ def plan(context: Context, claim: Claim) -> None:
             end.record(tx, current)
 
     finish(context, claim, this_run, RunEnd(outcome=end.outcome, detail=end.detail), record, _POINTS)
-    project_context.worktrees.discard(this_run.seat)
+    project.worktrees.discard(this_run.seat)
 
 
 def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
     return next((run for run in runs.active(tx) if run.plan == plan_id), None)
 
 
-def _end(context: Context, project_context: ProjectContext, planned: GoalPlan, this_run: Run) -> PlannerEnd:
+def _end(context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run) -> PlannerEnd:
     try:
-        ended = _run_to_end(context, project_context, planned, this_run)
+        ended = _run_to_end(context, project, planned, this_run)
     except NoProgram as missing:
         return _failed(Outcome.NOT_STARTED, missing.message)
     except NoModelAccess as missing:
         return _failed(Outcome.REFUSED, missing.message)
     if ended is None:
         return PlannerEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
-    return _judge(context, project_context, planned, this_run, ended)
+    return _judge(context, project, planned, this_run, ended)
 
 
 def _run_to_end(
-    context: Context, project_context: ProjectContext, planned: GoalPlan, this_run: Run
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run
 ) -> EndedRun | LostRun | None:
     def start() -> None:
         crash.reach(Point.PLAN_BEFORE_LAUNCH)
@@ -111,7 +111,7 @@ def _run_to_end(
         context,
         this_run,
         wanted=lambda: _wanted(context, planned),
-        prepare=lambda: planner_run.prepare(context, project_context, planned, this_run),
+        prepare=lambda: planner_run.prepare(context, project, planned, this_run),
         start=start,
         on_event=journal_events.listener(context, QuestionSource(project=planned.project), this_run),
     )
@@ -123,7 +123,7 @@ def _wanted(context: Context, planned: GoalPlan) -> bool:
 
 
 def _judge(
-    context: Context, project_context: ProjectContext, planned: GoalPlan, this_run: Run, ended: EndedRun | LostRun
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, ended: EndedRun | LostRun
 ) -> PlannerEnd:
     outcome, detail = judging.outcome(ended)
     match outcome:
@@ -138,13 +138,13 @@ def _judge(
             return PlannerEnd(outcome=outcome, detail=detail, record=_holds(until, detail))
         case Outcome.FINISHED | Outcome.GAVE_UP:
             message = final_message(context.data.runs / this_run.name)
-            return read_answer(context, project_context, planned, this_run, message)
+            return read_answer(context, project, planned, this_run, message)
         case _:
             return _failed(outcome, f"the planner did not finish ({detail})")
 
 
 def read_answer(
-    context: Context, project_context: ProjectContext, planned: GoalPlan, this_run: Run, message: str
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, message: str
 ) -> PlannerEnd:
     """The plan or the questions in its final message, checked."""
     try:
@@ -155,7 +155,7 @@ def read_answer(
     if isinstance(answer, tuple):
         within = context.user.questions.answer_within
         return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=_asks(answer, within))
-    record = _proposes(facts.checker(context, project_context, planned), answer, this_run)
+    record = _proposes(facts.checker(context, project, planned), answer, this_run)
     return PlannerEnd(outcome=Outcome.FINISHED, detail=f"a plan of {len(answer.tickets)} tickets", record=record)
 
 

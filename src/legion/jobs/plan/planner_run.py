@@ -21,26 +21,24 @@ from legion.system import crash
 from legion.system.crash import Point
 
 
-def prepare(context: Context, project_context: ProjectContext, plan: GoalPlan, this_run: Run) -> None:
+def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> None:
     """Checkout, prompt, spec. Dependencies only for a program that could run something."""
     crash.reach(Point.PLAN_BEFORE_WORKTREE)
-    seat, target = this_run.seat, project_context.target
-    tree = project_context.worktrees.replant(
-        seat, target, project_context.hub.tree_of(target), f"legion/{seat}", attempt=this_run.id
-    )
-    chosen = spec.choose_program(context, project_context.config, "", context.user.planner.driver or CLAUDE)
+    seat, target = this_run.seat, project.target
+    tree = project.worktrees.replant(seat, target, project.hub.tree_of(target), f"legion/{seat}", attempt=this_run.id)
+    chosen = spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
     if chosen.capabilities.reads_only:
         env = environment.bare(context, this_run)
     else:
-        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-        env = environment.prepare(context, project_context, this_run, tree)
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
     variables = {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
-    paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, **variables)
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
     with context.store.read() as tx:
-        material = _material(project_context, tx, plan)
+        material = _material(project, tx, plan)
         spent = usage.of_plan(tx, plan.id).usd
     run_input = RunInput(
         prompt=prompt.first(material),
@@ -55,13 +53,13 @@ def prepare(context: Context, project_context: ProjectContext, plan: GoalPlan, t
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
-def _material(project_context: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanMaterial:
-    limits, rounds = project_context.config.plans, goals.rounds(tx, plan.id)
+def _material(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanMaterial:
+    limits, rounds = project.config.plans, goals.rounds(tx, plan.id)
     asked = [questions.by_key(tx, key) for key in plan.asked]
     last = rounds[-1] if rounds and plan.tries else None
     return PlanMaterial(
         plan=plan,
-        checks=[(check.name, check.command) for check in project_context.config.checks],
+        checks=[(check.name, check.command) for check in project.config.checks],
         most_files=limits.most_files,
         most_lines=limits.most_lines,
         approved=tuple(goals.dispatched(tx, plan.id)),

@@ -178,7 +178,7 @@ def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
     if turn is not None:
         launch.stop(context.data.runs / turn.name, grace=_STOP_GRACE)
         return
-    context.project_context(agent.project).worktrees.discard(agent_seat(agent.number))
+    context.project(agent.project).worktrees.discard(agent_seat(agent.number))
 
 
 def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:

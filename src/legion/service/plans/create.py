@@ -30,19 +30,19 @@ LONGEST_EPIC = 200
 
 def plan(context: Context, wanted: NewPlan) -> PlanPage:
     """Store a goal; the scheduler starts its planner."""
-    project = registry.find(context, wanted.cwd)
+    record = registry.find(context, wanted.cwd)
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
         raise BadInput(f"A goal has 1 to {LONGEST_GOAL:,} characters. Say what you want: legion plan 'GOAL'.")
     _refuse_amount(wanted.budget)
     _refuse_epic(wanted.epic)
-    project_context = context.project_context_of(project)
-    upstream.fetch(context, project_context)
+    project = context.project_of(record)
+    upstream.fetch(context, project)
     if wanted.team:
-        teams.crew(context, project_context, wanted.team)
+        teams.crew(context, project, wanted.team)
     new = GoalPlan(
         id=0,
-        project=project.id,
+        project=record.id,
         goal=goal,
         epic=wanted.epic.strip(),
         team=wanted.team,
@@ -50,7 +50,7 @@ def plan(context: Context, wanted: NewPlan) -> PlanPage:
         budget=wanted.budget,
         may_ask=wanted.questions,
     )
-    return _store(context, project, new, wanted.request)
+    return _store(context, record, new, wanted.request)
 
 
 def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
@@ -100,13 +100,13 @@ def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
     return _store(context, project, new)
 
 
-def from_draft(context: Context, project: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
+def from_draft(context: Context, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
     """A plan that needs no planner, because a template or a person wrote it."""
     _refuse_epic(epic)
-    project_context = context.project_context_of(project)
-    upstream.fetch(context, project_context)
-    new = GoalPlan(id=0, project=project.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
-    check = facts.checker(context, project_context, new)
+    project = context.project_of(record)
+    upstream.fetch(context, project)
+    new = GoalPlan(id=0, project=record.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
+    check = facts.checker(context, project, new)
     with context.store.write() as tx:
         found = findings(draft, check(tx, new))
         made = goals.create(tx, plans.answered(_last_round(new), draft, found, ()))

@@ -42,20 +42,20 @@ def plans(context: Context, cwd: str, all: bool = False) -> PlanList:
 
 def page(context: Context, plan_id: int) -> PlanPage:
     with context.store.read() as tx:
-        project = goals.get(tx, plan_id).project
-    project_context = context.project_context(project)
+        record = goals.get(tx, plan_id).project
+    project = context.project(record)
     with context.store.read() as tx:
         plan = goals.get(tx, plan_id)
         became = goals.dispatched(tx, plan_id)
         states = tickets.states_of(tx, became.values())
-        estimate = facts.estimated(project_context, tx, plan)
+        estimate = facts.estimated(project, tx, plan)
         asked = [one for one in questions.open_ones(tx) if one.key in plan.asked]
         draft = plan.draft
         return PlanPage(
             plan=line(tx, plan),
             summary=draft.summary if draft else "",
             risks=draft.risks if draft else "",
-            tickets=[ticket_line(project_context, one, became, states) for one in (draft.tickets if draft else ())],
+            tickets=[ticket_line(project, one, became, states) for one in (draft.tickets if draft else ())],
             chain=list(longest_chain(draft)) if draft else [],
             findings=[finding_line(one) for one in plan.findings],
             rounds=[_round(one) for one in goals.rounds(tx, plan_id)],
@@ -71,7 +71,7 @@ def page(context: Context, plan_id: int) -> PlanPage:
             budget=plan.budget,
             usage=usage_line(usage.of_plan(tx, plan_id)),
             drops=list(conversion.replaced(plan)),
-            notes=_notes(context, tx, project_context.project, plan) if plan.state is PlanState.PLANNING else [],
+            notes=_notes(context, tx, project.record, plan) if plan.state is PlanState.PLANNING else [],
         )
 
 
@@ -106,7 +106,7 @@ def line(tx: ReadTransaction, plan: GoalPlan) -> PlanLine:
 
 
 def ticket_line(
-    project_context: ProjectContext, ticket: PlanTicket, became: dict[str, int], states: dict[int, State]
+    project: ProjectContext, ticket: PlanTicket, became: dict[str, int], states: dict[int, State]
 ) -> PlanTicketLine:
     number = became.get(ticket.key)
     state = states.get(number) if number is not None else None
@@ -125,7 +125,7 @@ def ticket_line(
         lines=ticket.lines,
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
-        asks_for=list(conversion.protected(project_context, ticket)),
+        asks_for=list(conversion.protected(project, ticket)),
     )
 
 

@@ -37,16 +37,16 @@ from legion.wire.templates import (
 
 
 def template_list(context: Context, cwd: str) -> TemplateList:
-    project_context = _project_context(context, registry.find(context, cwd))
-    known = _known(context, project_context)
-    untrusted = [one.file for one in teams.untrusted(context, project_context) if one.kind is DefinitionKind.TEMPLATE]
+    project = _project(context, registry.find(context, cwd))
+    known = _known(context, project)
+    untrusted = [one.file for one in teams.untrusted(context, project) if one.kind is DefinitionKind.TEMPLATE]
     names = sorted({*known.sources, *known.faults})
     return TemplateList(templates=[_line(known, name) for name in names], untrusted=untrusted)
 
 
 def template_page(context: Context, cwd: str, name: str) -> TemplatePage:
     """Raises BadInput for an unknown one. A broken one is shown with its fault."""
-    known = _known(context, _project_context(context, registry.find(context, cwd)))
+    known = _known(context, _project(context, registry.find(context, cwd)))
     if name not in known.sources:
         known.get(name)
     return TemplatePage(template=_line(known, name), text=known.sources[name].text)
@@ -54,21 +54,21 @@ def template_page(context: Context, cwd: str, name: str) -> TemplatePage:
 
 def run(context: Context, wanted: RunTemplate) -> ExpandedTemplate:
     """Expand a template to a plan, which goes the way of every plan; with `dry_run` nothing is stored."""
-    project = registry.find(context, wanted.cwd)
-    project_context = _project_context(context, project)
-    template = _known(context, project_context).get(wanted.name)
-    draft = expansion.expand(template, wanted.values, _finder(project_context))
+    record = registry.find(context, wanted.cwd)
+    project = _project(context, record)
+    template = _known(context, project).get(wanted.name)
+    draft = expansion.expand(template, wanted.values, _finder(project))
     goal = draft.summary
     if wanted.dry_run:
-        upstream.fetch(context, project_context)
-        plan = GoalPlan(id=0, project=project.id, goal=goal, team=wanted.team, draft=draft)
-        check = facts.checker(context, project_context, plan)
+        upstream.fetch(context, project)
+        plan = GoalPlan(id=0, project=record.id, goal=goal, team=wanted.team, draft=draft)
+        check = facts.checker(context, project, plan)
         with context.store.read() as tx:
             found = findings(draft, check(tx, plan))
-        shown = [pages.ticket_line(project_context, one, {}, {}) for one in draft.tickets]
+        shown = [pages.ticket_line(project, one, {}, {}) for one in draft.tickets]
         lines = [pages.finding_line(one) for one in found]
         return ExpandedTemplate(goal=goal, tickets=shown, findings=lines, plan=None)
-    page = create.from_draft(context, project, goal, draft, team=wanted.team, epic=wanted.epic)
+    page = create.from_draft(context, record, goal, draft, team=wanted.team, epic=wanted.epic)
     return ExpandedTemplate(goal=goal, tickets=page.tickets, findings=page.findings, plan=page)
 
 
@@ -124,16 +124,16 @@ def _key(title: str, taken: Collection[str]) -> str:
     return next(key for key in (base, *(f"{base}-{n}" for n in range(2, 10_000))) if key not in taken)
 
 
-def _project_context(context: Context, project: Project) -> ProjectContext:
-    return context.project_context_of(project)
+def _project(context: Context, project: Project) -> ProjectContext:
+    return context.project_of(project)
 
 
-def _known(context: Context, project_context: ProjectContext) -> Templates:
-    return files.templates(teams.definitions(context, project_context))
+def _known(context: Context, project: ProjectContext) -> Templates:
+    return files.templates(teams.definitions(context, project))
 
 
-def _finder(project_context: ProjectContext) -> expansion.Files:
-    there = sorted(facts.all_files(project_context.hub.path, project_context.target))
+def _finder(project: ProjectContext) -> expansion.Files:
+    there = sorted(facts.all_files(project.hub.path, project.target))
     return lambda pattern: [file for file in there if matches(file, (pattern,))]
 
 

@@ -170,26 +170,26 @@ def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
 
 def remove(context: Context, cwd: str) -> Done:
     """Remove the project. Its worktrees and its hub go to the trash, legion.toml stays."""
-    project = find(context, cwd)
-    project_context = context.project_context_of(project)
+    record = find(context, cwd)
+    project = context.project_of(record)
     # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
-    ahead = _uncollected(context, project_context) if Path(project.common_dir).is_dir() else 0
+    ahead = _uncollected(context, project) if Path(record.common_dir).is_dir() else 0
     if ahead:
         them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise StateConflict(
-            f"{them} not on {project.branch} yet: run `legion collect` first, or merge it yourself "
-            f"with `git fetch {project_context.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
+            f"{them} not on {record.branch} yet: run `legion collect` first, or merge it yourself "
+            f"with `git fetch {project.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
         )
     with context.store.write() as tx:
-        live = tickets.live(tx, project=project.id)
+        live = tickets.live(tx, project=record.id)
         started = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
-        started += [run.ticket for run in runs.active(tx) if run.project == project.id and run.ticket is not None]
-        staff = [agent.name for agent in agents.standing(tx) if agent.project == project.id]
+        started += [run.ticket for run in runs.active(tx) if run.project == record.id and run.ticket is not None]
+        staff = [agent.name for agent in agents.standing(tx) if agent.project == record.id]
         if staff:
             raise StateConflict(
                 f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion fire` first."
             )
-        planned = [run.plan for run in runs.active(tx) if run.project == project.id and run.plan is not None]
+        planned = [run.plan for run in runs.active(tx) if run.project == record.id and run.plan is not None]
         if planned:
             raise StateConflict(f"A planner works on P{planned[0]}: run `legion plan drop P{planned[0]}` first.")
         if started:
@@ -197,21 +197,21 @@ def remove(context: Context, cwd: str) -> Done:
             raise StateConflict(f"Tickets are still running here ({listed}): run `legion stop all` first.")
         for ticket in reversed(board.topological({ticket.id: ticket.spec.after for ticket in live})):
             tickets.drop(tx, ticket)
-        for plan in goals.of_project(tx, project.id):
+        for plan in goals.of_project(tx, record.id):
             if plan.open:
                 goals.save(tx, plan, plans.dropped(plan))
-        current = projects.get(tx, project.id)
-        projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": project.root})
-    context.forget(project.id)
-    hub = files.move_to_trash(project_context.folder, context.data.root / "trash") / project_context.hub.path.name
-    folder = Path(project.worktrees)
+        current = projects.get(tx, record.id)
+        projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": record.root})
+    context.forget(record.id)
+    hub = files.move_to_trash(project.folder, context.data.root / "trash") / project.hub.path.name
+    folder = Path(record.worktrees)
     for place in folder.iterdir() if folder.is_dir() else ():
-        if place != project_context.trash:
-            files.move_to_trash(place, project_context.trash)
+        if place != project.trash:
+            files.move_to_trash(place, project.trash)
     return Done(
-        message=f"{project.name} is no longer a Legion project.",
+        message=f"{record.name} is no longer a Legion project.",
         notes=[
-            f"The agents' worktrees are in {project_context.trash}, the hub is in {hub}.",
+            f"The agents' worktrees are in {project.trash}, the hub is in {hub}.",
             f"{FILE} stays: delete it if you want.",
         ],
     )
@@ -365,7 +365,7 @@ def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
 
 
-def _uncollected(context: Context, project_context: ProjectContext) -> int:
+def _uncollected(context: Context, project: ProjectContext) -> int:
     """The number of landed commits that the person's branch lacks, also after the two diverged."""
-    tip = upstream.fetch(context, project_context).person_tip
-    return len(project_context.hub.commits_between(tip, project_context.target)) if tip is not None else 0
+    tip = upstream.fetch(context, project).person_tip
+    return len(project.hub.commits_between(tip, project.target)) if tip is not None else 0

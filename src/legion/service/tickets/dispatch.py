@@ -74,53 +74,53 @@ def dispatch(
     also: Callable[[Transaction, Dispatched], None] | None = None,
 ) -> Dispatched:
     """Create all tickets of the request, or none. `also` is called in the same transaction."""
-    project = project_cases.find(context, request.cwd)
+    record = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
-    project_context = context.project_context_of(project)
-    upstream.fetch(context, project_context)
-    config = parse(project.config_text, origin="legion.toml")
+    project = context.project_of(record)
+    upstream.fetch(context, project)
+    config = parse(record.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
         _refuse_faults(new)
-    teams = [_team(context, project_context, new, by) for new in request.tickets]
+    teams = [_team(context, project, new, by) for new in request.tickets]
     fitted = [
         crews.with_role_defaults(context, new, crew, by_a_person=by is None)
         for new, crew in zip(request.tickets, teams, strict=True)
     ]
     request = replace(request, tickets=fitted)
     for new in request.tickets:
-        _refuse_unfit(context, config, Path(project.root), new)
-    untrusted = crews.untrusted_notes(context, project_context, teams)
+        _refuse_unfit(context, config, Path(record.root), new)
+    untrusted = crews.untrusted_notes(context, project, teams)
     with context.store.write() as tx:
-        if request.request and (first := idempotency.recall(tx, project.id, request.request)) is not None:
+        if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
             return Dispatched(**first)
         board.refuse_unknown(
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
-        _refuse_foreign(tx, project, request)
+        _refuse_foreign(tx, record, request)
         if by is not None:
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
         kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
-        ids = _create(context, tx, project, config, request.tickets, kept, by)
+        ids = _create(context, tx, record, config, request.tickets, kept, by)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=[*_notes(context, tx, project), *untrusted],
+            notes=[*_notes(context, tx, record), *untrusted],
         )
         if also is not None:
             also(tx, answer)
         if request.request:
-            idempotency.remember(tx, project.id, request.request, asdict(answer))
+            idempotency.remember(tx, record.id, request.request, asdict(answer))
     return answer
 
 
-def _team(context: Context, project_context: ProjectContext, new: NewTicket, by: Dispatcher | None) -> Crew | None:
-    crew = crews.resolve_crew(context, project_context, new)
+def _team(context: Context, project: ProjectContext, new: NewTicket, by: Dispatcher | None) -> Crew | None:
+    crew = crews.resolve_crew(context, project, new)
     if by is None or crew is None:
         return crew
-    return by.narrow(crew, crews.default_crew(context, project_context) if new.team else None)
+    return by.narrow(crew, crews.default_crew(context, project) if new.team else None)
 
 
 def stop(context: Context, ticket_id: int) -> Acted:
@@ -179,13 +179,11 @@ def drop(context: Context, ticket_id: int) -> Acted:
             listed = ", ".join(str(other) for other in waiting)
             raise StateConflict(f"Other tickets come after ticket {ticket_id}: {listed}. Drop them first.")
         tickets.drop(tx, ticket_id)
-    project_context = context.project_context(ticket.project)
-    for name in project_context.worktrees.names():
+    project = context.project(ticket.project)
+    for name in project.worktrees.names():
         if (seated(name) or ("", 0))[:2] == ("ticket", ticket_id):
-            project_context.worktrees.discard(name)
-    return Acted(
-        tickets=[ticket_id], message=f"Ticket {ticket_id} is dropped; its files are in {project_context.trash}."
-    )
+            project.worktrees.discard(name)
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is dropped; its files are in {project.trash}.")
 
 
 def pause(context: Context, ticket_id: int) -> Acted:

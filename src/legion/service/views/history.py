@@ -122,7 +122,7 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
 
 def _moments(context: Context, run: Run) -> frozenset[int]:
     """Lines of its journal that the ticket can be rewound to."""
-    return frozenset(one.line for one in rewind_points.moments(context, context.project_context(run.project), run))
+    return frozenset(one.line for one in rewind_points.moments(context, context.project(run.project), run))
 
 
 def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryLine:

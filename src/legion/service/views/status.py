@@ -71,7 +71,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     trusted = projects.is_trusted(tx, project.id, project.config_hash)
     unreadable = unreadable_settings(project)
     baseline = "none"
-    if not unreadable and context.project_context_of(project).config.checks:
+    if not unreadable and context.project_of(project).config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
