@@ -203,6 +203,8 @@ FACTS = frozenset(
             EventKind.AGENT_INTERRUPTED,
             EventKind.PLAN_APPROVED,
             EventKind.PLAN_REJECTED,
+            EventKind.PLAN_CREATED,
+            EventKind.PLAN_MOVED,
         ),
         *(
             EventKind.MAIL_SENT,

@@ -134,6 +134,8 @@ class Status:
     """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None
     """The caller: its mail and its reports."""
+    plans: int = 0
+    """How many wait for the person's decision: `legion plans`."""
 
 
 @dataclass(kw_only=True)

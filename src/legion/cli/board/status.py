@@ -200,6 +200,8 @@ def hints(status: Status) -> Iterable[str]:
         return
     if status.questions:
         yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
+    if status.plans:
+        yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plans"
     if project is not None:
         if project.paused:
             yield "Nothing new starts while paused: legion resume"

@@ -177,14 +177,14 @@ def _put_away(context: Context, project: ProjectContext) -> None:
     """Move worktrees of landed or dropped tickets and fired agents to the trash."""
     seats = {name: found for name in project.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
-    readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
+    readers = {name for name, (kind, _, role) in seats.items() if kind == "plan" or (kind == "ticket" and role)}
     with context.store.read() as tx:
         states = tickets.states_of(tx, of_tickets.values())
         over = {number for number, state in states.items() if state is State.DONE}
         over |= tickets.dropped(tx, of_tickets.values())
         at_work = {run.seat for run in runs.active(tx)}
         fired = agents.gone(tx, project.id)
-    # A reviewer that has ended does not use its worktree again.
+    # A reviewer or planner that has ended does not use its worktree again.
     left = {name for name, number in of_tickets.items() if number in over} | readers
     for name in sorted((left - at_work) | (fired & seats.keys())):
         project.worktrees.discard(name)
@@ -196,7 +196,7 @@ def end_left_over_commands(context: Context) -> None:
     Their trees are needed at once, so this waits for their end. A runner that is just starting finds no spec.
     """
     for folder in context.data.runs.iterdir():
-        if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
+        if folder.name.startswith(("ticket-", "agent-", "plan-")) or RunFolder(folder).result.exists():
             continue
         RunFolder(folder).spec.unlink(missing_ok=True)
         if not isinstance(launch.settle(folder), LivingRun):

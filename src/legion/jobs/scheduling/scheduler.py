@@ -30,6 +30,8 @@ from legion.jobs.context import Context
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
+from legion.jobs.plan import job as planning
+from legion.jobs.plan.job import plan
 from legion.jobs.review import job as reviewing
 from legion.jobs.review.job import review
 from legion.jobs.run import advisors
@@ -39,7 +41,7 @@ from legion.jobs.supervise import questions
 from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
 from legion.store import snapshot
-from legion.store.board import projects, tickets
+from legion.store.board import goals, projects, tickets
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents
 from legion.store.work import claims
@@ -55,6 +57,7 @@ JOBS: Mapping[JobKind, Callable[[Context, Claim], None]] = {
     JobKind.LAND: land,
     JobKind.BASELINE: baseline,
     JobKind.SERVE: serve,
+    JobKind.PLAN: plan,
 }
 
 _TICKET_JOBS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
@@ -253,6 +256,8 @@ class Scheduler:
                     begin(tx, subject)
                 elif kind is JobKind.REVIEW:
                     reviewing.begin(tx, subject)
+                elif kind is JobKind.PLAN:
+                    planning.begin(tx, subject)
                 return claims.claim(tx, kind, subject, self.context.machine)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
@@ -326,4 +331,6 @@ class Scheduler:
 def _project_of(tx: Transaction, claim: Claim) -> int:
     if claim.kind in _TICKET_JOBS:
         return tickets.get(tx, claim.subject).project
+    if claim.kind is JobKind.PLAN:
+        return goals.get(tx, claim.subject).project
     return agents.numbered(tx, claim.subject).project if claim.kind is JobKind.SERVE else claim.subject

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import LegionError
+from legion.domain.plans.plan import PlanState
 from legion.domain.runs import Outcome, Run, seated
 from legion.jobs.context import Context
-from legion.store.board import tickets
+from legion.store.board import goals, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files, trees
@@ -195,7 +196,9 @@ def _will_resume(context: Context, seat: str) -> bool:
         return False
     kind, number, role = found
     with context.store.read() as tx:
-        if kind == "agent":
+        if kind == "plan":
+            latest = next(reversed(runs.of_plan(tx, number)), None)
+        elif kind == "agent":
             latest = next(iter(runs.of_agent(tx, number, limit=1)), None)
         else:
             latest = runs.latest(tx, number, role)
@@ -203,6 +206,8 @@ def _will_resume(context: Context, seat: str) -> bool:
             return latest is not None
         if latest.outcome is not Outcome.LOST:
             return False
+        if latest.plan is not None:
+            return goals.get(tx, latest.plan).state is PlanState.PLANNING
         if latest.ticket is None:
             return agents.numbered(tx, number).fired_at is None
         return not tickets.get(tx, latest.ticket).ended

@@ -35,6 +35,7 @@ from legion.store.staff import agents, mail
 from legion.store.work import usage
 from legion.wire.agents import FireAgent, Fired, HireAgent, Hired, InterruptAgent
 from legion.wire.mail import Sent
+from legion.wire.text import plan_number
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,59}")
 _LONGEST_ROLE = 4000
@@ -207,6 +208,8 @@ def _refuse_unfit(wanted: HireAgent) -> None:
         raise BadInput(
             f"{wanted.name[:60]!r} is not a name for an agent: use a letter, then letters, digits, '.', '_' and '-'."
         )
+    if plan_number(wanted.name) is not None:
+        raise BadInput(f"{wanted.name!r} is the name of a plan: choose another for the agent.")
     if len(wanted.role) > _LONGEST_ROLE:
         raise BadInput(f"A role has at most {_LONGEST_ROLE:,} letters: put the rest into the task.")
     if wanted.tools is not None and not all(tool.strip() for tool in wanted.tools):

@@ -68,8 +68,13 @@ class Dispatcher:
     The second argument is the project's default crew, where the ticket names another."""
 
 
-def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) -> Dispatched:
-    """Create all tickets of the request, or none."""
+def dispatch(
+    context: Context,
+    request: Dispatch,
+    by: Dispatcher | None = None,
+    also: Callable[[Transaction, Dispatched], None] | None = None,
+) -> Dispatched:
+    """Create all tickets of the request, or none. `also` is called in the same transaction."""
     record = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
@@ -108,6 +113,8 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
             keys={key: ids[position] for key, position in keys.items()},
             notes=[*_notes(context, tx, record), *untrusted],
         )
+        if also is not None:
+            also(tx, answer)
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
     return answer

@@ -22,7 +22,7 @@ from legion.service.projects import trust
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
-from legion.store.board import projects, questions, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status
@@ -53,6 +53,7 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
             omitted=max(0, ended_count - len(ended)),
             last_event=events.last(tx),
             questions=len(questions.open_ones(tx)),
+            plans=goals.undecided(tx, wanted),
             usage=usage_line(usage.of_tickets(tx, wanted)),
         )
 

@@ -6,11 +6,11 @@ No function here costs more because many tickets have ended, but `edges` and `co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Select, bindparam, delete, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -232,6 +232,12 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
 
 
+def of_epic(tx: ReadTransaction, project: int, epic: str) -> tuple[Ticket, ...]:
+    """Those on the board that are followed together, oldest first, with their long texts."""
+    found = select(_TABLE.id).where(_TABLE.project == project, _TABLE.epic == epic, _ON_BOARD).order_by(_TABLE.id)
+    return get_many(tx, tx.execute(found).scalars())
+
+
 def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
     """Those on the board that take this one back, oldest first, without their long texts."""
     found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
@@ -256,6 +262,17 @@ def come_after(tx: Transaction, ticket: int, other: int) -> None:
     values = {"after": [*before.spec.after, other]}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
     tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
+
+
+def replace_after(tx: Transaction, ticket: int, old: int, new: Sequence[int]) -> None:
+    """Others take the place of one that it comes after. The caller sees that no circle comes of it."""
+    before = get(tx, ticket)
+    kept = [other for other in before.spec.after if other != old]
+    added = [other for other in new if other not in kept]
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(after=[*kept, *added]))
+    tx.execute(delete(schema.edges).where(schema.edges.c.ticket == ticket, schema.edges.c.after == old))
+    if added:
+        tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other} for other in added])
 
 
 def drop(tx: Transaction, ticket: int) -> None:

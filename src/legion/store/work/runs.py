@@ -11,7 +11,8 @@ from legion.domain.agents.agent import Agent
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.runs import Outcome, Run
+from legion.domain.plans.plan import GoalPlan
+from legion.domain.runs import PLANNER, Outcome, Run
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.prepared import inserting, new, updating
@@ -100,6 +101,29 @@ def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
     return run
 
 
+def start_planning(tx: Transaction, plan: GoalPlan) -> Run:
+    """A round of a plan's planner. Its generation counts how many before it were lost in a row."""
+    lost = 0
+    for before in reversed(of_plan(tx, plan.id)):
+        if before.outcome is not Outcome.LOST:
+            break
+        lost += 1
+    run = Run(
+        id=tx.next("run"),
+        project=plan.project,
+        plan=plan.id,
+        role=PLANNER,
+        part=RolePart.READ,
+        generation=1 + lost,
+        started_at=tx.now,
+        conversation=plan.conversation,
+    )
+    tx.run(_INSERT, asdict(run))
+    data = {"run": run.id, "plan": plan.id, "generation": run.generation}
+    tx.record(EventKind.RUN_STARTED, project=run.project, data=data)
+    return run
+
+
 def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: str | None = None) -> Run:
     """Record how it ended. A run ends once."""
     before = get(tx, run)
@@ -108,7 +132,11 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     values = {"ended_at": tx.now, "outcome": outcome, "detail": detail, "saved": saved}
     tx.run(_END, {"this": run, **new(values)})
     ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
-    whose = {"attempt": ended.attempt} if ended.agent is None else {"agent": ended.conversation}
+    whose: dict[str, object] = {"attempt": ended.attempt}
+    if ended.agent is not None:
+        whose = {"agent": ended.conversation}
+    elif ended.plan is not None:
+        whose = {"plan": ended.plan}
     role = {"role": ended.role} if ended.role else {}
     data = {"run": run, **whose, **role, "outcome": outcome.value, "detail": detail, "saved": saved}
     tx.record(EventKind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
@@ -138,8 +166,16 @@ def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tupl
     return tuple(Run(**row._mapping) for row in tx.execute(found))[::-1]
 
 
+def of_plan(tx: ReadTransaction, plan: int) -> tuple[Run, ...]:
+    """Oldest first."""
+    found = select(schema.runs).where(_TABLE.plan == plan).order_by(_TABLE.id)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
 def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
-    """All of the same ticket and role, or the last ones of the same agent, oldest first."""
+    """All of the same ticket and role, of the same plan, or the last ones of the same agent, oldest first."""
+    if run.plan is not None:
+        return of_plan(tx, run.plan)
     return of_ticket(tx, run.ticket, run.role) if run.ticket is not None else of_agent(tx, run.agent or 0)
 
 

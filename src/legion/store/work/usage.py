@@ -85,6 +85,12 @@ def of_agent(tx: ReadTransaction, agent: int) -> Usage:
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
 
 
+def of_plan(tx: ReadTransaction, plan: int) -> Usage:
+    """What all runs of a plan's planner spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.plan == plan)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
 def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
     """Dollars that tickets took from their dispatchers: budgets while they live, then what they really cost."""
     tickets, runs = schema.tickets.c, schema.runs.c
@@ -113,7 +119,7 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
     """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
-        table.id, table.ticket, table.role, table.attempt, table.started_at, table.ended_at,
+        table.id, table.ticket, table.plan, table.role, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name,
     ).select_from(
@@ -130,7 +136,8 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
 def _work(row: Row[Any]) -> RunUsage:
     run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at}
     if row.ticket is None:
-        return RunUsage(**run, ticket=None, title="", epic="", agent=row.name, fate=AttemptFate.NONE)
+        agent = row.name if row.plan is None else f"planner of P{row.plan}"
+        return RunUsage(**run, ticket=None, title="", epic="", agent=agent, fate=AttemptFate.NONE)
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
     # An advisor or reviewer is an agent of its own.
     agent = f"{row.role or 'agent'} of ticket {row.ticket}"
