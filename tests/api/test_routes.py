@@ -18,7 +18,18 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.memories import Forget, Remember
 from legion.wire.operations import OPERATIONS, Operations
+from legion.wire.plans import (
+    ApprovePlan,
+    EpicBudget,
+    NewPlan,
+    RejectPlan,
+    ReplanEpic,
+    SavePlan,
+    SplitTicket,
+    StopEpic,
+)
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import (
     AddProvider,
@@ -32,6 +43,7 @@ from legion.wire.providers import (
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
+from legion.wire.templates import RunTemplate
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -74,6 +86,17 @@ BODIES: dict[str, object] = {
     "offer_device": OfferDevice(),
     "revoke_device": RevokeDevice(),
     "open_web": OpenWeb(host="127.0.0.2"),
+    "plan": NewPlan(cwd="CWD", goal="Users can log in."),
+    "approve_plan": ApprovePlan(),
+    "reject_plan": RejectPlan(why="Smaller."),
+    "save_plan": SavePlan(text="", version=1),
+    "split": SplitTicket(),
+    "replan": ReplanEpic(cwd="CWD", epic="x"),
+    "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
+    "stop_epic": StopEpic(cwd="CWD", epic="x"),
+    "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "remember": Remember(cwd="CWD", text="Be quick."),
+    "forget": Forget(cwd="CWD"),
 }
 REFUSED = {
     "trust": BadInput,
@@ -106,6 +129,10 @@ REFUSED = {
     "web_addresses": BadInput,
     "open_web": BadInput,
     "close_web": BadInput,
+    **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
+    **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
+    **dict.fromkeys(("template_from", "forget"), NotFound),
+    "split": StateConflict,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -118,10 +145,11 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
     known = {
         "cwd": cwd,
         "name": {"role": "qa", "role_text": "qa", "team_text": "qa_team", "team": "qa_team", "models": ""}.get(
-            row.name, "x"
+            row.name, "bug" if row.name == "template" else "x"
         ),
+        "epic": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 
@@ -196,7 +224,9 @@ def test_a_mistake_of_ours_is_one_sentence_without_its_insides(served: Served):
 LONG = {"name": "a" * 300, "path": "/a" * 2500, "line": "a\nb", "blank": " ", "surrogate": "\udcff/x"}
 
 
-@pytest.mark.parametrize("row", [row for row in OPERATIONS.values() if "Folder" in str(row.parameters)], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in OPERATIONS.values() if "Folder" in str(row.parameters)], ids=lambda row: row.name
+)
 def test_no_folder_that_a_request_names_is_a_mistake_of_ours(served: Served, row: Operation):
     for name, folder in LONG.items():
         values = {one.name: 1 if "Id" in str(one.annotation) else "x" for one in row.in_path}

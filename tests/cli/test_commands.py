@@ -51,6 +51,7 @@ JSON_OF_EACH = [
     (["resume", "5"], "legion.acted/1"),
     (["collect"], "legion.collected/1"),
     (["collect", "--dry-run"], "legion.collected/1"),
+    (["projects"], "legion.projects/1"),
     (["worktrees"], "legion.worktrees/1"),
     (["config"], "legion.config/1"),
     (["config", "--explain"], "legion.config/1"),

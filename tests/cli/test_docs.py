@@ -19,7 +19,21 @@ from legion.cli.base import shapes
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
-from legion.wire import agents, history, mail, page_parts, projects, providers, questions, teams, tickets, usage
+from legion.wire import (
+    agents,
+    history,
+    mail,
+    memories,
+    page_parts,
+    plans,
+    projects,
+    providers,
+    questions,
+    teams,
+    templates,
+    tickets,
+    usage,
+)
 from tests.support.codebase import ROOT
 from tests.support.documents import table
 
@@ -35,6 +49,8 @@ REQUESTS = (
     ),
     *(providers.SetRoute, providers.RemoveRoute, tickets.SetRecording, providers.BeginLogin, providers.FinishLogin),
     teams.SaveDefinition,
+    *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
+    *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
@@ -148,6 +164,9 @@ SHAPES = (
     usage,
     history,
     page_parts,
+    plans,
+    memories,
+    templates,
     teams,
     shapes,
     summary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
 
 import pytest
@@ -61,6 +62,23 @@ def test_what_is_wrapped_fits_and_loses_no_word(text: str, columns: int):
     lines = wrap(line, columns)
     assert all(width(one) <= columns for one in lines)
     assert "".join("".join(lines).split()) == "".join(line.split())
+
+
+def test_a_command_in_backquotes_is_not_broken():
+    line = "Fix it: `legion init --remove '/a b/c'`, then `legion up`."
+    assert wrap(line, 34) == ["Fix it:", "`legion init --remove '/a b/c'`,", "then `legion up`."]
+
+
+def test_nothing_is_cut_or_wrapped_in_a_pipe(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    piped = Screen.of(io.StringIO(), plain=True)
+    long = "word " * 60
+    assert piped.line(Cell(long)) == long.rstrip()
+    assert piped.note(long.strip()) == [f"  {long.strip()}"]
+    assert piped.table([[Cell("a"), Cell(long)]]) == [f"  a  {long.rstrip()}"]
+    monkeypatch.setenv("COLUMNS", "40")
+    stated = Screen.of(io.StringIO(), plain=True)
+    assert width(stated.line(Cell(long))) <= 40
 
 
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE), max_size=8), st.integers(min_value=24, max_value=120))

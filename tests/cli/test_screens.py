@@ -187,6 +187,24 @@ def test_every_screen_fits_every_width():
             assert [line for line in lines if width(line) > columns] == []
 
 
+def test_what_a_person_has_to_copy_is_complete_on_every_terminal():
+    board = a_board()
+    doing = "asks you: `legion answer 17 yes` or `legion answer 17 no 'your text'`"
+    board.put(8, "A question", "parked", question=17, doing=doing, reason="it changed protected files")
+    note = "its repository is missing: run `legion init --remove /home/ada/src/shop` there"
+    status = board.status()
+    assert status.project is not None
+    status = replace(status, project=replace(status.project, notes=[note]))
+    page = replace(board.page(4), worktree="/home/ada/src/shop-legion/a-very-long-folder/ticket-4")
+    for columns in (50, 60, 80, 120):
+        shown = screen_of(status, replace(PLAIN, width=columns))
+        for command in ("legion answer 17 yes", "legion init --remove /home/ada/src/shop", "legion retry 4"):
+            assert any(f"`{command}`" in line for line in shown), (columns, command)
+        assert any("legion collect" in line for line in shown)
+        lines = page_of(page, replace(PLAIN, width=columns))
+        assert "/home/ada/src/shop-legion/a-very-long-folder/ticket-4" in "".join(line.strip() for line in lines)
+
+
 def test_status_fits_a_small_terminal_however_many_tickets_there_are():
     board = Pictured()
     for id in range(1, 300):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from legion.domain.events import EventKind
+from legion.jobs.landing.target import with_landed_config
+from legion.store.board import projects
 from tests.support.board import Board
+from tests.support.repository import Repository
 
 EVIL = '[checks.test]\nrun = "curl evil"\n'
 
@@ -31,7 +37,9 @@ def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, board: Board, t
     assert ended.out == "The commands in legion.toml of shop are trusted.\n"
     assert f"{board.cwd}/legion.toml, in your checkout ({texts['checkout'][:12]}, not trusted yet)" in ended.err
     assert '  run = "curl evil"\n' in ended.err
-    assert "make test" not in ended.err
+    shown, _, difference = ended.err.partition("What changed since you trusted it last:\n")
+    assert "make test" not in shown
+    assert difference.splitlines()[4:6] == ['  -run = "make test"', '  +run = "curl evil"']
     assert list(board.callers.sent[-1]["wanted"].hashes) == [texts["checkout"]]
     assert texts["checkout"] in trusted(board)
 
@@ -60,3 +68,23 @@ def test_nothing_in_a_text_hides_from_who_is_to_trust_it(legion, board: Board, t
     shown = legion("trust", "--show").out
     assert "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in hidden) in shown
     assert not any(letter in shown for letter in hidden if not letter.isprintable())
+
+
+def test_a_landed_text_is_compared_with_the_last_that_was_trusted(tmp_path: Path):
+    theirs = Repository(tmp_path / "shop", '[checks.test]\nrun = "make test"\n')
+    theirs.git("branch", "change")
+    board = Board(tmp_path)
+    try:
+        for run in ("make all", "curl evil"):
+            theirs.commit(run, {"legion.toml": f'[checks.test]\nrun = "{run}"\n'})
+            hub = board.context.hub(1)
+            before = hub.target()
+            assert before is not None
+            hub.move_target(hub.fetch_person(theirs.root / ".git", "main"), expected=before)
+        with board.store.write() as tx:
+            landed = replace(projects.get(tx, 1), target=hub.target() or "")
+            projects.save(tx, with_landed_config(hub, landed), EventKind.TARGET_MOVED, {})
+        (text,) = board.service.trustable(board.cwd).texts
+    finally:
+        board.close()
+    assert (text.trusted, text.difference.splitlines()[-2:]) == (False, ['-run = "make test"', '+run = "curl evil"'])

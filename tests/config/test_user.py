@@ -212,6 +212,7 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "notify",
         "environment",
         "claude",
+        "planner",
         "reviewer",
         "protection",
         "questions",

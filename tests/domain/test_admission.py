@@ -255,6 +255,9 @@ class TestBudgets:
             (Budgets(epic=3.0), 1, "b", ""),
             (Budgets(epic=0.01), 1, "", ""),
             (Budgets(epic=4.0), 2, "a", "the budget of epic a, of $4.00"),
+            (Budgets(epics={(1, "a"): 3.0}), 1, "a", "the budget of epic a, of $3.00"),
+            (Budgets(epics={(2, "a"): 3.0}), 1, "a", ""),
+            (Budgets(epic=0.01, epics={(1, "a"): 99.0}), 1, "a", ""),
         ],
     )
     def test_a_budget_counts_what_belongs_to_it_and_is_spent_at_its_figure(

@@ -8,6 +8,7 @@ import pytest
 
 from legion.domain.events import Event, EventKind
 from legion.domain.notifications import NotificationKind, occasions
+from legion.domain.plans.plan import PlanState
 from legion.domain.tickets.ticket import ENDED, ParkReason, State
 
 
@@ -33,6 +34,14 @@ def test_other_events_are_no_occasion_but_a_question(kind: EventKind):
     event = Event(n=1, at=0.0, kind=kind, project=1, ticket=1)
     wanted = (NotificationKind.QUESTION,) if kind is EventKind.QUESTION_ASKED else ()
     assert occasions(event, parked=None, live=0) == wanted
+
+
+@pytest.mark.parametrize(("origin", "to"), list(product(PlanState, PlanState)))
+def test_a_plan_is_news_when_its_planner_is_done(origin: PlanState, to: PlanState):
+    data = {"plan": 3, "from": origin.value, "to": to.value}
+    event = Event(n=1, at=0.0, kind=EventKind.PLAN_MOVED, project=1, data=data)
+    waits = to in (PlanState.READY, PlanState.FAULTY, PlanState.FAILED) and origin is PlanState.PLANNING
+    assert occasions(event, parked=None, live=1) == ((NotificationKind.QUESTION,) if waits else ())
 
 
 def test_what_a_person_ended_themselves_is_no_news_to_them():

@@ -16,7 +16,7 @@ from tests.git.making import Grounds, Person, change, dies_at, in_tree
 
 
 def fetch(grounds: Grounds, agent: Person) -> str | None:
-    return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=in_tree(agent.path), keep_as="wip/1")
+    return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=in_tree(agent.path))
 
 
 def said(stdout: bytes, code: int = 0) -> Callable[[object], FinishedProcess]:
@@ -33,7 +33,6 @@ def test_commits_of_the_agent_arrive_with_their_history(grounds: Grounds):
     first = agent.commit({"a": "1\n"}, "first of the agent")
     second = agent.commit({"a": "2\n"}, "second of the agent")
     assert fetch(grounds, agent) == second
-    assert grounds.hub.kept("wip") == {"wip/1": second}
     assert [commit.commit for commit in grounds.hub.commits_between(grounds.target, second)] == [first, second]
     assert list((grounds.hub.path / "incoming").iterdir()) == []
     grounds.hub._git("fsck")
@@ -67,7 +66,6 @@ def test_a_history_that_does_not_hold_the_base_is_left_out(grounds: Grounds):
     agent.git("checkout", "-q", "--orphan", "other")
     agent.commit({"a": "1\n"})
     assert fetch(grounds, agent) is None
-    assert grounds.hub.kept("wip") == {}
 
 
 def test_a_broken_git_folder_brings_nothing(grounds: Grounds):
@@ -101,17 +99,16 @@ def test_garbage_never_reaches_the_hub(grounds: Grounds, deed: str):
         "failed": (bundle, 1),
         "no newline": (b"# v2 git bundle", 0),
     }[deed]
-    taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(output, code), keep_as="wip/1")
+    taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(output, code))
     assert taken is None
     assert objects_of(grounds) == before
-    assert grounds.hub.kept("wip") == {}
 
 
 def test_more_than_the_limit_is_left_out(grounds: Grounds):
     bundle, head = bundle_of(grounds)
     run = said(bundle)
-    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="w/1", max_bytes=1000) is None
-    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="w/1") == head
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, max_bytes=1000) is None
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run) == head
 
 
 def raw_bundle(grounds: Grounds, folder: Path, tree: bytes) -> bytes:
@@ -144,13 +141,13 @@ def raw_bundle(grounds: Grounds, folder: Path, tree: bytes) -> bytes:
 def test_objects_that_git_would_refuse_from_a_stranger_are_refused(grounds: Grounds, tmp_path: Path, tree: bytes):
     before = objects_of(grounds)
     run = said(raw_bundle(grounds, tmp_path, tree))
-    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="wip/1") is None
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run) is None
     assert objects_of(grounds) == before
 
 
 def test_the_hand_made_bundle_is_taken_where_its_tree_is_sound(grounds: Grounds, tmp_path: Path):
     run = said(raw_bundle(grounds, tmp_path, b"100644 a\0BLOB"))
-    head = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="wip/1")
+    head = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run)
     assert head is not None
     assert grounds.hub.read_file(head, "a") == b"[core]\n"
 
@@ -162,7 +159,7 @@ def test_a_commit_whose_files_are_missing_is_left_out(grounds: Grounds, tmp_path
     argv = ["git", "pack-objects", "--stdout", "-q"]
     packed = subprocess.run(argv, input=f"{head}\n".encode(), env=env, check=True, capture_output=True).stdout
     bundle = f"# v2 git bundle\n-{grounds.target} base\n{head} HEAD\n\n".encode() + packed
-    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle), keep_as="wip/1") is None
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle)) is None
 
 
 def test_a_crash_before_keeping_costs_nothing(grounds: Grounds):
@@ -195,7 +192,7 @@ def test_a_small_change_becomes_loose_objects_and_a_large_one_a_pack(grounds: Gr
 def test_objects_that_the_hub_has_already_stay_as_they_are(grounds: Grounds):
     bundle, head = bundle_of(grounds)
     for _ in range(2):
-        taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle), keep_as="wip/1")
+        taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle))
         assert taken == head
         assert list((grounds.hub.path / "incoming").iterdir()) == []
     grounds.hub._git("fsck")

@@ -35,6 +35,8 @@ def test_it_sees_what_others_write_and_pack(grounds: Grounds, tmp_path: Path):
     later = change(hub, commit, {"a": "2\n"}, tmp_path)
     hub.keep("wip/1", later)
     assert hub.resolve("refs/legion/wip/1") == later
+    blob = hub.entries(hub.tree_of(later))[b"a"].id
+    assert (hub.size_of(blob), hub.size_of("0" * 40)) == (2, 0)
     assert process_of(hub) == pid
 
 

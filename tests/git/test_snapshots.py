@@ -172,6 +172,8 @@ def test_submodules_stay_as_they_were(person: Person, tmp_path: Path, deed: str)
     library = Person.with_repository(tmp_path / "library")
     pinned = library.commit({"lib": "1\n"})
     person.git("update-index", "--add", "--cacheinfo", f"160000,{pinned},lib")
+    person.write(".gitmodules", '[submodule "lib"]\n\tpath = lib\n\turl = ../library\n')
+    person.git("add", ".gitmodules")
     person.git("commit", "-q", "-m", "submodule")
     grounds = Grounds(tmp_path / "legion", person)
     agent = grounds.agent()
@@ -188,6 +190,7 @@ def test_submodules_stay_as_they_were(person: Person, tmp_path: Path, deed: str)
     agent.write("other", "1\n")
     saved = grounds.save()
     assert grounds.hub._git("ls-tree", saved.tree, "lib").text.split()[:3] == ["160000", "commit", pinned]
+    assert saved.submodules == (() if deed == "leave" else ("lib",)), "what was done to it is named"
     assert "other" in grounds.names_in(saved.tree)
 
 

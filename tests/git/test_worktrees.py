@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -305,3 +307,24 @@ def test_worktrees_are_listed_and_orphans_found(grounds: Grounds):
     assert facts[2].in_pool
     assert all(tree.bytes > 0 for tree in facts)
     assert grounds.worktrees.orphans({"7"}) == ("8",)
+
+
+def test_git_reads_no_file_of_a_warm_tree_again(grounds: Grounds):
+    """It does where index and file are of the same second, and then stores every file in the worktree once more."""
+    fill(grounds, 1)
+    (index,) = (grounds.side / "pool").glob("*.index")
+    before = time.time() - 10
+    os.utime(index, (before, before))
+    tree = grounds.worktrees.acquire("ticket-1", grounds.target, "legion/1")
+    for copy in (tree / ".git/index", grounds.worktrees.index("ticket-1")):
+        assert copy.stat().st_mtime > before + 5
+
+
+def test_an_index_as_young_as_its_files_stays_so(grounds: Grounds):
+    """Else a change in the same second would not be seen."""
+    fill(grounds, 1)
+    (index,) = (grounds.side / "pool").glob("*.index")
+    later = time.time() + 10
+    os.utime(index, (later, later))
+    tree = grounds.worktrees.acquire("ticket-1", grounds.target, "legion/1")
+    assert (tree / ".git/index").stat().st_mtime == pytest.approx(later, abs=0.01)

@@ -14,7 +14,8 @@ from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python
 # Nothing here reads a clock, draws at random or touches the outside.
 DOMAIN_MAY_IMPORT = {
     "__future__", "collections", "dataclasses", "difflib", "enum", "fnmatch", "functools", "graphlib", "heapq",
-    "ipaddress", "itertools", "json", "math", "operator", "re", "types", "typing",
+    "ipaddress", "itertools", "json", "math", "operator", "re", "statistics", "tomllib",
+    "types", "typing",
 }  # fmt: skip
 
 

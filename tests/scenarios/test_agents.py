@@ -52,6 +52,26 @@ def test_commits_uncommitted_and_untracked_files_land_and_the_agents_own_commits
     history = project.history()
     assert "my first step" in history
     assert "my second step" in history
+    assert history.count("steps") == 1, "the merge alone carries the title"
+
+
+def test_work_on_another_branch_or_in_the_stash_is_named_and_the_agent_brings_it_in(project: Project):
+    agent = """
+    if test "$LEGION_ATTEMPT" = 1; then
+        git checkout -q -b side; echo a > a.txt; git add a.txt; git commit -qm a; git checkout -q -
+        echo changed > README.txt; git stash -q
+    else
+        grep -q '`git merge side`' "$LEGION_BRIEFING" && git merge -q side
+        grep -q '`git stash pop`' "$LEGION_BRIEFING" && git stash pop -q
+    fi
+    """
+    ticket = project.dispatch("elsewhere", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    assert (project.landed("a.txt"), project.landed("README.txt")) == ("a\n", "changed\n")
+    back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
+    assert back.data["reason"] == "it changed nothing, but has work elsewhere in its repository (side, refs/stash)"
 
 
 def test_ignored_files_do_not_land_and_are_not_lost_either(make: Callable[..., Project]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.support.legion import Project, new
+from tests.support.looking import until_seen
 
 
 def test_a_repository_that_is_red_without_its_setup_lands_tickets(make: Callable[..., Project]):
@@ -57,6 +58,48 @@ def test_an_agent_that_changed_only_what_setup_made_is_told_so(make: Callable[..
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
     back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
     assert back.data["reason"] == "it changed nothing but what [setup] made (deps, made.txt)"
+
+
+EDITS = "[setup]\nrun = 'echo by setup >> lock.txt; mkdir -p src/a.egg-info; echo made > src/a.egg-info/PKG-INFO'\n"
+
+
+def test_what_setup_did_is_no_change_of_the_agent(make: Callable[..., Project]):
+    project = make(EDITS, files={"lock.txt": "1\n", "src/a.txt": "a\n"})
+    idle, more, own = project.dispatch_all(
+        [
+            new("idle", "true", max_attempts=1),
+            new("more", "echo by the agent >> lock.txt"),
+            new("own", "echo b > src/b.txt; git add --all --force; git commit --quiet --message mine"),
+        ]
+    )
+    project.until_settled()
+    page = project.ticket(idle)
+    assert (page.ticket.state, page.ticket.reason.rpartition(": ")[2]) == ("failed", "it changed nothing")
+    assert (project.state(more), project.state(own)) == ("done", "done")
+    assert project.landed("src/b.txt") == "b\n"
+    assert project.landed("src/a.egg-info/PKG-INFO") is None
+    assert project.landed("lock.txt") == "1\nby setup\nby the agent\n"
+
+
+def test_nothing_of_a_removed_setup_is_left_in_new_trees(make: Callable[..., Project]):
+    project = make("[setup]\nrun = 'mkdir -p deps; echo yes > deps/there'\n[checks.test]\nrun = 'true'\n")
+    project.dispatch("first", "touch a.txt")
+    project.until_settled()
+    client = project.squad.client
+    until_seen(
+        project.squad,
+        lambda: any(one.state == "warm" for one in client.worktrees(project.cwd).worktrees),
+        "a warm worktree",
+    )
+    project.repository.commit("no setup", {"legion.toml": "[checks.test]\nrun = '! test -e deps'\n"})
+    project.trust()
+    project.dispatch("second", "touch b.txt")
+    project.until_settled()
+    assert "setup" not in (project.landed("legion.toml") or "setup")
+    third = project.dispatch("third", "ls > seen.txt")
+    project.until_settled()
+    assert project.state(third) == "done"
+    assert "deps" not in (project.landed("seen.txt") or "deps")
 
 
 def test_checks_cannot_write_to_what_setup_made(make: Callable[..., Project]):

@@ -28,15 +28,28 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.plans.checks import FindingKind
+from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
-from legion.store.board import crews, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.board import (
+    crews,
+    epics,
+    goals,
+    landings,
+    memories,
+    projects,
+    questions,
+    receipts,
+    tickets,
+    verdicts,
+)
 from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
@@ -188,6 +201,29 @@ def device(tx: Transaction) -> None:
     assert (known.name, known.read_only, known.seen_at) == ("phone", True, 1801.0)
 
 
+def goal(tx: Transaction) -> None:
+    found = goals.get(tx, 1)
+    assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
+    assert found.draft is not None
+    assert found.draft.keys == ("doors", "staff")
+    assert goals.dispatched(tx, 1) == {"doors": 3}
+    assert [(one.author, one.findings[0].kind) for one in goals.rounds(tx, 1)] == [
+        (PlanAuthor.PLANNER, FindingKind.SIZE)
+    ]
+    assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
+    assert epics.budgets(tx) == {(1, "sunday"): 7.5}
+
+
+def memory(tx: Transaction) -> None:
+    (found,) = memories.of_project(tx, 1)
+    assert (found.text, found.files, found.labels, found.ticket) == (
+        "The till rings twice.",
+        ("till/**",),
+        ("till",),
+        1,
+    )
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -201,6 +237,8 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "liveness": watchdog_steps,
     "rewinds": rewind,
     "plans": plan,
+    "goals": goal,
+    "memories": memory,
     "devices": device,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Dialect, Engine, Enum, Float, Integer, create_engine, event, text
+from sqlalchemy.types import TypeEngine
 
+import legion.store
 from legion.domain.checks import CheckResult
 from legion.domain.projects import Project
 from legion.domain.runs import Outcome
@@ -20,7 +24,9 @@ from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State
 from legion.store import events, snapshot
 from legion.store.board import landings, projects, receipts, tickets
-from legion.store.database.fixed_query import FixedQuery
+from legion.store.database.columns import Flag
+from legion.store.database.fixed_query import FixedQuery, QueryByIds
+from legion.store.database.prepared import PreparedStatement
 from legion.store.database.transactions import Store, sqlite_url
 from legion.store.work import claims, runs
 from tests.store.making import COMMIT, TREE, add_many_landed, add_project, add_ticket, land, stop
@@ -174,24 +180,40 @@ def test_no_statement_in_the_life_of_a_ticket_walks_through_what_has_ended(migra
 
     with spied(remember):
         life_of_a_ticket(store, project.id, after=(1,))
-    assert len(said) > 20
     engine = create_engine(migrated_url)
-    for query in FIXED:
-        compiled = query._compile(engine.dialect)
-        values = {**compiled.defaults, "wanted": 1}
-        said[compiled.text] = values if compiled.order is None else tuple(values[name] for name in compiled.order)
+    prepared = {id(one): one for one in prepared_statements()}.values()
+    said |= dict(one.bound(engine.dialect, placeholders(one, engine.dialect)) for one in prepared)
+    said = {statement: values for statement, values in said.items() if statement.startswith(("SELECT", "UPDATE"))}
+    assert len(said) > 40
     walked = [(statement, line) for statement, values in said.items() for line in plan(engine, statement, values)]
     engine.dispose()
     assert not walked
 
 
-FIXED: tuple[FixedQuery[Any], ...] = tuple(
-    value
-    for module in (tickets, projects, runs, claims)
-    for value in vars(module).values()
-    if isinstance(value, FixedQuery)
-)
-"""Statements that go to the driver directly, where nothing can listen."""
+def prepared_statements() -> Iterator[PreparedStatement]:
+    """Statements that go to the driver directly, where nothing can listen."""
+    for module in pkgutil.walk_packages(legion.store.__path__, "legion.store."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, PreparedStatement):
+                yield value
+            elif isinstance(value, FixedQuery):
+                yield value._prepared
+            elif isinstance(value, QueryByIds):
+                yield value._queries[1]._prepared
+                yield value._queries[8]._prepared
+
+
+def placeholders(statement: PreparedStatement, dialect: Dialect) -> dict[str, Any]:
+    """A value of the right type for every name, beyond what is stored."""
+    binds = statement._compile_plain(dialect).binds
+    return {name: placeholder(bind.type) for name, bind in binds.items() if bind.required}
+
+
+def placeholder(type: TypeEngine[Any]) -> Any:
+    if isinstance(type, Enum):
+        assert type.enum_class is not None
+        return next(iter(type.enum_class))
+    return 1_000_000_000 if isinstance(type, Integer | Float | Flag) else "none"
 
 
 BIG = ("tickets", "later", "wishes", "edges", "runs", "claims", "events", "receipts", "landings", "requests")

@@ -200,6 +200,11 @@ class Board:
         self.print(run.id, output)
         return run.id
 
+    def prepare(self, id: int) -> None:
+        """Its worktree is ready and its program starts."""
+        with self.store.read() as tx:
+            RunFolder(run_dir(self.context, runs.get(tx, id))).spec.write_text("{}")
+
     def print(self, id: int, output: str) -> None:
         """Add to what a run has printed."""
         with self._output(id).open("a", newline="") as printed:

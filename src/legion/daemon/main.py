@@ -49,6 +49,8 @@ _LOCK_PATIENCE = 2.0
 """Seconds: a program that a killed daemon was just starting holds the lock until it has started."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HEAPS = 2
+"""Of the memory allocator, for all threads: with one per thread the daemon grows for thousands of tickets."""
 
 
 def serve(
@@ -212,6 +214,7 @@ def locked(data: DataDir) -> Iterator[None]:
 def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, CommitSignal, Scheduler, Housekeeper]]:
     """Everything but the API, wired and not started yet."""
     kernel.hide_memory()
+    kernel.share_heaps(_HEAPS)
     sandbox = probe()
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")

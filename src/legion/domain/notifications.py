@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from legion.domain.events import Event, EventKind
+from legion.domain.plans.plan import PlanState
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import ENDED, ParkReason, State
 
@@ -25,11 +26,19 @@ _ENDS = frozenset(state.value for state in ENDED)
 _TOLD = _ENDS | {State.PARKED.value}
 
 
+_PLANS = frozenset({PlanState.READY.value, PlanState.FAULTY.value, PlanState.FAILED.value})
+"""States in which a plan waits for the person. A question of its planner is a notice of its own."""
+
+
 def may_be_one(event: Event) -> bool:
     """A cheap filter: most events cause no notification."""
-    return event.kind is EventKind.QUESTION_ASKED or (
-        event.kind is EventKind.TICKET_MOVED and event.data.get("to") in _TOLD
-    )
+    match event.kind:
+        case EventKind.QUESTION_ASKED:
+            return True
+        case EventKind.PLAN_MOVED:
+            return event.data.get("to") in _PLANS and event.data.get("from") == PlanState.PLANNING.value
+        case kind:
+            return kind is EventKind.TICKET_MOVED and event.data.get("to") in _TOLD
 
 
 def occasions(event: Event, *, parked: str | None, live: int) -> tuple[NotificationKind, ...]:
@@ -40,6 +49,8 @@ def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Notificat
         return (NotificationKind.QUESTION,)
     if not may_be_one(event):
         return ()
+    if event.kind is EventKind.PLAN_MOVED:
+        return (NotificationKind.QUESTION,)
     found = []
     goal = event.data.get("to")
     if goal == State.DONE.value:

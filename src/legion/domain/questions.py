@@ -30,6 +30,8 @@ class QuestionKind(Enum):
     """
     ASK = "ask"
     """An agent's own question."""
+    GOAL = "goal"
+    """A planner asks before it plans, with proposals to choose from."""
 
 
 class SettledBy(Enum):
@@ -67,6 +69,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.ATTEMPTS: (YES, NO),
     QuestionKind.REVIEW: (LAND, BACK, STOP),
     QuestionKind.ASK: (),
+    QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""
 
@@ -79,6 +82,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.ATTEMPTS: NO,
     QuestionKind.REVIEW: STOP,
     QuestionKind.ASK: "",
+    QuestionKind.GOAL: "",
 }
 """The answer of a deadline: always that nothing more happens than without an answer."""
 

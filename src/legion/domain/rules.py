@@ -79,6 +79,7 @@ class Rule(Enum):
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
     FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
+    CHECKS_SEE_THE_TREE = "checks-see-the-tree"
     UNNAMED = "unnamed"
 
 
@@ -128,6 +129,7 @@ WORDS = {
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
     Rule.REVERSAL_TELLS: "a proof that passes without the change proves nothing, and is reported",
+    Rule.CHECKS_SEE_THE_TREE: "a check that stays green without the source proves nothing, and is reported",
     Rule.UNNAMED: "the table of moves",
 }
 
@@ -201,6 +203,8 @@ FACTS = frozenset(
             EventKind.AGENT_INTERRUPTED,
             EventKind.PLAN_APPROVED,
             EventKind.PLAN_REJECTED,
+            EventKind.PLAN_CREATED,
+            EventKind.PLAN_MOVED,
         ),
         *(
             EventKind.MAIL_SENT,
@@ -244,6 +248,7 @@ _OF_KINDS = {
     EventKind.MAIL_RETURNED: Rule.FIRED_IS_REPLACED,
     EventKind.QUESTION_ASKED: Rule.QUESTION_WAITS,
     EventKind.REVERSED: Rule.REVERSAL_TELLS,
+    EventKind.EMPTIED: Rule.CHECKS_SEE_THE_TREE,
     EventKind.REVIEW_ASKED: Rule.REVIEWED,
     EventKind.BASELINE_RED: Rule.BLAMELESS,
     EventKind.BASELINE_GREEN: Rule.BLAMELESS,

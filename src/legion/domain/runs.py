@@ -36,7 +36,9 @@ class Outcome(Enum):
     """The provider refused to serve it: key, model or access."""
 
 
-_SEAT = re.compile(r"(ticket|agent)-(\d+)(?:-([a-z][a-z0-9_-]*))?")
+_SEAT = re.compile(r"(ticket|agent|plan)-(\d+)(?:-([a-z][a-z0-9_-]*))?")
+PLANNER = "planner"
+"""The role of a plan's runs."""
 MOST_GENERATIONS = 10
 """How often one attempt may be lost before a person is asked."""
 
@@ -47,7 +49,9 @@ class Run:
     project: int
     ticket: int | None = None
     agent: int | None = None
-    """The number of the standing agent whose turn it is; a run belongs to a ticket or to an agent."""
+    """The number of the standing agent whose turn it is; a run belongs to a ticket, an agent or a plan."""
+    plan: int | None = None
+    """The plan whose planner it is."""
     role: str = ""
     """The key of the run's stage; empty for the builder and for a standing agent."""
     part: RolePart = RolePart.BUILD
@@ -69,7 +73,9 @@ class Run:
 
     @property
     def seat(self) -> str:
-        """The ticket or agent it works for, as used in the names of its worktree, temp folder and state folder."""
+        """The ticket, agent or plan that it works for: the name of its worktree, temp folder and state folder."""
+        if self.plan is not None:
+            return plan_seat(self.plan)
         return ticket_seat(self.ticket, self.role) if self.ticket is not None else agent_seat(self.agent or 0)
 
     @property
@@ -83,10 +89,14 @@ def ticket_seat(ticket: int, role: str = "") -> str:
 
 
 def seated(seat: str) -> tuple[str, int, str] | None:
-    """Parses a seat: `ticket` or `agent`, its number, and the role; None for any other name."""
+    """Parses a seat: `ticket`, `agent` or `plan`, its number, and the role; None for any other name."""
     found = _SEAT.fullmatch(seat)
     return (found[1], int(found[2]), found[3] or "") if found else None
 
 
 def agent_seat(agent: int) -> str:
     return f"agent-{agent}"
+
+
+def plan_seat(plan: int) -> str:
+    return f"plan-{plan}"

@@ -16,7 +16,12 @@ from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.plans import create as planning
+from legion.service.plans import decisions as plan_decisions
+from legion.service.plans import pages as plan_pages
+from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
+from legion.service.projects import memories as remembering
 from legion.service.projects import registry
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
@@ -31,6 +36,7 @@ from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
+from legion.service.views import epic as epics
 from legion.service.views import history as past
 from legion.service.views import installation, output, summary
 from legion.service.views import status as board
@@ -42,6 +48,7 @@ from legion.store.board import projects as stored_projects
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
 from legion.wire.operations import Operations
+from legion.wire.plans import PlanPage
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
 from legion.wire.questions import Delivered, MessageText
 from legion.wire.table import TicketIds
@@ -115,6 +122,7 @@ class Service(Operations):
     remove_project = _use_case(registry.remove)
     trustable = _use_case(trusting.trustable)
     trust = _use_case(trusting.trust)
+    projects = _use_case(board.all_projects)
     worktrees = _use_case(installation.worktrees)
     doctor = _use_case(diagnosis.doctor)
     config = _use_case(installation.config)
@@ -204,6 +212,34 @@ class Service(Operations):
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
+
+    # Plans
+    plan = _use_case(planning.plan)
+    plans = _use_case(plan_pages.plans)
+    split = _use_case(planning.split)
+    replan = _use_case(planning.replan)
+    approve_plan = _use_case(plan_decisions.approve)
+    reject_plan = _use_case(plan_decisions.reject)
+    retry_plan = _use_case(plan_decisions.retry)
+    drop_plan = _use_case(plan_decisions.drop)
+    plan_text = _use_case(plan_decisions.text)
+    save_plan = _use_case(plan_decisions.save)
+    templates = _use_case(plan_templates.template_list)
+    template = _use_case(plan_templates.template_page)
+    run_template = _use_case(plan_templates.run)
+    template_from = _use_case(plan_templates.from_epic)
+    epic = _use_case(epics.epic_page)
+    epic_budget = _use_case(epics.set_budget)
+    stop_epic = _use_case(epics.stop_epic)
+
+    def plan_page(self, id: int, /) -> PlanPage:
+        spending.catch_up(self.context)
+        return plan_pages.page(self.context, id)
+
+    # Memories
+    remember = _use_case(remembering.remember)
+    memories = _use_case(remembering.listed)
+    forget = _use_case(remembering.forget)
 
     # Questions
     inbox = _use_case(questions.inbox)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from legion.config.files import permission_rules
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput, StateConflict
+from legion.domain.plans.answer import OTHER
 from legion.domain.questions import (
     ALWAYS,
     APPROVE,
@@ -79,6 +80,8 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
         )
     if question.kind is QuestionKind.REVIEW and choice != BACK and why:
         raise BadInput(f"Only `{BACK}` takes a text: run `legion answer {question.id} {choice}`.")
+    if question.kind is QuestionKind.GOAL and choice == OTHER and not why:
+        raise BadInput(f"Say what instead: `legion answer {question.id} {OTHER} 'text'`.")
     if question.kind is QuestionKind.PERMISSION:
         return _answer_permission(context, question, choice, why)
     if question.kind is QuestionKind.PLAN:
@@ -181,6 +184,8 @@ def _refused(context: Context, ticket: int) -> str:
 
 
 def _asker(question: Question) -> str:
+    if question.kind is QuestionKind.GOAL:
+        return f"The planner of {question.facts['plan']}"
     return f"Agent {question.agent}" if question.agent else f"The agent of ticket {question.ticket}"
 
 

@@ -28,7 +28,7 @@ FORMAT = 1
 HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
-NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number"}
+NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id", "memories": "id"}
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
@@ -42,6 +42,8 @@ LEFT_OUT = {
     "devices": "browsers that were let in to the page",
     "claims": "",
     "holdings": "which agent had claimed which ticket",
+    "goal_rounds": "earlier rounds of plans",
+    "epics": "budgets of epics",
     "watches": "",
     "helps": "",
 }
@@ -141,7 +143,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents are few and change without events, so all of them are included."""
+    """Numbers by table. Agents, plans and memories are few, so all of them are included."""
     happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
@@ -157,7 +159,10 @@ def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int
     of_late = select(landings.id).where(landings.project == project).order_by(landings.id.desc()).limit(_SHELF)
     found["landings"] |= set(tx.execute(of_late).scalars())
     fleet = select(schema.agents.c.number).where(schema.agents.c.project == project)
-    return {**found, "agents": set(tx.execute(fleet).scalars())}
+    plans = select(schema.goals.c.id).where(schema.goals.c.project == project)
+    known = select(schema.memories.c.id).where(schema.memories.c.project == project)
+    few = {"agents": fleet, "goals": plans, "memories": known}
+    return {**found, **{name: set(tx.execute(query).scalars()) for name, query in few.items()}}
 
 
 def _tickets(tx: ReadTransaction, project: int, wanted: set[int] | None) -> Files:

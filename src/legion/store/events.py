@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import bindparam, select
 
 from legion.domain.events import Event, EventKind
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction
-
-_LAST = select(schema.counters.c.value).where(schema.counters.c.name == "event")
 
 
 def after(
     tx: ReadTransaction, number: int, *, project: int | None = None, ticket: int | None = None, limit: int = 1000
 ) -> tuple[Event, ...]:
     """The next events after this number, oldest first. Empty: there are none yet."""
+    if project is None and ticket is None:
+        return _AFTER.all(tx, seen=number, most=limit)
     table = schema.events.c
     found = select(schema.events).where(table.n > number).order_by(table.n).limit(limit)
     if project is not None:
@@ -29,9 +29,7 @@ def after(
 
 def of_ticket(tx: ReadTransaction, ticket: int, *, limit: int = 1000) -> tuple[Event, ...]:
     """Its latest events, oldest first."""
-    table = schema.events.c
-    found = select(schema.events).where(table.ticket == ticket).order_by(table.n.desc()).limit(limit)
-    return tuple(_event(row) for row in tx.execute(found))[::-1]
+    return _OF_TICKET.all(tx, mine=ticket, most=limit)[::-1]
 
 
 def newest(
@@ -73,15 +71,31 @@ def since(tx: ReadTransaction, project: int, kind: EventKind, moment: float) -> 
 
 def concerned(tx: ReadTransaction, number: int) -> frozenset[int | None]:
     """The projects of the events after this number; None where one names none."""
-    table = schema.events.c
-    return frozenset(tx.execute(select(table.project).where(table.n > number).distinct()).scalars())
+    return frozenset(_CONCERNED.all(tx, seen=number))
 
 
 def last(tx: ReadTransaction) -> int:
     """The number of the latest event; 0 before the first."""
-    number: int = tx.execute(_LAST).scalar_one()
-    return number
+    return _LAST.all(tx)[0]
 
 
-def _event(row: Row[Any]) -> Event:
+def _event(row: Stored) -> Event:
     return Event(n=row.n, at=row.at, kind=row.kind, project=row.project, ticket=row.ticket, data=row.data)
+
+
+_TABLE = schema.events.c
+_MOST = bindparam("most", type_=_TABLE.n.type)
+_AFTER = FixedQuery(
+    select(schema.events).where(_TABLE.n > bindparam("seen")).order_by(_TABLE.n).limit(_MOST), _event, remember=500
+)
+_OF_TICKET = FixedQuery(
+    select(schema.events).where(_TABLE.ticket == bindparam("mine")).order_by(_TABLE.n.desc()).limit(_MOST),
+    _event,
+    remember=500,
+)
+_CONCERNED: FixedQuery[int | None] = FixedQuery(
+    select(_TABLE.project).where(_TABLE.n > bindparam("seen")).distinct(), lambda row: row.project, remember=50
+)
+_LAST = FixedQuery(
+    select(schema.counters.c.value).where(schema.counters.c.name == "event"), lambda row: int(row.value), remember=10
+)

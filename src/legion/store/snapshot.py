@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from sqlalchemy import select
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.projects import Project
-from legion.domain.scheduling.decide import AgentView, BoardSnapshot, ProjectView
-from legion.store.board import landings, projects, tickets, verdicts
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, PlanView, ProjectView
+from legion.store.board import goals, landings, projects, tickets, verdicts
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, mail, ticket_holders
 from legion.store.work import claims, runs
 
+_TRUSTED = FixedQuery(
+    select(schema.trusted.c.project, schema.trusted.c.hash), lambda row: (int(row.project), str(row.hash)), remember=100
+)
+
 
 def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardSnapshot:
     """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
-    trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
+    trusted = set(_TRUSTED.all(tx))
     landing = landings.begun(tx)
     views = tuple(
         _view(
@@ -44,6 +49,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         optional_reviews={id: project for id, project in verdicts.optional_reviews(tx).items() if project in cared_for},
         held=ticket_holders.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
+        plans=_plans(tx, cared_for, {run.plan: run.project for run in active if run.plan is not None}),
     )
 
 
@@ -68,6 +74,29 @@ def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentVie
         if number not in known
     ]
     return (*standing, *fired)
+
+
+def _plans(tx: ReadTransaction, cared_for: Set[int], in_a_run: Mapping[int, int]) -> tuple[PlanView, ...]:
+    """Plans that need their planner, and others whose planner has not ended: by number, with their projects."""
+    wanted = [
+        PlanView(
+            number=plan.id,
+            project=plan.project,
+            wanted=True,
+            held_until=plan.held_until,
+            in_a_run=plan.id in in_a_run,
+            waiting_since=plan.moved_at,
+        )
+        for plan in goals.being_planned(tx)
+        if plan.project in cared_for
+    ]
+    known = {plan.number for plan in wanted}
+    others = [
+        PlanView(number=number, project=project, wanted=False, in_a_run=True)
+        for number, project in in_a_run.items()
+        if number not in known
+    ]
+    return (*wanted, *others)
 
 
 def _view(project: Project, parallel: int, *, trusted: bool, landing_open: bool) -> ProjectView:

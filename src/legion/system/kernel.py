@@ -1,4 +1,4 @@
-"""Linux system calls that Python lacks: prctl and Landlock scopes. On other systems they do nothing."""
+"""Linux calls that Python lacks: prctl, Landlock scopes, heaps. On other systems they do nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 
+_M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
@@ -29,6 +30,14 @@ def die_with_parent(number: int) -> None:
 def hide_memory() -> None:
     """Forbid processes of the same user to ptrace this one or to read its memory in /proc; write no core file."""
     _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def share_heaps(count: int) -> None:
+    """Let the threads of this process share so many heaps. glibc makes up to eight per processor, and a process with
+    many short threads scatters its memory over all of them.
+    """
+    if _libc is not None and hasattr(_libc, "mallopt"):
+        _libc.mallopt(_M_ARENA_MAX, count)
 
 
 def adopt_orphans() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
+
+_CAN_SPAWN = hasattr(os, "posix_spawn") and hasattr(os, "memfd_create")
+_CHUNK = 1 << 16
 
 
 class ProgramMissing(Exception):
@@ -48,9 +53,12 @@ def run(
 ) -> FinishedProcess:
     """Run to the end and collect the output. A timeout kills the program's process group.
 
-    With `lingers` only the program itself is waited for, not what it leaves running in the background.
+    With `lingers` only the program itself is waited for, not what it leaves running in the background. A program that
+    is named by its path and needs no folder of its own starts at half the cost.
     """
     command = tuple(os.fspath(one) for one in argv)
+    if _CAN_SPAWN and not lingers and cwd is None and env is not None and command[0].startswith("/"):
+        return _spawn(command, env, stdin, timeout)
     if not lingers:
         return _run(command, cwd, env, stdin, timeout, subprocess.PIPE, subprocess.PIPE)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -92,3 +100,76 @@ def _run(
             argv=command, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True
         )
     return FinishedProcess(argv=command, code=child.returncode, stdout=out or b"", stderr=err or b"")
+
+
+def _spawn(command: tuple[str, ...], env: Mapping[str, str], stdin: bytes, timeout: float | None) -> FinishedProcess:
+    """By posix_spawn. Every handle of ours is closed in the program, since Python makes none that is inherited."""
+    reading, writing = os.pipe()
+    # A file in memory needs no thread and no waiting on our side.
+    errors = os.memfd_create("stderr")
+    given = os.memfd_create("stdin") if stdin else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            if stdin:
+                _write_all(given, stdin)
+                os.lseek(given, 0, os.SEEK_SET)
+            pid = os.posix_spawn(
+                command[0],
+                command,
+                env,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, handle, place) for place, handle in enumerate((given, writing, errors))
+                ],
+                setsid=True,
+                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+            )
+        except FileNotFoundError as missing:
+            raise ProgramMissing(command[0]) from missing
+        finally:
+            os.close(writing)
+            os.close(given)
+        output, timed_out = _read_to_end(reading, pid, timeout)
+        _, status = os.waitpid(pid, 0)
+        return FinishedProcess(
+            argv=command,
+            code=os.waitstatus_to_exitcode(status),
+            stdout=output,
+            stderr=_content(errors),
+            timed_out=timed_out,
+        )
+    finally:
+        os.close(reading)
+        os.close(errors)
+
+
+def _read_to_end(reading: int, pid: int, timeout: float | None) -> tuple[bytes, bool]:
+    """The output, and whether the time was up; the program is killed then."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    parts: list[bytes] = []
+    waiting = select.poll()
+    waiting.register(reading, select.POLLIN)
+    timed_out = False
+    while True:
+        left = None if deadline is None or timed_out else max(0.0, deadline - time.monotonic()) * 1000
+        if not waiting.poll(left):
+            os.killpg(pid, signal.SIGKILL)
+            timed_out = True
+            continue
+        part = os.read(reading, _CHUNK)
+        if not part:
+            return b"".join(parts), timed_out
+        parts.append(part)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _content(handle: int) -> bytes:
+    os.lseek(handle, 0, os.SEEK_SET)
+    parts: list[bytes] = []
+    while part := os.read(handle, _CHUNK):
+        parts.append(part)
+    return b"".join(parts)

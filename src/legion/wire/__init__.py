@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from legion.wire import agents as agents
     from legion.wire import history as history
     from legion.wire import mail as mail
+    from legion.wire import memories as memories
+    from legion.wire import plans as plans
     from legion.wire import projects as projects
     from legion.wire import providers as providers
     from legion.wire import questions as questions
     from legion.wire import teams as teams
+    from legion.wire import templates as templates
     from legion.wire import tickets as tickets
     from legion.wire import tools as tools
     from legion.wire import usage as usage

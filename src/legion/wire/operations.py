@@ -17,13 +17,14 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
-table.py makes a row of a signature.
+plan_operations.py has the rows about plans. table.py makes a row of a signature.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.plan_operations import PlanOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -36,7 +37,6 @@ from legion.wire.table import (
     QuestionId,
     RunId,
     Seconds,
-    Table,
     Text,
     TicketId,
     TicketIds,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class Operations(Table):
+class Operations(PlanOperations):
     """The rows of the daemon's own API."""
 
     # Projects
@@ -93,6 +93,10 @@ class Operations(Table):
     @operation("POST", "/v1/project/drop")
     def drop_ended(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
         """Remove every ended ticket of the project from the board"""
+
+    @operation("GET", "/v1/projects")
+    def projects(self) -> wire.projects.ProjectList:
+        """The projects of this daemon"""
 
     @operation("GET", "/v1/worktrees")
     def worktrees(self, cwd: Folder) -> wire.projects.WorktreeList:

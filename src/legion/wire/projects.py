@@ -57,6 +57,8 @@ class TrustText:
     hash: str
     text: str
     trusted: bool
+    difference: str = ""
+    """What changed since the last text of this file that was trusted, as a unified diff; empty where there is none."""
 
 
 @dataclass(kw_only=True)
@@ -86,7 +88,17 @@ class ProjectLine:
     """green, red, unknown or none (no checks)."""
     ahead: int
     """Landed commits that the person's branch lacks: `legion collect` brings them."""
+    collectable: bool = True
+    """Whether the person's own commits do not stand in the way of `legion collect`."""
+    open: int = 0
+    """Tickets that have not ended."""
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class ProjectList:
+    schema: str = "legion.projects/1"
+    projects: list[ProjectLine]
 
 
 @dataclass(kw_only=True)
@@ -122,6 +134,8 @@ class Status:
     """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None
     """The caller: its mail and its reports."""
+    plans: int = 0
+    """How many wait for the person's decision: `legion plans`."""
 
 
 @dataclass(kw_only=True)

@@ -20,7 +20,7 @@ class QuestionLine:
     deadline: float
     """Unanswered until then, it is settled with `default`."""
     kind: str = "permission"
-    """permission, plan, budget, conflict, change, attempts, review or ask."""
+    """permission, plan, budget, conflict, change, attempts, review, ask or goal."""
     agent: str = ""
     """The standing agent that asks."""
     name: str = ""

@@ -11,6 +11,9 @@ from enum import Enum
 from typing import Any, TypeVar
 
 TicketId = int
+PlanId = int
+"""3 for P3."""
+MemoryId = int
 QuestionId = int
 RunId = int
 AgentName = str
@@ -136,5 +139,6 @@ class Table:
 
 
 def rows(table: type[Table]) -> dict[str, Operation]:
-    """All rows of a table by name."""
-    return {name: row for name, declared in vars(table).items() if (row := getattr(declared, _ROW, None))}
+    """All rows of a table by name, then those of the tables that it extends."""
+    declared = [pair for one in table.__mro__ for pair in vars(one).items()]
+    return {name: row for name, method in declared if (row := getattr(method, _ROW, None))}

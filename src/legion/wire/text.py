@@ -9,6 +9,13 @@ SHORT_ID = 8
 _LONGEST_NUMBER = 18
 
 
+def plan_number(word: str) -> int | None:
+    """The number in P3 or p3, the id of a plan; None for any other word."""
+    digits = word[1:]
+    named = word[:1] in ("P", "p") and digits.isascii() and digits.isdigit() and len(digits) < SHORT_ID + 2
+    return int(digits) if named and int(digits) else None
+
+
 def names_a_ticket(word: str) -> bool:
     """#12, or a number that is shorter than the beginning of an id, which may be digits alone."""
     digits = word.removeprefix("#")

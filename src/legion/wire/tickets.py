@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from legion.domain.review.path_patterns import glob_fault
-from legion.domain.tickets.spec import MOST_BUDGET, ReviewPolicy
+from legion.domain.tickets.policy import MOST_BUDGET, ReviewPolicy
 from legion.wire.lazy import dataclass
 from legion.wire.page_parts import (
     EnvironmentLine,

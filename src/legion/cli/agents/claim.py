@@ -1,4 +1,4 @@
-"""`legion claim`, `submit`, `approve` and `reject`: standing agents that take tickets, and plans of agents."""
+"""`legion claim` and `submit`: standing agents that take tickets from the board."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import TICKET
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.agents import ClaimTicket, PlanVerdict, SubmitTicket
+from legion.cli.base.texts import valid_text
+from legion.wire.agents import ClaimTicket, SubmitTicket
 
 
 @command("claim", example="legion claim")
@@ -29,25 +29,3 @@ def submit(call: CommandCall, let_go: bool, why: str) -> None:
     """For a standing agent, in its own shell: submit its folder at the end of this turn as its ticket's change."""
     wanted = SubmitTicket(let_go=let_go, why=valid_text(why, "--why"), request=os.urandom(16).hex())
     call.report(call.legion().submit(wanted))
-
-
-@command("approve", example="legion approve tess\nlegion approve 12")
-@click.argument("id", metavar="ID")
-@click.argument("text", metavar="[TEXT]", default="")
-def approve(call: CommandCall, id: str, text: str) -> None:
-    """Approve the plan of an agent, or of ticket ID's agent; from then on it may write, too."""
-    _decide(call, id, text, yes=True)
-
-
-@command("reject", example="legion reject tess 'Keep the old API.'")
-@click.argument("id", metavar="ID")
-@click.argument("why", metavar="WHY")
-def reject(call: CommandCall, id: str, why: str) -> None:
-    """Send the plan of an agent, or of ticket ID's agent, back with a reason; it keeps reading and plans again."""
-    _decide(call, id, why, yes=False)
-
-
-def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
-    why = read_text(text, "TEXT")
-    verdict = PlanVerdict(agent=valid_text(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
-    call.report(call.legion().decide_plan(verdict))

@@ -50,7 +50,7 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     """Everything about one agent."""
     line = page.agent
     yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
-    yield screen.aside(sanitize(line.doing))
+    yield from screen.aside(sanitize(line.doing))
     facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
     facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
@@ -82,7 +82,7 @@ def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
         head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
         yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
     if seat.mail:
-        yield screen.aside("`legion mail` shows the complete texts")
+        yield from screen.aside("`legion mail` shows the complete texts")
     if seat.reports:
         yield screen.bold("Direct reports")
         yield from report_lines(seat.reports, screen)

@@ -196,7 +196,9 @@ def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
 def _untrusted(names: list[str], screen: Screen) -> Iterator[str]:
     if names:
         listed = sanitize(", ".join(names))
-        yield screen.line(Cell(f"Not trusted yet, so without effect: {listed} (`legion trust`)", Colour.YELLOW))
+        yield from screen.note(
+            f"Not trusted yet, so without effect: {listed} (`legion trust`)", Colour.YELLOW, indent=0
+        )
 
 
 def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
@@ -208,7 +210,7 @@ def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
     yield from screen.table(rows)
     if any(stage.part == "read" for stage in page.stages):
         yield f"After {one.rounds} rounds of requested changes, you are asked."
-    yield screen.line(Cell(f"in {sanitize(one.file)} ({_place(one)})", Colour.DIM))
+    yield from screen.note(f"in {sanitize(one.file)} ({_place(one)})", Colour.DIM, indent=0)
 
 
 def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
@@ -221,7 +223,7 @@ def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
     yield from (f"  {sanitize(line)}".rstrip() for line in page.prompt.splitlines())
     if page.teams:
         yield f"In {sanitize(', '.join(page.teams))}."
-    yield screen.line(Cell(f"in {sanitize(one.file)} ({one.origin})", Colour.DIM))
+    yield from screen.note(f"in {sanitize(one.file)} ({one.origin})", Colour.DIM, indent=0)
 
 
 def _means(one: RoleLine) -> list[Cell]:

@@ -17,6 +17,10 @@ _ESCAPES = re.compile(
     r"|\x1b[PX^_][^\x1b]{0,4096}\x1b\\"  # DCS and its like
     r"|\x1b[ -/]*[0-~]"
 )
+_LONGEST = 1000
+"""Columns of a text that is not cut to the width of the screen."""
+_UNBROKEN = re.compile(r"(?:`[^`]*`|\S)+")
+"""A word, or a command in backquotes, which a person copies in one piece."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _MOST_SHOWN = 4000
 """Characters of a one-line text that are processed; no terminal is wider."""
@@ -50,6 +54,8 @@ class Screen:
     unicode: bool
     width: int
     height: int | None
+    cuts: bool = True
+    """Whether lines are cut to the width: not in a file or a pipe, unless COLUMNS asks for it."""
 
     @staticmethod
     def of(stream: TextIO, *, plain: bool) -> Screen:
@@ -61,7 +67,8 @@ class Screen:
             except OSError:
                 columns, rows = 80, 24
         wanted = os.environ.get("COLUMNS", "")
-        if wanted.isdigit() and int(wanted) > 0:
+        stated = wanted.isdigit() and int(wanted) > 0
+        if stated:
             columns = int(wanted)
         return Screen(
             tty=tty,
@@ -69,6 +76,7 @@ class Screen:
             unicode="utf" in (stream.encoding or "").lower(),
             width=max(columns or 80, 20),
             height=rows if tty else None,
+            cuts=tty or stated,
         )
 
     def paint(self, text: str, colour: Colour) -> str:
@@ -90,12 +98,18 @@ class Screen:
             painted += self.paint(text, cell.colour)
         return painted.rstrip()
 
-    def aside(self, text: str) -> str:
-        """A dim, indented line that belongs to the line above."""
-        return self.line(Cell(text, Colour.DIM), indent=2)
+    def aside(self, text: str) -> list[str]:
+        """A dim, indented note that belongs to the line above."""
+        return self.note(text, Colour.DIM)
+
+    def note(self, text: str, colour: Colour = Colour.NONE, *, indent: int = 2) -> list[str]:
+        """A sentence that a person acts on: wrapped where the screen is narrow, and not cut to its width."""
+        text = cut(text, _LONGEST)
+        lines = wrap(text, self.width - indent) if self.cuts else [text]
+        return [" " * indent + self.paint(line, colour) for line in lines]
 
     def cut(self, text: str, columns: int) -> str:
-        return cut(text, columns, "…" if self.unicode else "~")
+        return cut(text, columns if self.cuts else _LONGEST, "…" if self.unicode else "~")
 
     def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, uncut: bool = False) -> list[str]:
         """Aligned columns. The widest columns are cut first where the screen is too narrow.
@@ -106,7 +120,7 @@ class Screen:
             return []
         widths = [max(width(row[n].text) for row in rows) for n in range(len(rows[0]))]
         room = self.width - indent - gap * (len(widths) - 1)
-        while sum(widths) > room and max(widths) > 4:
+        while self.cuts and sum(widths) > room and max(widths) > 4:
             widest = widths.index(max(widths))
             others = [size for n, size in enumerate(widths) if n != widest]
             widths[widest] = max(4, room - sum(others), max(others, default=0) - 1 if others else 4)
@@ -195,11 +209,12 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
 
 
 def wrap(line: str, columns: int) -> list[str]:
-    """Lines of at most so many columns, broken at spaces where there are any; keeps the indentation of the first."""
+    """Lines of at most so many columns, broken at spaces where there are any, but not inside a command in backquotes;
+    keeps the indentation of the first."""
     if width(line) <= columns:
         return [line] if line.strip() else []
     lines, current = [], " " * min(len(line) - len(line.lstrip()), columns // 2)
-    for word in line.split():
+    for word in _UNBROKEN.findall(line):
         while width(word) > columns:
             piece = _fitting(word, columns)
             lines += [current] if current.strip() else []

@@ -68,4 +68,6 @@ def _sums(found: WorkSummary, screen: Screen) -> Iterator[str]:
     if found.open:
         yield f"{count(found.open, 'ticket has', 'tickets have')} not ended."
     if found.to_collect:
-        yield screen.aside(f"{count(found.to_collect, 'landed commit waits', 'landed commits wait')}: legion collect")
+        yield from screen.aside(
+            f"{count(found.to_collect, 'landed commit waits', 'landed commits wait')}: legion collect"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -35,15 +35,15 @@ def graph(call: CommandCall, dot: bool, mermaid: bool) -> None:
         call.answer(board, lambda: drawing_of(board, call.screen))
 
 
-def drawing_of(board: Graph, screen: Screen) -> list[str]:
-    """A tree where it fits, else one list per wave."""
+def drawing_of(board: Graph, screen: Screen, names: Mapping[int, str] | None = None) -> list[str]:
+    """A tree where it fits, else one list per wave. `names` stand for the numbers of tickets that have none yet."""
     if not board.tickets:
         return ["The board is empty: legion dispatch -t TITLE TEXT"]
-    tree = _tree(board, screen)
-    lines = tree if tree is not None else list(_waves(board, screen))
+    tree = _tree(board, screen, names or {})
+    lines = tree if tree is not None else list(_waves(board, screen, names or {}))
     if len(board.critical_path) > 1:
         arrow = " → " if screen.unicode else " > "
-        chain = arrow.join(str(id) for id in board.critical_path)
+        chain = arrow.join((names or {}).get(id, str(id)) for id in board.critical_path)
         lines += ["", screen.line(Cell(_mark(screen), Colour.YELLOW), Cell(f" the longest chain: {chain}"))]
     return lines
 
@@ -71,7 +71,7 @@ def _parents(board: Graph, befores: dict[int, list[int]]) -> dict[int, int | Non
     return {id: max(earlier, key=weight) if earlier else None for id, earlier in befores.items()}
 
 
-def _tree(board: Graph, screen: Screen) -> list[str] | None:
+def _tree(board: Graph, screen: Screen, names: Mapping[int, str]) -> list[str] | None:
     """None if it is too deep for the screen."""
     befores = _befores(board)
     parents = _parents(board, befores)
@@ -88,7 +88,7 @@ def _tree(board: Graph, screen: Screen) -> list[str] | None:
         if width(before) > screen.width // 2:
             return None
         also = [other for other in befores[id] if other != parents[id]]
-        lines.append(_node(tickets[id], before, also, board, screen))
+        lines.append(_node(tickets[id], before, also, board, screen, names))
         under = children.get(id, [])
         if len(under) == 1:
             # A chain goes straight down instead of further to the right.
@@ -100,9 +100,12 @@ def _tree(board: Graph, screen: Screen) -> list[str] | None:
     return lines
 
 
-def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen: Screen) -> str:
+def _node(
+    ticket: TicketLine, before: str, also: list[int], board: Graph, screen: Screen, names: Mapping[int, str]
+) -> str:
     chain = len(board.critical_path) > 1 and ticket.id in board.critical_path
-    notes = [f"also after {numbers(sorted(also))}"] if also else []
+    others = ", ".join(names[id] for id in sorted(also)) if names else numbers(sorted(also))
+    notes = [f"also after {others}"] if also else []
     if ticket.checkpoint:
         notes.append("checkpoint")
     if about(ticket):
@@ -111,7 +114,7 @@ def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen
     return screen.line(
         Cell(before, Colour.DIM),
         Cell(f"{symbol(screen, state)} ", style_of(state).colour),
-        Cell(f"#{ticket.id} ", Colour.BOLD),
+        Cell(f"{names.get(ticket.id, f'#{ticket.id}')} ", Colour.BOLD),
         Cell(f"{_mark(screen)} " if chain else "", Colour.YELLOW),
         Cell(screen.cut(sanitize(ticket.title), max(16, screen.width // 2))),
         Cell(f"  {state}", style_of(state).colour),
@@ -119,7 +122,7 @@ def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen
     )
 
 
-def _waves(board: Graph, screen: Screen) -> Iterator[str]:
+def _waves(board: Graph, screen: Screen, names: Mapping[int, str]) -> Iterator[str]:
     befores = _befores(board)
     tickets = {ticket.id: ticket for ticket in board.tickets}
     for n, ids in enumerate(board.waves, 1):
@@ -127,7 +130,7 @@ def _waves(board: Graph, screen: Screen) -> Iterator[str]:
         for id in ids:
             if id in tickets:
                 # All that it comes after, because no lines are drawn here.
-                yield _node(tickets[id], "  ", befores[id], board, screen).replace("also after", "after", 1)
+                yield _node(tickets[id], "  ", befores[id], board, screen, names).replace("also after", "after", 1)
 
 
 def _label(ticket: TicketLine) -> str:

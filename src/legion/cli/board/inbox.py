@@ -52,8 +52,8 @@ def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
     asked = duration(time.time() - question.asked_at)
     left = duration(question.deadline - time.time())
     silence = f"without an answer it is {_silence(question)} at {clock(question.deadline)}, in {left}"
-    yield screen.aside(f"asked {asked} ago; {silence}")
-    yield screen.aside("   or   ".join(_ways(question)))
+    yield from screen.aside(f"asked {asked} ago; {silence}")
+    yield from screen.aside("   or   ".join(_ways(question)))
 
 
 def _asker(question: QuestionLine) -> str:

@@ -55,10 +55,10 @@ def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> li
     projects = [status.project] if status.project else status.projects
     for project in projects:
         lines.append(_project_line(project, screen))
-        lines += [screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2) for note in project.notes]
+        lines += [line for note in project.notes for line in screen.note(sanitize(note), Colour.YELLOW)]
     lines.append("")
     lines += _counts(status, screen)
-    below = [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
+    below = [line for hint in hints(status) for line in screen.note(hint, Colour.DIM, indent=0)]
     # A blank line before the hints and one for the prompt.
     room = None if everything or screen.height is None else screen.height - len(lines) - len(below) - 2
     return [*lines, *_groups(status, screen, room), *below]
@@ -121,11 +121,16 @@ def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
     omitted = {Group.NEEDS_YOU: failed, Group.ENDED: status.omitted - failed}
     lines: list[str] = []
     for group, share in shares.items():
-        lines += [screen.bold(group.value), *table[:share]]
+        lines.append(screen.bold(group.value))
+        for ticket, row in zip(groups[group], table[:share], strict=False):
+            lines.append(row)
+            # What a person has to do is shown complete.
+            if group is Group.NEEDS_YOU and about(ticket) not in row:
+                lines += screen.note(about(ticket), Colour.DIM, indent=6)
         table = table[share:]
         hidden = len(groups[group]) - share + omitted.get(group, 0)
         if hidden:
-            lines.append(screen.aside(f"and {hidden} more: legion status --all"))
+            lines.extend(screen.aside(f"and {hidden} more: legion status --all"))
     return [*lines, ""] if lines else []
 
 
@@ -195,11 +200,15 @@ def hints(status: Status) -> Iterable[str]:
         return
     if status.questions:
         yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
+    if status.plans:
+        yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plans"
     if project is not None:
         if project.paused:
             yield "Nothing new starts while paused: legion resume"
         if project.ahead:
-            yield f"{count(project.ahead, 'landed commit waits', 'landed commits wait')}: legion collect"
+            waits = count(project.ahead, "landed commit waits", "landed commits wait")
+            after = "legion collect" if project.collectable else "your own commits have to enter the target first"
+            yield f"{waits}: {after}"
     failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
     if failed:
         one = failed[0]

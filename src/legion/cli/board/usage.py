@@ -41,7 +41,7 @@ def _lines(found: UsageReport, screen: Screen) -> Iterator[str]:
     yield from screen.table(rows, indent=0)
     if found.total.usage.unpriced:
         unpriced = count(found.total.usage.unpriced, "request went", "requests went")
-        yield screen.aside(f"{unpriced} to models without a known price and are not in the sum")
+        yield from screen.aside(f"{unpriced} to models without a known price and are not in the sum")
 
 
 def _head(by: str) -> list[Cell]:

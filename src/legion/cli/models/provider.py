@@ -122,8 +122,8 @@ def _table(found: Providers, screen: Screen) -> Iterator[str]:
     for line, row in zip(found.providers, rows, strict=True):
         yield row
         if line.limit is not None:
-            yield screen.aside(limit_text(line.limit))
-    yield screen.line(Cell(f"in {sanitize(found.file)}", Colour.DIM))
+            yield from screen.aside(limit_text(line.limit))
+    yield from screen.note(f"in {sanitize(found.file)}", Colour.DIM, indent=0)
 
 
 def _row(line: ProviderLine) -> list[Cell]:

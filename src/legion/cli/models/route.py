@@ -70,7 +70,7 @@ def _table(found: Routes, screen: Screen) -> Iterator[str]:
         for line in found.routes
     ]
     yield from screen.table(rows, indent=0)
-    yield screen.line(Cell(f"in {sanitize(found.file)}", Colour.DIM))
+    yield from screen.note(f"in {sanitize(found.file)}", Colour.DIM, indent=0)
 
 
 def _limits(line: RouteLine) -> str:
@@ -114,7 +114,7 @@ def _models(found: Models, screen: Screen) -> Iterator[str]:
     for one in found.providers:
         yield screen.line(Cell(sanitize(one.provider), Colour.BOLD))
         if one.trouble:
-            yield screen.line(Cell(f"  {sanitize(one.trouble)}", Colour.RED))
+            yield from screen.note(f"  {sanitize(one.trouble)}", Colour.RED, indent=0)
         for name in one.models:
             yield f"  {sanitize(name)}"
 

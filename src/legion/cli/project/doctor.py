@@ -25,7 +25,7 @@ def worktrees(call: CommandCall) -> None:
 
 
 def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
-    yield screen.line(Cell(sanitize(found.root), Colour.BOLD))
+    yield from screen.note(sanitize(found.root), Colour.BOLD, indent=0)
     rows = [
         [
             Cell(sanitize(tree.path.removeprefix(f"{found.root}/"))),
@@ -38,7 +38,7 @@ def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
     yield from screen.table(rows) or ["  No worktrees."]
     total = sum(tree.bytes for tree in found.worktrees)
     rest = f"{size(total)} in worktrees, {size(found.trash_bytes)} in the trash"
-    yield screen.aside(rest)
+    yield from screen.aside(rest)
 
 
 @command("doctor", example="legion doctor\nlegion doctor --rebuild")
@@ -96,6 +96,6 @@ def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
     if explain:
         state = "trusted" if found.trusted else "not trusted yet: legion trust"
         yield ""
-        yield screen.line(Cell("yours      ", Colour.DIM), Cell(sanitize(found.user_file)))
+        yield from screen.note(f"yours      {sanitize(found.user_file)}", indent=0)
         if found.project_file:
-            yield screen.line(Cell("project's  ", Colour.DIM), Cell(f"{sanitize(found.project_file)} ({state})"))
+            yield from screen.note(f"project's  {sanitize(found.project_file)} ({state})", indent=0)

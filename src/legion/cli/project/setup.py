@@ -97,6 +97,14 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
         place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, sanitize(text.place))
         yield screen.bold(f"{sanitize(text.file)}, {place} ({text.hash[:12]}, {state})")
         yield from (f"  {line}".rstrip() for line in reveal_lines(text.text.rstrip("\n")))
+        if text.difference:
+            yield screen.bold("What changed since you trusted it last:")
+            yield from (_changed(line, screen) for line in reveal_lines(text.difference))
+
+
+def _changed(line: str, screen: Screen) -> str:
+    colour = {"+": Colour.GREEN, "-": Colour.RED, "@": Colour.CYAN}.get(line[:1], Colour.NONE)
+    return screen.paint(f"  {line}".rstrip(), colour)
 
 
 @command("collect", example="legion collect --wait\nlegion collect --dry-run")

@@ -50,7 +50,7 @@ def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Ite
     yield screen.bold("Reviews")
     shown = reviews if full else reviews[-_SHOWN:]
     if len(shown) < len(reviews):
-        yield screen.aside(f"{count(len(reviews) - len(shown), 'earlier review')} not shown: --full")
+        yield from screen.aside(f"{count(len(reviews) - len(shown), 'earlier review')} not shown: --full")
     for one in shown:
         yield from _review(one, screen, full)
 
@@ -74,9 +74,9 @@ def _review(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
     for finding in findings if full else findings[:_SHOWN]:
         yield from _finding(finding, screen, full)
     if not full and len(findings) > _SHOWN:
-        yield screen.aside(f"and {len(findings) - _SHOWN} more: --full")
+        yield from screen.aside(f"and {len(findings) - _SHOWN} more: --full")
     for note in one.notes:
-        yield screen.line(Cell(f"noted: {sanitize(note)}", Colour.DIM), indent=4)
+        yield from screen.note(f"noted: {sanitize(note)}", Colour.DIM, indent=4)
 
 
 def _finding(finding: FindingLine, screen: Screen, full: bool) -> Iterator[str]:

@@ -70,7 +70,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
 
 def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
-    yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(sanitize(line.title), Colour.BOLD))
+    yield from screen.note(f"#{line.id} {sanitize(line.title)}", Colour.BOLD, indent=0)
     # A reason or an activity that does not fit on the line of the state is shown complete below it.
     state, detail, below = state_cell(screen, line.state), about(line), ""
     if line.doing or not _fits(screen, state, detail):
@@ -96,7 +96,7 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("may ask", "you for permissions" if page.ask else ""),
         ("budget", _budget(page)),
     ]
-    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value], uncut=True)
 
 
 def _field_text(page: TicketPage, field: TicketField) -> str:
@@ -134,7 +134,7 @@ def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
         other = f"ticket {one.ticket}" if one.ticket else "what landed"
         here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
         place = sanitize(one.path) + (here if one.first else "")
-        yield screen.line(Cell(f"{place}  ", Colour.YELLOW), Cell(f"with {other}"), indent=2)
+        yield from screen.note(f"{place}  with {other}", Colour.YELLOW)
 
 
 def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _spent(page: TicketPage, screen: Screen) -> Iterator[str]:
     yield from screen.table([[Cell(name, Colour.DIM), *_usage_cells(usage)] for name, usage in rows])
     if page.usage.unpriced:
         without = count(page.usage.unpriced, "request")
-        yield screen.aside(
+        yield from screen.aside(
             f"{without} without a known price, not in the sum; add the price to prices.toml next to your settings"
         )
 
@@ -196,8 +196,8 @@ def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "Attempts")
     shown = page.runs if full else page.runs[-SHORT:]
     if len(shown) < len(page.runs):
-        yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
-    yield from screen.table([_run_row(run, page.access) for run in shown], uncut=full)
+        yield from screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
+    yield from screen.table([_run_row(run, page.access) for run in shown], uncut=True)
 
 
 def _run_row(run: RunLine, usual: str) -> list[Cell]:
@@ -236,12 +236,12 @@ def _environment(place: EnvironmentLine | None, screen: Screen, full: bool) -> I
         if ran is not None:
             yield from _command(name, ran, screen, full)
     for note in place.notes:
-        yield screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2)
+        yield from screen.note(sanitize(note), Colour.YELLOW)
 
 
 def _command(name: str, ran: CommandLine, screen: Screen, full: bool) -> Iterator[str]:
     colour = Colour.GREEN if ran.ok else Colour.RED
-    yield screen.line(Cell(f"{name}: "), Cell(sanitize(ran.how), colour), Cell(f"  {sanitize(ran.command)}"), indent=2)
+    yield from screen.note(f"{name}: {sanitize(ran.how)}  {sanitize(ran.command)}", colour)
     if full or not ran.ok:
         lines = [line for line in sanitize_lines(ran.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
@@ -254,8 +254,8 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "Receipts")
     shown = page.receipts if full else page.receipts[-SHORT:]
     if len(shown) < len(page.receipts):
-        yield screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
-    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], uncut=full)
+        yield from screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
+    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], uncut=True)
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
         yield from screen.paragraph(
@@ -294,12 +294,14 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
     yield from _section(screen, "Criteria")
     for one in page.evidence:
         backing = Cell(f"{sanitize(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
-        yield screen.line(backing, Cell(sanitize(one.criterion)), indent=2)
+        first, *rest = screen.note(sanitize(one.criterion), indent=10) or [""]
+        yield f"  {screen.paint(backing.text, backing.colour)}{first[10:]}"
+        yield from rest
         where = f" on {one.commit[:9]}" if one.commit else ""
         idle = ", which also passes without the change" if one.idle else ""
         own = ", which the change itself added" if one.own else ""
         by = f"by {sanitize(one.by)}{where}{idle}{own}" if one.by else _NOTHING
-        yield screen.line(Cell(by, Colour.DIM), indent=10)
+        yield from screen.note(by, Colour.DIM, indent=10)
 
 
 _NOTHING = "no proof; bind one with --prove 'CRITERION :: COMMAND'"
@@ -315,7 +317,7 @@ def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         sign = Cell(f"{sanitize(one.sign)}  ", Colour.YELLOW)
         yield screen.line(sign, Cell(f"{where}  {sanitize(one.words)}"), indent=2)
     if len(shown) < len(page.weakened):
-        yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
+        yield from screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
 
 
 def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -331,10 +333,10 @@ def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         where = f"{sanitize(one.path)}:{one.line}, {count(one.lines, 'line')}"
         yield screen.line(Cell("unproven  ", Colour.YELLOW), Cell(where), indent=2)
     if len(shown) < len(found.unproven):
-        yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
+        yield from screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
     missed = found.tried - len(found.unproven)
     left = f"; {found.left} more were not tried for lack of time" if found.left else ""
-    yield screen.aside(f"checks cover {missed} of {count(found.tried, 'piece')} of the change{left}")
+    yield from screen.aside(f"checks cover {missed} of {count(found.tried, 'piece')} of the change{left}")
 
 
 def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -343,9 +345,9 @@ def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, f"Changes in {count(len(page.changed_files), 'file')}")
     shown = page.changed_files if full else page.changed_files[:SHORT]
     for name in shown:
-        yield screen.line(Cell(sanitize(name)), indent=2)
+        yield from screen.note(sanitize(name))
     if len(shown) < len(page.changed_files):
-        yield screen.aside(f"and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
+        yield from screen.aside(f"and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
 
 
 def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -354,7 +356,7 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "History")
     shown = page.history if full else page.history[-SHORT:]
     if len(shown) < len(page.history):
-        yield screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
+        yield from screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
     yield from screen.table(
         [[Cell(clock(event.at), Colour.DIM), Cell(describe_event(event))] for event in shown], uncut=full
     )

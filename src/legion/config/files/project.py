@@ -16,6 +16,7 @@ from legion.config.base import settings
 from legion.config.base.settings import DAY, NAME, REQUIRED, choice, flag, number, text, texts, whole
 from legion.config.base.source import SettingsText, read
 from legion.config.sections.environment import EnvironmentSettings, read_environment
+from legion.config.sections.plans import PlanSettings
 from legion.config.sections.review import ReviewSettings
 from legion.config.sections.watchdog import WatchdogSettings
 from legion.domain.agents.teams import SOLO, name_fault
@@ -149,6 +150,7 @@ class ProjectConfig:
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     reversal: RevertProofSettings = field(default_factory=RevertProofSettings)
     review: ReviewSettings = field(default_factory=ReviewSettings)
+    plans: PlanSettings = field(default_factory=PlanSettings)
     liveness: WatchdogSettings = field(default_factory=WatchdogSettings)
     environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -167,6 +169,7 @@ SECTIONS: Mapping[str, type] = {
     "checkpoints": CheckpointSettings,
     "reversal": RevertProofSettings,
     "review": ReviewSettings,
+    "plans": PlanSettings,
     "liveness": WatchdogSettings,
     "environment": EnvironmentSettings,
 }
@@ -182,7 +185,7 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never con
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
     **dict.fromkeys(("governor", "budgets", "rhythm", "rewind", "notify", "standing", "watch", "every"), _PERSONS_OWN),
-    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer", "planner"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
@@ -214,6 +217,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         checkpoints=settings.read_section(CheckpointSettings, source, ["checkpoints"]),
         reversal=settings.read_section(RevertProofSettings, source, ["reversal"]),
         review=settings.read_section(ReviewSettings, source, ["review"]),
+        plans=settings.read_section(PlanSettings, source, ["plans"]),
         liveness=settings.read_section(WatchdogSettings, source, ["liveness"]),
         environment=read_environment(source),
         stated=_stated(source.table),
@@ -237,6 +241,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("checkpoints", config.checkpoints)
     rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("review", config.review)
+    rows += settings.flatten("plans", config.plans)
     rows += settings.flatten("liveness", config.liveness)
     rows += settings.flatten("environment", config.environment)
     return rows

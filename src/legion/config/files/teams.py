@@ -30,6 +30,8 @@ MOST_ROUNDS = 20
 class DefinitionKind(Enum):
     ROLE = "role"
     TEAM = "team"
+    TEMPLATE = "template"
+    """Parsed where it is used: see templates.py."""
 
     @property
     def folder(self) -> str:
@@ -37,7 +39,7 @@ class DefinitionKind(Enum):
 
 
 REPOSITORY = ".legion"
-"""The folder of a repository with its roles and teams."""
+"""The folder of a repository with its roles, teams and templates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +195,8 @@ def definitions(
         key = (one.kind, one.name)
         texts[key] = one
         faults.pop(key, None)
+        if one.kind is DefinitionKind.TEMPLATE:
+            continue
         known: dict[str, Role] | dict[str, Team] = roles if one.kind is DefinitionKind.ROLE else teams
         try:
             if one.kind is DefinitionKind.ROLE:

@@ -20,6 +20,7 @@ from legion.config.sections.evidence import Acceptance, ModelLadder, ProtectionS
 from legion.config.sections.limits import BudgetSettings, GovernorSettings, StartSettings
 from legion.config.sections.machine import DaemonSettings, RewindSettings, SandboxSettings, WorktreeSettings
 from legion.config.sections.notifications import HookSettings, NotifySettings
+from legion.config.sections.plans import PlannerSettings
 from legion.config.sections.review import ReviewerSettings
 from legion.config.sections.standing import StandingSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
@@ -92,6 +93,7 @@ class UserConfig:
     questions: QuestionSettings = field(default_factory=QuestionSettings)
     models: ModelLadder = field(default_factory=ModelLadder)
     reviewer: ReviewerSettings = field(default_factory=ReviewerSettings)
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
     liveness: PersonalWatchdogSettings = field(default_factory=PersonalWatchdogSettings)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     standing: StandingSettings = field(default_factory=StandingSettings)
@@ -150,6 +152,7 @@ SECTIONS: Mapping[str, type] = {
     "questions": QuestionSettings,
     "models": ModelLadder,
     "reviewer": ReviewerSettings,
+    "planner": PlannerSettings,
     "liveness": PersonalWatchdogSettings,
     "acceptance.NAME": Acceptance,
     "standing": StandingSettings,
@@ -183,8 +186,10 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     if general.default_driver and general.default_driver not in (*drivers, *registry.built_in()):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
     reviewer = settings.read_section(ReviewerSettings, source, ["reviewer"])
-    if reviewer.driver and reviewer.driver not in (*drivers, *registry.built_in()):
-        raise source.fault(["reviewer", "driver"], f"names no driver: add [drivers.{reviewer.driver}] or change it")
+    planner = settings.read_section(PlannerSettings, source, ["planner"])
+    for section, driver in (("reviewer", reviewer.driver), ("planner", planner.driver)):
+        if driver and driver not in (*drivers, *registry.built_in()):
+            raise source.fault([section, "driver"], f"names no driver: add [drivers.{driver}] or change it")
     return UserConfig(
         general=general,
         daemon=settings.read_section(DaemonSettings, source, ["daemon"]),
@@ -203,6 +208,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         questions=settings.read_section(QuestionSettings, source, ["questions"]),
         models=settings.read_section(ModelLadder, source, ["models"]),
         reviewer=reviewer,
+        planner=planner,
         liveness=settings.read_section(PersonalWatchdogSettings, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(StandingSettings, source, ["standing"]),
@@ -213,7 +219,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
 
 _FLAT = (
     *("claude", "governor", "budgets", "rhythm", "rewind", "hooks", "notify", "protection", "questions", "models"),
-    *("reviewer", "liveness", "standing"),
+    *("reviewer", "planner", "liveness", "standing"),
 )
 """The tables that are shown as they are, in this order."""
 

@@ -46,6 +46,12 @@ class ProtectionSettings:
         help="Paths that every ticket of every project may touch, as if it declared them.",
     )
     most_files: int = whole(10_000, 0, 10_000_000, help="A change of more files than this waits for you. 0: no limit.")
+    file_mb: float = number(
+        50.0, 0, 1_000_000, unit="megabytes", help="A change that adds a larger file waits for you. 0: no limit."
+    )
+    canary: bool = flag(
+        True, help="Whether new checks run once with every source file empty, to report one that stays green."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

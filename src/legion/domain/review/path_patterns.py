@@ -42,6 +42,12 @@ def _longest_text(glob: str) -> str:
     return max(re.split(r"[*?/]+", glob), key=len)
 
 
+def extension(path: str) -> str:
+    """What follows the last dot of the file's name, in small letters; empty for none and for a hidden file."""
+    stem, _, last = path.rpartition("/")[2].rpartition(".")
+    return last.casefold() if stem else ""
+
+
 def meet(some: Iterable[str], others: Iterable[str]) -> bool:
     """Can there be a path that both lists of patterns cover?"""
     theirs = [_parts(glob) for glob in others]

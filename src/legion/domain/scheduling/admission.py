@@ -15,7 +15,7 @@ from legion.domain.scheduling.budgets import SpentBudget
 from legion.domain.scheduling.throttle import OPEN, Throttle, ThrottleState
 
 StartCandidate = int | str
-"""A ticket by its number, or the next turn of a standing agent by the agent's seat."""
+"""A ticket by its number; the next turn of a standing agent, or a planner, by its seat."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,11 @@ class Budgets:
     """Each project."""
     epic: float = 0.0
     """Each epic of a project."""
+    epics: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    """Epics with a budget of their own, by project and name."""
 
     def __bool__(self) -> bool:
-        return bool(self.day or self.project or self.epic)
+        return bool(self.day or self.project or self.epic or self.epics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ class BudgetBalance:
             (
                 f"the budget of epic {epic}",
                 "epic_usd",
-                self.budgets.epic if epic else 0.0,
+                self.budgets.epics.get((project, epic), self.budgets.epic) if epic else 0.0,
                 f"epic:{project}:{epic}",
                 [one for one in mine if one.epic == epic],
             ),
@@ -104,7 +106,11 @@ class BudgetBalance:
             most, total = usd + self.extra.get(scope, 0.0), sum(one.usd for one in costs)
             if usd and total >= most:
                 comma = "," if key == "epic_usd" else ""
-                words = f"{name}{comma} of ${most:.2f} is spent (${total:.2f}): raise `budgets.{key}` in your settings"
+                own = key == "epic_usd" and (project, epic) in self.budgets.epics
+                remedy = (
+                    f"raise it with `legion epic {epic} --budget`" if own else f"raise `budgets.{key}` in your settings"
+                )
+                words = f"{name}{comma} of ${most:.2f} is spent (${total:.2f}): {remedy}"
                 daily = key == "day_usd"
                 found.append(
                     SpentBudget(

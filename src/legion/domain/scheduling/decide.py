@@ -18,7 +18,7 @@ from enum import Enum
 
 from legion.domain.agents.agent import STANDING
 from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
-from legion.domain.runs import agent_seat
+from legion.domain.runs import agent_seat, plan_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.tickets import board
 from legion.domain.tickets.attempts import rests_too_long
@@ -38,9 +38,11 @@ class JobKind(Enum):
     """The project's checks on the target itself."""
     SERVE = "serve"
     """One turn of a standing agent."""
+    PLAN = "plan"
+    """A planner works on a plan."""
 
 
-TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE)
+TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE, JobKind.PLAN)
 """The jobs of agents."""
 _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
@@ -85,6 +87,19 @@ class AgentView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanView:
+    """A plan that needs its planner, or whose planner's run has not ended."""
+
+    number: int
+    project: int
+    wanted: bool
+    held_until: float | None = None
+    in_a_run: bool = False
+    """A run has started and its end is not recorded."""
+    waiting_since: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoardSnapshot:
     projects: tuple[ProjectView, ...]
     tickets: tuple[Ticket, ...]
@@ -92,7 +107,7 @@ class BoardSnapshot:
     ended: Mapping[int, State]
     """The states of ended tickets that a live one comes after."""
     jobs: frozenset[tuple[JobKind, int]]
-    """What runs: kind and ticket (run, check, review), project (land, baseline) or agent (serve)."""
+    """What runs: kind and ticket (run, check, review), project (land, baseline), agent (serve) or plan (plan)."""
     slots: int
     """Room for agents on this machine, all projects together."""
     open_runs: frozenset[int] = frozenset()
@@ -102,6 +117,7 @@ class BoardSnapshot:
     optional_reviews: Mapping[int, int] = field(default_factory=dict)
     """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
+    plans: tuple[PlanView, ...] = ()
     held: frozenset[int] = frozenset()
     """Tickets that standing agents have claimed: their runs are those agents' turns."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
@@ -173,7 +189,7 @@ class _StartQueue:
     starts: deque[tuple[float, StartJob]]
     """Each with the time since which it waits."""
     turns: bool = False
-    """Turns of standing agents: they count against the machine's slots, not against the project's limit."""
+    """Turns of standing agents, and planners: they count against the machine's slots, not the project's limit."""
 
 
 class _Round:
@@ -192,6 +208,7 @@ class _Round:
         reviewing = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING}
         self._to_review = reviewing - snapshot.open_reviews
         self._in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
+        self._in_planning = {plan.number for plan in snapshot.plans if plan.in_a_run}
         projects = {ticket.id: ticket.project for ticket in snapshot.tickets}
         limited = [subject for kind, subject in jobs if kind in _PROJECT_LIMITED]
         self._on_tickets = Counter(projects[subject] for subject in limited if subject in projects)
@@ -199,7 +216,10 @@ class _Round:
         self._leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in projects)
         employers = {agent.number: agent.project for agent in snapshot.agents}
         serving = [subject for kind, subject in jobs if kind is JobKind.SERVE]
+        planned = {plan.number: plan.project for plan in snapshot.plans}
+        planning = [subject for kind, subject in jobs if kind is JobKind.PLAN]
         self._on_turns = Counter(employers[agent] for agent in serving if agent in employers)
+        self._on_turns.update(planned[plan] for plan in planning if plan in planned)
 
     def share(self, queues: list[_StartQueue]) -> None:
         """Offer all starts, each time the next one of the queue with the fewest agents at work."""
@@ -226,7 +246,7 @@ class _Round:
                 return
         if start.kind in TAKES_A_SLOT:
             self._room -= 1
-            at_work = self._on_turns if start.kind is JobKind.SERVE else self._on_tickets
+            at_work = self._on_tickets if start.kind in _PROJECT_LIMITED else self._on_turns
             at_work[project.id] += 1
         self.commands.append(start)
 
@@ -246,6 +266,8 @@ class _Round:
                 return ticket
             case StartJob(JobKind.SERVE, agent) if agent not in self._in_a_turn:
                 return agent_seat(agent)
+            case StartJob(JobKind.PLAN, plan) if plan not in self._in_planning:
+                return plan_seat(plan)
             case _:
                 return None
 
@@ -327,15 +349,24 @@ class _ProjectWork:
         )
 
     def turns(self, now: float) -> deque[tuple[float, StartJob]]:
-        """Turns of standing agents that have something to do."""
+        """Turns of standing agents that have something to do, and planners."""
         if self.project.paused:
             return deque()
         mine = [agent for agent in self._snapshot.agents if agent.project == self.project.id]
-        return deque(
+        found = [
             (agent.waiting_since, StartJob(JobKind.SERVE, agent.number))
             for agent in mine
             if agent.wanted and not agent.in_a_turn and (agent.held_until is None or agent.held_until <= now)
-        )
+        ]
+        found += [
+            (plan.waiting_since, StartJob(JobKind.PLAN, plan.number))
+            for plan in self._snapshot.plans
+            if plan.project == self.project.id
+            and plan.wanted
+            and not plan.in_a_run
+            and (plan.held_until is None or plan.held_until <= now)
+        ]
+        return deque(sorted(found, key=lambda start: start[0]))
 
     def optional_reviews(self) -> list[StartJob]:
         mine = sorted(
@@ -357,12 +388,14 @@ def _runs_to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) 
     open_ += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_reviews - read)]
     # A started turn is followed to its end even if its agent was fired.
     open_ += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
+    open_ += [StartJob(JobKind.PLAN, plan.number) for plan in snapshot.plans if plan.in_a_run]
     return [start for start in open_ if (start.kind, start.subject) not in busy]
 
 
 def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
     parked = [ticket.parked.until for ticket in snapshot.tickets if ticket.parked and ticket.parked.until is not None]
     held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
+    held += [plan.held_until for plan in snapshot.plans if plan.wanted and plan.held_until is not None]
     return [time for time in [*parked, *held, *snapshot.resting.values()] if time > now]
 
 

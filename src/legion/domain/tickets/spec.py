@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from legion.domain.agents.agent import Planning
 from legion.domain.tickets.evidence import Bound
-
-MOST_BUDGET = 100_000
-"""Dollars; a larger figure is a typing error."""
-
-
-class ReviewPolicy(Enum):
-    """When an independent reviewer reads a change, in addition to the readers of the ticket's team."""
-
-    OFF = "off"
-    RISKY = "risky"
-    """Only a risky change."""
-    ALWAYS = "always"
+from legion.domain.tickets.policy import ReviewPolicy
 
 
 @dataclass(frozen=True, kw_only=True)

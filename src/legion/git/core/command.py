@@ -6,11 +6,12 @@ Knows nothing of hubs or worktrees.
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from legion.git.core.errors import FolderGone, GitError, GitMissing, GitTimedOut, GitTooOld
@@ -85,8 +86,13 @@ def git(
         if place is not None:
             env[name] = os.fspath(place)
     # Attribute files are looked up from the current folder, so it is the top of the work tree.
+    place = cwd or work_tree or git_dir
+    if place is not None and not place.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
+    # By its own option: a program that is started in our folder costs less to start.
+    at = () if place is None else ("-C", place)
     try:
-        finished = run((git_program(), *args), cwd=cwd or work_tree or git_dir, env=env, stdin=stdin, timeout=timeout)
+        finished = run((git_program(), *at, *args), env=env, stdin=stdin, timeout=timeout)
     except ProgramMissing:
         raise GitMissing from None
     except (FileNotFoundError, NotADirectoryError):
@@ -95,10 +101,15 @@ def git(
             raise
         raise FolderGone(place) from None
     if finished.timed_out:
-        raise GitTimedOut(finished.argv, timeout)
+        raise GitTimedOut(_shown(args), timeout)
     if finished.code not in accept:
-        raise GitError(finished.argv, finished.complaint)
+        raise GitError(_shown(args), finished.complaint)
     return finished
+
+
+def _shown(args: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """The command as errors name it."""
+    return ("git", *(os.fspath(one) for one in args))
 
 
 def git_program() -> str:

@@ -133,6 +133,14 @@ class History:
             return None
         return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
 
+    def versions(self, commit: str, path: str, *, most: int) -> Iterator[bytes]:
+        """The contents of a file in the history of a commit, the newest first, without its content in the commit."""
+        words = ("log", f"--max-count={most}", "--format=%H", "--end-of-options", commit, "--", path)
+        for changed in self._git(*words).text.split()[1:]:
+            content = self.read_file(changed, path)
+            if content is not None:
+                yield content
+
     def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
         """The paths of everything below a folder."""
         there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout

@@ -32,6 +32,11 @@ class ObjectReader:
         found = self._ask(b"info", name)
         return found[0] if found is not None else None
 
+    def size(self, name: bytes) -> int | None:
+        """The bytes of an object's content; None where there is none."""
+        found = self._ask(b"info", name)
+        return int(found[1]) if found is not None else None
+
     def read(self, name: bytes) -> bytes | None:
         """The content of an object; None where there is none."""
         found = self._ask(b"contents", name)
@@ -66,7 +71,7 @@ class ObjectReader:
         if len(parts) != 3 or parts[1] not in _TYPES:
             return None
         if command == b"info":
-            return parts[0], b""
+            return parts[0], parts[2]
         size = int(parts[2])
         content = process.stdout.read(size + 1)
         if len(content) != size + 1:

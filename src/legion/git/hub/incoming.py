@@ -16,6 +16,7 @@ from pathlib import Path
 
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
+from legion.git.hub.objects import parents_of, read_loose
 from legion.git.hub.repository import Hub
 from legion.system import crash
 from legion.system.crash import Point
@@ -35,12 +36,12 @@ def agent_commits(
     *,
     base: str,
     run_sandboxed: Callable[[Sequence[str]], FinishedProcess],
-    keep_as: str,
     max_bytes: int = 1 << 30,
 ) -> str | None:
-    """The agent's HEAD, kept in the hub as `keep_as`; None unless it is valid and adds commits to `base`.
+    """The agent's HEAD, now in the hub; None unless it is valid and adds commits to `base`.
 
-    `run_sandboxed` runs a command in the agent's sandbox with its worktree as current folder.
+    No ref names it yet: the caller keeps a commit that contains it. Until then nothing is lost, since the hub prunes
+    nothing. `run_sandboxed` runs a command in the agent's sandbox with its worktree as current folder.
     """
     bundle = run_sandboxed(("git", "bundle", "create", "--quiet", "-", "HEAD", "--not", base))
     header = _BUNDLE.match(bundle.stdout[:_HEADER_LIMIT])
@@ -56,7 +57,6 @@ def agent_commits(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     crash.reach(Point.GIT_COMMITS_BEFORE_KEEP)
-    hub.keep(keep_as, head)
     return head
 
 
@@ -97,7 +97,10 @@ def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> b
 
     try:
         if _is_small(pack):
+            # Strict: every object is valid, and what it names is here or in the hub, which is complete.
             ask("unpack-objects", "-q", "--strict", stdin=pack)
+            if _descends(folder, head, base):
+                return True
         else:
             ask("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
         # Fails where an object is missing. The base is at the boundary exactly where the head descends from it.
@@ -105,6 +108,19 @@ def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> b
     except GitError:
         return False
     return b"-%s\n" % base.encode() in listed
+
+
+def _descends(folder: Path, head: str, base: str) -> bool:
+    """Whether the loose commits in the folder lead from `head` to `base`: the new commits of any honest bundle do."""
+    waiting, seen = [head], set[str]()
+    while waiting:
+        commit = waiting.pop()
+        if commit == base:
+            return True
+        if commit not in seen:
+            seen.add(commit)
+            waiting += parents_of(read_loose(folder, commit))
+    return False
 
 
 def _is_small(pack: bytes) -> bool:

@@ -114,6 +114,23 @@ def read_commit(hub: Hub, commit: str) -> CommitText:
     return CommitText(parents=tuple(parents), author=author, encoding=encoding, message=message)
 
 
+def parents_of(stored: bytes) -> list[str]:
+    """The parents of a loose commit, as `read_loose` returns it; none for any other object."""
+    kind, _, content = stored.partition(b"\0")
+    if not kind.startswith(b"commit "):
+        return []
+    head, _, _ = content.partition(b"\n\n")
+    return [line.removeprefix(b"parent ").decode() for line in head.split(b"\n") if line.startswith(b"parent ")]
+
+
+def read_loose(objects: Path, id: str) -> bytes:
+    """A loose object with its header; empty where there is none."""
+    try:
+        return zlib.decompress((objects / id[:2] / id[2:]).read_bytes())
+    except FileNotFoundError:
+        return b""
+
+
 def read_blobs(hub: History, blobs: list[str]) -> list[bytes]:
     return [hub.content(blob) for blob in blobs]
 

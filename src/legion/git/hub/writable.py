@@ -41,6 +41,10 @@ class WritableRepository(History):
             raise GitError(("git", "cat-file"), f"there is no object {object}")
         return found
 
+    def size_of(self, object: str) -> int:
+        """The bytes of an object's content; 0 where there is no such object."""
+        return reader(self.path).size(object.encode()) or 0 if _PLAIN_NAME.fullmatch(object) else 0
+
     def read_file(self, commit: str, path: str) -> bytes | None:
         """The content of a regular file in a commit; None for anything else."""
         folder = self.tree_of(commit)

@@ -17,6 +17,7 @@ from legion.git.core.command import as_text, fields, git
 from legion.git.core.errors import GitProblem
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
+from legion.git.trees.setup_changes import SetupEdit, take_back
 from legion.system.process import FinishedProcess
 
 _NO_FSYNC = {"core.fsync": "none", "core.hooksPath": "/dev/null"}
@@ -42,6 +43,8 @@ class OpenChange:
     index: Path | None = None
     """What is known of the files in `tree`, if anything: it spares reading all of them."""
     commit: str | None = None
+    edited: tuple[SetupEdit, ...] = ()
+    """What [setup] changed in `tree` before the agent started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +136,9 @@ class Prediction:
             self._git("read-tree", *(("-i", "-m") if index.exists() else ()), change.base, index=index)
         # Ends with 1 where it could not read a file; the others are there all the same.
         self._git("add", "--all", "--ignore-errors", "--", ".", index=index, work_tree=place, accept=(0, 1))
+        take_back(
+            lambda *words, stdin=b"": self._git(*words, index=index, stdin=stdin).stdout, change.base, change.edited
+        )
         tree = self._git("write-tree", index=index).text.strip()
         if before is not None and before.base == change.base and before.tree == tree:
             return before

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,16 +73,20 @@ class Pool:
     def fill(self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None) -> int:
         """Make trees until `count` wait or the next one would pass the cap. Returns how many were made."""
         made = 0
+        size: int | None = None
         with self._filling:
+            self.waiting()
             while True:
-                waiting = self.waiting()
+                waiting = self._known_trees()
                 each = max((tree.bytes for tree in waiting), default=0) or self._hub.bytes_on_disk(commit)
                 if len(waiting) >= count or sum(tree.bytes for tree in waiting) + each > disk_cap_bytes:
                     return made
                 tree = self._make(commit)
                 if prepare is not None:
                     self._prepare(tree, commit, prepare)
-                self._put(tree, commit, trees.size(tree.path))
+                # Trees of one commit are equal, unless commands ran in them.
+                size = trees.size(tree.path) if size is None or prepare is not None else size
+                self._put(tree, commit, size)
                 made += 1
 
     def freshen(self, commit: str) -> int:
@@ -115,6 +120,10 @@ class Pool:
             self._known = {tree.token: tree for tree in found}
         return tuple(found)
 
+    def _known_trees(self) -> tuple[PooledTree, ...]:
+        with self._counting:
+            return tuple((self._known or {}).values())
+
     def _next(self, commit: str) -> PooledTree | None:
         """Choose a waiting tree, one that shows `commit` if there is any. No other thread is given the same."""
         if self._known is None:
@@ -131,12 +140,20 @@ class Pool:
     def plant(self, tree: Tree, *, commit: str, branch: str | None) -> None:
         """Give a tree a fresh .git, whole or not at all."""
         half = tree.path.with_name(f"{tree.path.name}.git")
+        _settle(tree.index)
         write_private(half, hub=self._hub, commit=commit, branch=branch, index=tree.index, author=self._author)
         half.rename(tree.path / ".git")
 
     def throw_away(self, tree: Tree) -> None:
         files.move_to_trash(tree.path, self._trash)
         self._forget(tree.path.name)
+
+    def drop_waiting(self) -> None:
+        """Throw away every waiting tree. One that is made meanwhile stays."""
+        for waiting in self.waiting():
+            tree = self._claim(waiting)
+            if tree is not None:
+                self.throw_away(tree)
 
     def sweep(self) -> tuple[Path, ...]:
         """Throw away what a killed process left half-made. Only at start, before anyone takes a tree."""
@@ -196,3 +213,15 @@ class Pool:
     def _forget(self, token: str) -> None:
         for suffix in ("json", "index"):
             (self._side / f"{token}.{suffix}").unlink(missing_ok=True)
+
+
+def _settle(index: Path) -> None:
+    """Make the index younger than the files that it describes, where they were written before the present second.
+
+    git compares the two times by the second. Files as young as their index count as perhaps changed: it reads them all
+    again, and `git add` in a worktree, which cannot touch the hub, stores each of them once more. No program has had
+    the tree since, so a later change gives a file a later time.
+    """
+    now = time.time()
+    if int(index.stat().st_mtime) < int(now):
+        os.utime(index, (now, now))

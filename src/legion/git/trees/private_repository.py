@@ -50,6 +50,10 @@ def write_private(place: Path, *, hub: Hub, commit: str, branch: str | None, ind
         ref.write_text(f"{commit}\n")
         (place / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
     shutil.copy2(index, place / "index")
+    left_out = hub.path / "info/exclude"
+    if left_out.exists():
+        # What setup makes: the agent's own `git add --all` leaves it out, too.
+        shutil.copyfile(left_out, place / "info/exclude")
 
 
 def _quoted(value: str) -> str:

@@ -7,6 +7,7 @@ anywhere to stand. Does not know what a ticket is.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ class TreeSnapshot:
     changed: bool
     nested: tuple[str, ...]
     unreadable: tuple[str, ...]
+    submodules: tuple[str, ...] = ()
+    """Submodules that were changed; their entries stay as the parent has them."""
 
 
 def snapshot(
@@ -61,10 +64,12 @@ def snapshot(
         seen.describe(parent)
         added = seen.git("add", "--all", "--ignore-errors", "--", ".", timeout=timeout, accept=(0, 1))
         before, tree = hub.tree_of(parent), seen.git("write-tree").text.strip()
-        nested, repairs = _gitlinks(hub, before, tree)
+        nested, submodules, repairs = _gitlinks(hub, before, tree)
         if repairs:
             seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
             tree = seen.git("write-tree").text.strip()
+        if (work_tree / ".gitmodules").exists():
+            submodules += _filled(seen)
         unreadable: list[bytes] = []
         if added.code != 0:
             for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
@@ -83,6 +88,7 @@ def snapshot(
         changed=changed,
         nested=tuple(sorted(as_text(path) for path in set(nested))),
         unreadable=tuple(sorted(as_text(path) for path in set(unreadable))),
+        submodules=tuple(sorted(as_text(path) for path in set(submodules))),
     )
 
 
@@ -102,13 +108,30 @@ def _own_copy(index_file: Path) -> Iterator[Path]:
             rest.unlink(missing_ok=True)
 
 
-def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], bytes]:
-    """Nested repositories in the new tree, and the index entries that take them out and reset submodules."""
-    nested, repairs = [], b""
+def _filled(seen: Tree) -> list[bytes]:
+    """Submodules whose folder holds files but no repository: git passes over such a folder without a word."""
+    entries = fields(seen.git("ls-files", "--stage", "-z").stdout)
+    paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(_GITLINK)]
+    places = {path: seen.path / os.fsdecode(path) for path in paths}
+    return [path for path, place in places.items() if _holds_files(place)]
+
+
+def _holds_files(place: Path) -> bool:
+    try:
+        names = {inside.name for inside in place.iterdir()}
+    except OSError:
+        return False
+    return bool(names) and ".git" not in names
+
+
+def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], list[bytes], bytes]:
+    """Nested repositories in the new tree, changed submodules, and the index entries that take back both."""
+    nested, submodules, repairs = [], [], b""
     for path, old, new in hub.differences(before, tree) if tree != before else ():
         if old is not None and old.mode == _GITLINK:
+            submodules.append(path)
             repairs += b"%s %s\t%s\0" % (old.mode, old.id.encode(), path)
         elif new is not None and new.mode == _GITLINK:
             nested.append(path)
             repairs += b"0 %s\t%s\0" % (b"0" * len(new.id), path)
-    return nested, repairs
+    return nested, submodules, repairs

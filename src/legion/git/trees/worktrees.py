@@ -129,6 +129,10 @@ class Worktrees:
         """How many warm trees there are."""
         return len(self._pool.waiting())
 
+    def drop_waiting(self) -> None:
+        """Throw away all warm trees."""
+        self._pool.drop_waiting()
+
     def sweep(self) -> tuple[Path, ...]:
         """Throw away what a crash left half-made. Only at start, before any other call."""
         for half in self._side.glob(".*"):

@@ -19,9 +19,11 @@ def briefing(
     advice: Sequence[Advice] = (),
     messages: Sequence[str] = (),
     role: str = "",
+    memories: Sequence[str] = (),
 ) -> str:
     """`tried`: why earlier attempts failed that this agent does not remember. `messages`: a person's messages to the
-    advisers. `role`: the role's prompt, for a program without a system prompt."""
+    advisers. `role`: the role's prompt, for a program without a system prompt. `memories`: those that fit the ticket.
+    """
     spec = ticket.spec
     asked = _asked(ticket)
     parts = [f"# Ticket {ticket.id}: {spec.title}"]
@@ -31,6 +33,7 @@ def briefing(
     parts += _advice(advice)
     parts += _section("What a person said meanwhile, which counts like the ticket", _joined(messages))
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in spec.files))
+    parts += _section("What agents of this project should know", "\n".join(f"- {one}" for one in memories))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts += _section("Your role", role)
     parts += _section("How to work here", _WORK + (_PORTS if config.environment.ports else ""))

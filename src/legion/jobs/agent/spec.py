@@ -9,6 +9,7 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
+from legion.domain.memories import fitting
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
@@ -19,10 +20,10 @@ from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import rewind_points, sandbox
+from legion.jobs.workspace import environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
-from legion.store.board import plan_approvals
+from legion.store.board import memories, plan_approvals
 from legion.store.work import rewinds, usage
 
 
@@ -69,7 +70,11 @@ def run_paths(
     """The folders, variables and sandbox of a run of a ticket, whatever its part."""
     state = project.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    own = {"LEGION_TICKET": str(this_run.ticket), "LEGION_ATTEMPT": str(this_run.attempt), "LEGION_STATE": str(state)}
+    own = {
+        "LEGION_TICKET": environment.owner(this_run),
+        "LEGION_ATTEMPT": str(this_run.attempt),
+        "LEGION_STATE": str(state),
+    }
     variables = sandbox.environment(context, {**own, **identity, **env.env})
     readable = (given, *_own_file(chosen))
     box = sandbox.sandbox(context, project, writable=(tree, state, *env.writable), readable=readable)
@@ -84,9 +89,13 @@ def _input(
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
+        known = memories.of_project(tx, ticket.project)
+    recalled = [one.text for one in fitting(known, ticket.spec.files, ticket.spec.labels)]
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
-        prompt=briefing(ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt),
+        prompt=briefing(
+            ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=recalled
+        ),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
         spent=spent,
@@ -97,7 +106,8 @@ def _input(
     if not chosen.capabilities.talks:
         return given
     rules = f"{RULES}\n\n{stage.role.prompt}".strip()
-    given = replace(given, prompt=briefing(ticket, project.config, tried, advice, messages), rules=rules)
+    prompt = briefing(ticket, project.config, tried, advice, messages, memories=recalled)
+    given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project, ticket, this_run, given)
     if chosen.capabilities.rewinds:
         recorded = rewind_points.state_store(context, project, ticket, this_run, tree)

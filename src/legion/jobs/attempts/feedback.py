@@ -20,14 +20,32 @@ def program_failed(how: str, tail: str) -> str:
     )
 
 
-def changed_nothing(left_out: Sequence[str], denied: str = "", unsaved: Sequence[str] = ()) -> str:
+def changed_nothing(
+    left_out: Sequence[str],
+    denied: str = "",
+    *,
+    unsaved: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
+    submodules: Sequence[str] = (),
+) -> str:
     """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do; `unsaved`: files that git
-    cannot store.
+    cannot store; `elsewhere`: branches and the stash, where its work is; `submodules`: those that it changed.
     """
     if unsaved:
         return _fit(
             "You changed nothing that can land: git cannot store what you made. Use plain files with shorter paths "
             f"that you can read yourself:\n\n{_listed(unsaved)}"
+        )
+    if elsewhere:
+        ways = [f"`git {'stash pop' if name == 'refs/stash' else f'merge {name}'}`" for name in elsewhere]
+        return _fit(
+            "You left your worktree exactly as it was, and only what is in the worktree lands. Your repository has "
+            f"work that is not checked out; bring it into the worktree:\n\n{_listed(ways)}"
+        )
+    if submodules:
+        return _fit(
+            "You changed nothing but submodules, and a change does not move those. Make it in files of the project "
+            f"itself:\n\n{_listed(submodules)}"
         )
     if left_out:
         listed = "\n".join(f"- {path}" for path in left_out)
@@ -90,6 +108,13 @@ def unreadable_settings(wrong: str) -> str:
 def left_markers(paths: Sequence[str]) -> str:
     listed = "\n".join(f"- {path}" for path in paths)
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
+
+
+def unfinished(operation: str, remedy: str) -> str:
+    return (
+        f"You left a git {operation} unfinished in your worktree, so the tree may hold conflicts, and nothing of it "
+        f"lands. Resolve them and finish it: {remedy}."
+    )
 
 
 def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False) -> str:

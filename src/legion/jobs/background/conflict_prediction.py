@@ -21,7 +21,9 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import setup
 from legion.jobs.workspace.save import worktree_name
+from legion.jobs.workspace.setup import is_prepared
 from legion.runner import launch
 from legion.runner.spec import RunnerError, read_spec
 from legion.store import events
@@ -121,8 +123,11 @@ def predict(
     target = project.target
     with context.store.read() as tx:
         at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=project.id)}
+        starting = {run.ticket for run in runs.active(tx) if not is_prepared(context, run)}
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
-    open_changes = [one for ticket in at_work.values() if (one := _open_change(project, ticket)) is not None]
+    # What [setup] writes before the agent starts is not the agent's change.
+    visible = [ticket for ticket in at_work.values() if ticket.id not in starting]
+    open_changes = [one for ticket in visible if (one := _open_change(project, ticket)) is not None]
     found = prediction.look(open_changes, target)
     conflicts = tuple(
         PredictedConflict(mine=one, theirs=other, places=places) for (one, other), places in found.items()
@@ -148,7 +153,8 @@ def _open_change(project: ProjectContext, ticket: Ticket) -> OpenChange | None:
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
     index = project.worktrees.index(worktree_name(ticket.id))
-    return OpenChange(id=ticket.id, base=ticket.base, tree=tree, index=index)
+    edited = setup.edited(project, tree)
+    return OpenChange(id=ticket.id, base=ticket.base, tree=tree, index=index, edited=edited)
 
 
 def _record(context: Context, project: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]) -> None:

@@ -6,6 +6,7 @@ Runs in a thread of its own, after events and at intervals. Work that it leaves 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
 from legion.jobs.background.branch_watcher import BranchWatcher
+from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.watchdog import Watchdog
@@ -33,6 +35,10 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
+_BURST = 10.0
+"""Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
+time, and have to be moved when the changes have landed.
+"""
 
 
 class Housekeeper:
@@ -41,6 +47,7 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._branch_watcher = BranchWatcher(context)
+        self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
@@ -53,11 +60,14 @@ class Housekeeper:
         """When all projects are tidied again, with or without events."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
+        self._waiting_since: dict[int, float] = {}
+        """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
         self._branch_watcher.start()
+        self._canary_runner.start()
         self._conflict_predictor.start()
         self._notifier.start()
         self._quota.start()
@@ -65,11 +75,13 @@ class Housekeeper:
 
     def poke(self) -> None:
         self._wake.set()
+        self._canary_runner.poke()
         self._notifier.poke()
 
     def stop(self) -> None:
         self._stopping.set()
         self._branch_watcher.stop()
+        self._canary_runner.stop()
         self._conflict_predictor.stop()
         self._notifier.stop()
         self._quota.stop()
@@ -84,7 +96,7 @@ class Housekeeper:
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
-            self._wake.wait(_EVERY)
+            self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
 
@@ -116,57 +128,63 @@ class Housekeeper:
             return
         try:
             project = self.context.project_of(record)
-            tidy(self.context, project)
+            since = self._waiting_since.get(record.id, math.inf)
+            done = tidy(self.context, project, patient=time.monotonic() - since < _BURST)
             project.hub.tidy_if_crowded()
             self._backoffs.pop(record.id, None)
-            self._pending.discard(record.id)
+            if done:
+                self._waiting_since.pop(record.id, None)
+                self._pending.discard(record.id)
+            else:
+                self._waiting_since.setdefault(record.id, time.monotonic())
         except Exception as trouble:  # the next round may work, and no other part tidies up
             log.warning("housekeeping in %s failed, will retry: %s", record.name, " ".join(str(trouble).split()))
             self._backoffs[record.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
-def tidy(context: Context, project: ProjectContext) -> None:
+def tidy(context: Context, project: ProjectContext, *, patient: bool = False) -> bool:
+    """False where the pool was left alone because of a burst of tickets, as `patient` asks, and has to be seen to."""
     _put_away(context, project)
     rewind_points.clean(context, project)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     project.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
     count = settings.warm(project.config.agents.parallel)
-    busy = _is_busy(context, project)
-    if not busy:
+    setup.drop_stale_pool(project)
+    with context.store.read() as tx:
+        live = tickets.live(tx, project.id)
+    # Runs start or changes land just now. The event of the last of them brings the housekeeper back.
+    moving = any(ticket.state in (State.QUEUED, State.CHECKING, State.LANDING) for ticket in live)
+    # Nothing does, but soon may: of many tickets that started together the first may end at any time.
+    started = any(ticket.state is State.WORKING and context.clock() - ticket.moved_at < _BURST for ticket in live)
+    low = project.worktrees.waiting() * 4 < count
+    if patient and (started or (moving and low)):
+        return False
+    if not moving:
         project.worktrees.freshen(project.target)
 
     def prepare(tree: Path) -> None:
         setup.ensure(context, project, tree, setup.record_of(project, tree))
 
-    if not busy or project.worktrees.waiting() * 4 < count:
+    if low or not moving:
         project.worktrees.fill(
             count, project.target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None
         )
-
-
-def _is_busy(context: Context, project: ProjectContext) -> bool:
-    """Whether runs start or changes land just now: trees made ready meanwhile cost others time and are stale at once.
-
-    The event of the last of them brings the housekeeper back. A tree that is taken before is moved by its taker.
-    """
-    with context.store.read() as tx:
-        states = {ticket.state for ticket in tickets.live(tx, project.id)}
-    return not states.isdisjoint({State.QUEUED, State.CHECKING, State.LANDING})
+    return True
 
 
 def _put_away(context: Context, project: ProjectContext) -> None:
     """Move worktrees of landed or dropped tickets and fired agents to the trash."""
     seats = {name: found for name in project.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
-    readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
+    readers = {name for name, (kind, _, role) in seats.items() if kind == "plan" or (kind == "ticket" and role)}
     with context.store.read() as tx:
         states = tickets.states_of(tx, of_tickets.values())
         over = {number for number, state in states.items() if state is State.DONE}
         over |= tickets.dropped(tx, of_tickets.values())
         at_work = {run.seat for run in runs.active(tx)}
         fired = agents.gone(tx, project.id)
-    # A reviewer that has ended does not use its worktree again.
+    # A reviewer or planner that has ended does not use its worktree again.
     left = {name for name, number in of_tickets.items() if number in over} | readers
     for name in sorted((left - at_work) | (fired & seats.keys())):
         project.worktrees.discard(name)
@@ -178,7 +196,7 @@ def end_left_over_commands(context: Context) -> None:
     Their trees are needed at once, so this waits for their end. A runner that is just starting finds no spec.
     """
     for folder in context.data.runs.iterdir():
-        if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
+        if folder.name.startswith(("ticket-", "agent-", "plan-")) or RunFolder(folder).result.exists():
             continue
         RunFolder(folder).spec.unlink(missing_ok=True)
         if not isinstance(launch.settle(folder), LivingRun):

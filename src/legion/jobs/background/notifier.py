@@ -178,6 +178,9 @@ def _text(occasion: NotificationKind, event: Event, title: str, project: str, na
         case NotificationKind.FAILED:
             return f"Ticket {event.ticket} failed: {title} ({reason})"
         case NotificationKind.QUESTION:
+            if "plan" in event.data:
+                state = event.data.get("to")
+                return f"P{event.data['plan']} is {state}: `legion plan show P{event.data['plan']}`"
             agent = str(event.data.get("agent") or "")
             asker = names.get(agent, "An agent") if agent else "Work"
             asker = f"Ticket {event.ticket}" if event.ticket is not None else asker

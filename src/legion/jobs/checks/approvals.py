@@ -1,5 +1,5 @@
-"""Changes that need a person's approval: protected files that the ticket does not declare, weakened tests, and folders
-that git takes for a repository.
+"""Changes that need a person's approval: undeclared protected files, weakened tests, large or very many files, and
+folders that git takes for a repository.
 
 The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
 when it returns to `checking` it finds the answer, or that the deadline has passed.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from legion.config.sections.evidence import GuardMode
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
+from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import TouchedFile, stopped_by
 from legion.domain.review.weakened_tests import Weakening, weakenings
@@ -44,6 +45,8 @@ class ApprovalConcern:
     """Folders that git takes for a repository, and links into one."""
     many: int = 0
     """How many files it changes, if that is more than the person's limit."""
+    large: tuple[LargeFile, ...] = ()
+    """Files above the person's limit."""
 
     @property
     def question(self) -> str:
@@ -54,6 +57,7 @@ class ApprovalConcern:
             ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
+            ("Files are larger than `protection.file_mb`:", [one.sentence for one in self.large]),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
         ]
         listed = "\n".join(f"{what}\n{_list(rows)}" for what, rows in parts if rows)
@@ -66,12 +70,14 @@ class ApprovalConcern:
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
             ("it changes many files", (str(self.many),) if self.many else ()),
+            ("it adds large files", tuple(one.path for one in self.large)),
         ]
         return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (*self.protected, *self.only_weakened, *self.repositories)
+        large = (one.path for one in self.large)
+        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *self.repositories, *large)))
 
     @property
     def only_weakened(self) -> tuple[str, ...]:
@@ -100,11 +106,17 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     stopped, weak = _undeclared(context, project, ticket, change)
     most = context.user.protection.most_files
     many = len(changed) if most and len(changed) > most else 0
-    if not stopped and not weak and not found and not many:
+    large = _large(context, project, ticket, changed)
+    if not (stopped or weak or found or many or large):
         return None
-    paths = {*stopped, *(one.path for one in weak), *_inside(changed, ["."] if many else found)}
+    paths = {
+        *stopped,
+        *(one.path for one in weak),
+        *(one.path for one in large),
+        *_inside(changed, ["."] if many else found),
+    }
     key = _key(ticket, changed, paths)
-    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found, many=many)
+    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found, many=many, large=large)
 
 
 def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
@@ -132,13 +144,27 @@ def _undeclared(
     own = context.user.protection
     if own.mode is GuardMode.OFF:
         return (), ()
-    # An agent that dispatches a ticket cannot declare files that a person has protected.
-    declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
+    declared = _declared(context, ticket)
     checks = [check.command for check in project.config.checks]
     files = [touched(file) for file in project.hub.changed_files(change.base, change.commit)]
     stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
     weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
     return stopped, tuple(weak)
+
+
+def _large(
+    context: Context, project: ProjectContext, ticket: Ticket, changed: Sequence[FileChange]
+) -> tuple[LargeFile, ...]:
+    own = context.user.protection
+    if own.mode is GuardMode.OFF:
+        return ()
+    sizes = ((file.path, project.hub.size_of(file.content.split(" ")[-1])) for file in changed if file.content)
+    return too_large(sizes, _declared(context, ticket), own.file_mb)
+
+
+def _declared(context: Context, ticket: Ticket) -> tuple[str, ...]:
+    """An agent that dispatches a ticket cannot declare files that a person has protected."""
+    return (*(() if ticket.spec.dispatcher else ticket.spec.files), *context.user.protection.allow)
 
 
 def _inside(changed: Sequence[FileChange], places: Sequence[str]) -> set[str]:
@@ -175,7 +201,7 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    signs = [sentence(one) for one in about.weakened]
+    signs = [*(sentence(one) for one in about.weakened), *(one.sentence for one in about.large)]
     text = feedback.touched_protected(about.paths, signs, question.why, many=about.many)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
 

@@ -117,23 +117,35 @@ def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
         tx.record(EventKind.FLAKY, project=green.project, ticket=green.ticket, data=data)
 
 
-def try_out(context: Context, project: ProjectContext, commit: str, check: Check) -> int | None:
-    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
+def try_out(
+    context: Context,
+    project: ProjectContext,
+    commit: str,
+    check: Check,
+    *,
+    why: str = "reversal",
+    prepared_on: str = "",
+) -> int | None:
+    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish.
+
+    With `prepared_on`, setup has run on that commit before, as it has in a tree that is warm.
+    """
     slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:
         record = project.folder / f"check-setup-{slot}.json"
         setup.forget_cut_off(record)
-        made = setup.outputs(record)
-        place = project.check_trees.prepare(str(slot), commit, keep=made)
         try:
-            setup.ensure(context, project, place, record)
+            for shown in filter(None, (prepared_on, commit)):
+                made = setup.reusable(project, record)
+                place = project.check_trees.prepare(str(slot), shown, keep=made)
+                setup.ensure(context, project, place, record)
         except setup.SetupFailed:
             return None
-        made = setup.outputs(record)
+        made = setup.reusable(project, record)
         ended = commands.run(
             context,
             project,
-            name=f"reversal {check.name}",
+            name=f"{why} {check.name}",
             command=check.command,
             tree=place,
             timeout=check.timeout,
@@ -161,7 +173,7 @@ def _run_all(
         ]
     record = project.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
-    place = project.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
+    place = project.check_trees.prepare(str(slot), commit, keep=setup.reusable(project, record))
     try:
         setup.ensure(context, project, place, record)
     except setup.SetupFailed as failed:

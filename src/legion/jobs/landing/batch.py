@@ -258,4 +258,5 @@ class Batch:
         tested = confirmed(self._context, self._project, against)
         if not tested.green:
             failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
-            refuse_upstream(self._context, self._project, f"your commits fail {failed}", _FIX)
+            why = f"your commits fail {failed}"
+            refuse_upstream(self._context, self._project, why, _FIX, because=tested.red)

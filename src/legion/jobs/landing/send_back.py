@@ -45,10 +45,13 @@ def stop_for_approval(context: Context, ticket: Ticket, about: ApprovalConcern) 
     return True
 
 
-def refuse_upstream(context: Context, project: ProjectContext, why: str, remedy: str) -> None:
+def refuse_upstream(
+    context: Context, project: ProjectContext, why: str, remedy: str, because: Sequence[Receipt] = ()
+) -> None:
     """The person's commits do not enter the target before they commit again."""
     with context.store.write() as tx:
         record = projects.get(tx, project.id)
         refused = replace(record, person_refused=project.record.person_tip)
-        data = {"tip": project.record.person_tip, "why": why, "remedy": remedy}
+        proof = {"receipts": [receipt.id for receipt in because]} if because else {}
+        data = {"tip": project.record.person_tip, "why": why, "remedy": remedy, **proof}
         projects.save(tx, refused, EventKind.NOT_ABSORBED, data)

@@ -137,6 +137,8 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
     notes = []
     if saved.nested:
         notes.append(f"not part of the change: nested repositories {', '.join(saved.nested)}")
+    if saved.submodules:
+        notes.append(f"not part of the change: submodules ({judging.first_paths(saved.submodules)})")
     if saved.left_out:
         notes.append(f"not part of the change: what [setup] made ({judging.first_paths(saved.left_out)})")
     if saved.unsaved:
@@ -196,6 +198,7 @@ def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run
     assert ticket.base is not None, "a started ticket has a base"
     name, branch = worktree_name(ticket.id), branch_name(ticket.id)
     crash.reach(Point.RUN_BEFORE_WORKTREE)
+    setup.drop_stale_pool(project)
     if ticket.plant is not None:
         tree = project.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
         with context.store.write() as tx:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from legion.domain.tickets.ticket import Cause, Change, Fail, Propose, Ticket
 from legion.git.core.trailers import with_trailers
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
-from legion.jobs.checks.candidates import message, trailers
+from legion.jobs.checks.candidates import trailers
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing.reverted import before, reverse
-from legion.jobs.workspace.save import Saved
+from legion.jobs.workspace.save import Saved, work_subject
 from legion.store.board import tickets
 
 
@@ -19,7 +19,8 @@ def undo(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[Pro
         landed = tickets.get(tx, ticket.spec.undoes)
         stood_on = before(tx, project, landed)
     target = project.target
-    text = with_trailers(message(ticket).encode(), trailers(context, project, ticket)).decode()
+    text = f"{work_subject(project, ticket)}\n"
+    text = with_trailers(text.encode(), trailers(context, project, ticket)).decode()
     made = reverse(project, target, landed, stood_on, text=text, when=int(ticket.moved_at))
     match made:
         case MergeCandidate(commit=commit, tree=tree):

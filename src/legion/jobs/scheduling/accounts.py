@@ -13,7 +13,7 @@ from legion.config.files.user import CLAUDE
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import LegionError
-from legion.domain.runs import agent_seat
+from legion.domain.runs import PLANNER, agent_seat, plan_seat
 from legion.domain.scheduling.admission import StartCandidate
 from legion.domain.tickets.ticket import State, Ticket
 from legion.drivers import registry
@@ -23,7 +23,7 @@ from legion.jobs.agent import model_access, spec, teams
 from legion.jobs.agent.model_access import OWN_LOGIN, GatewayAccess
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context
-from legion.store.board import crews, verdicts
+from legion.store.board import crews, goals, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents as staff
 
@@ -34,7 +34,7 @@ _SOME_MODEL = "claude-"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelUser:
-    """A ticket or a standing agent whose next run needs a model."""
+    """A ticket, a standing agent or a plan whose next run needs a model."""
 
     candidate: StartCandidate
     project: int
@@ -50,7 +50,7 @@ def resolve_all(
 ) -> tuple[ModelUser, ...]:
     seen = _AccountResolver(context, tx, configs)
     found = (seen.ticket(ticket) for ticket in live if ticket.state in _MAY_START)
-    return (*(one for one in found if one is not None), *seen.agents())
+    return (*(one for one in found if one is not None), *seen.agents(), *seen.plans())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +103,16 @@ class _AccountResolver:
                 standing=True,
                 accounts=accounts,
             )
+
+    def plans(self) -> Iterator[ModelUser]:
+        wanted = self._context.user.planner
+        for one in goals.being_planned(self._tx):
+            seat = _RunPreview(driver=wanted.driver or CLAUDE, model=one.model or wanted.model, role=PLANNER)
+            if self._needs_model(one.project, seat):
+                accounts = self._accounts_of(seat)
+                yield ModelUser(
+                    candidate=plan_seat(one.id), project=one.project, cut_off=False, standing=True, accounts=accounts
+                )
 
     def _worker(self, ticket: Ticket) -> _RunPreview | None:
         spec, crew = ticket.spec, self._crew(ticket)

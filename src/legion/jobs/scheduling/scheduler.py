@@ -12,7 +12,7 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from legion.jobs.context import Context
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
+from legion.jobs.plan import job as planning
+from legion.jobs.plan.job import plan
 from legion.jobs.review import job as reviewing
 from legion.jobs.review.job import review
 from legion.jobs.run import advisors
@@ -39,7 +41,7 @@ from legion.jobs.supervise import questions
 from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
 from legion.store import snapshot
-from legion.store.board import projects, tickets
+from legion.store.board import goals, projects, tickets
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents
 from legion.store.work import claims
@@ -55,6 +57,7 @@ JOBS: Mapping[JobKind, Callable[[Context, Claim], None]] = {
     JobKind.LAND: land,
     JobKind.BASELINE: baseline,
     JobKind.SERVE: serve,
+    JobKind.PLAN: plan,
 }
 
 _TICKET_JOBS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
@@ -63,6 +66,8 @@ _LONGEST_BACKOFF_ON_FULL_DISK = 10.0
 _FULL_DISK = 1 << 20
 """Fewer free bytes than this."""
 _RECHECK_SETTINGS = 2.0
+_AT_ONCE = 5
+"""Commands that are applied in one transaction: each commit waits for the disk, and the first job for all of them."""
 _LONGEST_REASON = 500
 _PAUSE, _LONGEST_PAUSE = 4, 0.05
 """Deciding takes at most a fifth of a processor: events in quick succession are decided on together."""
@@ -156,8 +161,8 @@ class Scheduler:
         self._state.holds.replace(decision.held)
         self._record_throttles(snapshot.admission)
         self._budget_asker.ask(decision.held)
-        for command in decision.commands:
-            self._apply(command)
+        for first in range(0, len(decision.commands), _AT_ONCE):
+            self._apply(decision.commands[first : first + _AT_ONCE])
         if decision.held:
             # The reason may be a setting, and a change of the settings file sends no event.
             return min(now + _RECHECK_SETTINGS, decision.wake_at or math.inf)
@@ -212,24 +217,32 @@ class Scheduler:
             # After the write: if it fails, the next decision records the change.
             self._throttles[account] = throttle_.stance
 
-    def _apply(self, command: Command) -> None:
-        """Do it unless the ticket has changed since the snapshot."""
+    def _apply(self, commands: Sequence[Command]) -> None:
+        """Apply them together, or one by one where a ticket has changed since the snapshot: that one is left out."""
         try:
             crash.reach(Point.CONDUCT_BEFORE_CLAIM)
             with self.context.store.write() as tx:
-                claim = self._commit(tx, command)
+                made = [self._commit(tx, command) for command in commands]
             crash.reach(Point.CONDUCT_AFTER_CLAIM)
         except StateConflict as outdated:
-            log.debug("not applied: %s", outdated.message)
+            if len(commands) == 1:
+                log.debug("not applied: %s", outdated.message)
+                return
+            for command in commands:
+                self._apply((command,))
             return
-        if claim is None:
-            return
-        name = f"{claim.kind.value}-{claim.subject}"
-        try:
-            threading.Thread(target=self.run_job, args=(claim,), name=name, daemon=True).start()
-        except BaseException:
-            self._unreleased.add(claim)
-            raise
+        self._start([claim for claim in made if claim is not None])
+
+    def _start(self, made: Sequence[Claim]) -> None:
+        """Start a thread for each claimed job."""
+        for position, claim in enumerate(made):
+            name = f"{claim.kind.value}-{claim.subject}"
+            try:
+                threading.Thread(target=self.run_job, args=(claim,), name=name, daemon=True).start()
+            except BaseException:
+                for left in made[position:]:
+                    self._unreleased.add(left)
+                raise
 
     def _commit(self, tx: Transaction, command: Command) -> Claim | None:
         match command:
@@ -246,6 +259,8 @@ class Scheduler:
                     begin(tx, subject)
                 elif kind is JobKind.REVIEW:
                     reviewing.begin(tx, subject)
+                elif kind is JobKind.PLAN:
+                    planning.begin(tx, subject)
                 return claims.claim(tx, kind, subject, self.context.machine)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
@@ -319,4 +334,6 @@ class Scheduler:
 def _project_of(tx: Transaction, claim: Claim) -> int:
     if claim.kind in _TICKET_JOBS:
         return tickets.get(tx, claim.subject).project
+    if claim.kind is JobKind.PLAN:
+        return goals.get(tx, claim.subject).project
     return agents.numbered(tx, claim.subject).project if claim.kind is JobKind.SERVE else claim.subject

@@ -25,7 +25,7 @@ from legion.jobs.scheduling import accounts
 from legion.jobs.scheduling.accounts import ModelUser
 from legion.jobs.supervise.usage import day_of, over_budget_file
 from legion.runner import launch
-from legion.store.board import questions, tickets
+from legion.store.board import epics, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.system import files
@@ -40,12 +40,12 @@ def admission_state(
     context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> AdmissionState:
     """What the settings and the store say now."""
-    user, now = context.user, context.clock()
+    user, now, budgets = context.user, context.clock(), _budgets(context, tx)
     limits = usage.limits(tx) if user.governor.on else {}
-    if not limits and not _budgets(context) and user.rhythm == config.StartSettings():
+    if not limits and not budgets and user.rhythm == config.StartSettings():
         return AdmissionState()
     known = tuple(live)
-    served = accounts.resolve_all(context, tx, known, configs) if limits or _budgets(context) else ()
+    served = accounts.resolve_all(context, tx, known, configs) if limits or budgets else ()
     started = {_candidate(run): run.started_at for run in runs.active(tx)}
     asking = {question.ticket for question in questions.open_ones(tx)}
     state = AdmissionState(
@@ -94,9 +94,9 @@ def _settings(context: Context) -> ThrottleSettings:
 
 def enforce(context: Context) -> None:
     """Stop every run whose budget is spent."""
-    if not _budgets(context):
-        return
     with context.store.read() as tx:
+        if not _budgets(context, tx):
+            return
         left = _purse(context, tx)
         active = [(run, _epic(tx, run)) for run in runs.active(tx) if run.access]
     for run, epic in active:
@@ -174,19 +174,20 @@ def _quiet_until(context: Context, now: float) -> float | None:
     return None if left is None else now + left * 60
 
 
-def _budgets(context: Context) -> Budgets:
+def _budgets(context: Context, tx: ReadTransaction) -> Budgets:
     wanted = context.user.budgets
-    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd)
+    own = epics.budgets(tx)
+    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=own)
 
 
 def _purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
-    return balance(_budgets(context), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
+    return balance(_budgets(context, tx), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
 
 
 def _over_budget(
     context: Context, tx: ReadTransaction, served: Iterable[ModelUser], now: float
 ) -> dict[StartCandidate, HoldReason]:
-    if not _budgets(context):
+    if not _budgets(context, tx):
         return {}
     left = _purse(context, tx)
     midnight = (now // _DAY + 1) * _DAY

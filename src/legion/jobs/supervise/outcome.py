@@ -6,11 +6,10 @@ resumes its conversation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from legion.domain.review import diffs
+from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.limit_waits import apart, wakes_at
@@ -31,7 +30,6 @@ from legion.store.database.transactions import Transaction
 from legion.store.work import runs, usage, watchdog
 
 _LONGEST_TAIL = 4000
-_PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
 _OUTCOMES = {
     EndKind.TIMED_OUT: Outcome.TIMED_OUT,
@@ -139,9 +137,11 @@ def judge_change(
 ) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket has a base"
     if saved.tree == project.hub.tree_of(ticket.base):
-        but = f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
+        but = _what_was_changed(saved)
         why = f" (it was denied {', '.join(denials)})" if denials else ""
-        advice = feedback.changed_nothing(saved.left_out, why, saved.unsaved)
+        advice = feedback.changed_nothing(
+            saved.left_out, why, unsaved=saved.unsaved, elsewhere=saved.elsewhere, submodules=saved.submodules
+        )
         again = _changed_nothing_before(context, project, ticket)
         return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
     changed = [change.path for change in project.hub.changed_files(ticket.base, saved.commit)]
@@ -153,13 +153,21 @@ def judge_change(
     if found := repository_files.faults(project.hub, Change(base=ticket.base, commit=saved.commit)):
         named = first_paths([one.path for one in found])
         return next_try(ticket, f"it holds files that cannot land ({named})", feedback.repository_files(found))
-    # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
-    if _PLANTED_MARKER.search(project.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
-        project.hub.diff(ticket.base, saved.commit)
-    ):
-        advice = feedback.left_markers(_marked(project, ticket.base, saved.commit))
-        return next_try(ticket, "it left conflict markers in the tree", advice)
+    if saved.unfinished is not None:
+        advice = feedback.unfinished(saved.unfinished.value, saved.unfinished.remedy)
+        return next_try(ticket, f"it left a {saved.unfinished.value} unfinished", advice)
+    if paths := _marked(project, ticket.base, saved.commit):
+        return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(paths))
     return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _what_was_changed(saved: Saved) -> str:
+    """What there is of a change that cannot land; continues `it changed nothing`."""
+    if saved.elsewhere:
+        return f", but has work elsewhere in its repository ({first_paths(saved.elsewhere)})"
+    if saved.submodules:
+        return f" but submodules ({first_paths(saved.submodules)})"
+    return f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
 
 
 def _changed_nothing_before(context: Context, project: ProjectContext, ticket: Ticket) -> bool:
@@ -172,9 +180,14 @@ def _changed_nothing_before(context: Context, project: ProjectContext, ticket: T
     return last is not None and project.hub.tree_of(last) == project.hub.tree_of(ticket.base)
 
 
-def _marked(project: ProjectContext, base: str, commit: str) -> list[str]:
-    found = diffs.read(project.hub.patch(base, commit))
-    return [file.path for file in found if any(_PLANTED_MARKER.match(f"+{line.text}") for line in file.added)]
+def _marked(project: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
+    """The files with new conflict markers. The patch for programs comes from a process that has run already; renames,
+    which it does not follow, matter only where it holds one."""
+    hub = project.hub
+    patch = hub.patch(base, commit)
+    if not conflict_markers.may_hold(patch) or not conflict_markers.may_hold(hub.diff(base, commit)):
+        return ()
+    return conflict_markers.marked(diffs.read(patch))
 
 
 def limit_ends(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float:

@@ -84,6 +84,9 @@ def _resume(tx: Transaction, settled: Question, number: int) -> None:
 
 def close_all(context: Context, this_run: Run) -> None:
     """The run has ended, so no answer can reach it."""
+    with context.store.read() as tx:
+        if not questions.open_ones(tx, run=this_run.id):
+            return
     with context.store.write() as tx:
         for question in questions.open_ones(tx, run=this_run.id):
             if question.kind in (QuestionKind.PERMISSION, QuestionKind.ASK):

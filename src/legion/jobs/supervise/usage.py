@@ -18,7 +18,7 @@ from legion.jobs.context import Context
 from legion.store.work import usage
 
 _SOURCE = "gateway"
-_RUN = re.compile(r"(?:ticket|agent)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
+_RUN = re.compile(r"(?:ticket|agent|plan)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
 _ONE_AT_A_TIME = threading.Lock()
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.agent import Agent
+from legion.domain.landing.bisect import LandingMode
 from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
-from legion.git.hub.objects import Signature
+from legion.git.hub.objects import Signature, write_commit
+from legion.git.hub.unfinished import GitOperation, unfinished
+from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
 from legion.git.trees.unsaved import unsaved
@@ -42,6 +45,12 @@ class Saved:
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
     unsaved: tuple[str, ...] = ()
     """What git cannot take into a change, each with its kind: pipes, unreadable files, paths that are too long."""
+    unfinished: GitOperation | None = None
+    """A merge or the like that the agent started and did not complete."""
+    submodules: tuple[str, ...] = ()
+    """Submodules that it changed; the change does not move them."""
+    elsewhere: tuple[str, ...] = ()
+    """Branches with commits that are not checked out, and the stash, where nothing else was changed."""
 
 
 worktree_name = ticket_seat
@@ -54,8 +63,7 @@ def branch_name(ticket_id: int) -> str:
 def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree has a base"
-    title = ticket.spec.title.splitlines()[0][:72]
-    message = f"{title}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
+    message = f"{work_subject(project, ticket)}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
     shot = _snapshot(
         context, project, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
     )
@@ -66,7 +74,17 @@ def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tr
         nested=shot.nested,
         left_out=_edited(project, tree),
         unsaved=_unsaved(project, tree, shot),
+        unfinished=unfinished(tree),
+        submodules=shot.submodules,
+        elsewhere=_elsewhere(context, project, ticket.base, tree, shot),
     )
+
+
+def work_subject(project: ProjectContext, ticket: Ticket) -> str:
+    """The ticket's title, unless a merge commit will carry that: two commits with one subject look like a mistake."""
+    title = ticket.spec.title.splitlines()[0]
+    merged = project.config.landing.mode is LandingMode.MERGE
+    return (f"Work on ticket {ticket.id}: {title}" if merged else title)[:72]
 
 
 def save_turn(context: Context, project: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
@@ -81,7 +99,7 @@ def _snapshot(
     context: Context, project: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
 ) -> TreeSnapshot:
     """The agent's own commits since the base, and on top of them everything else in the tree."""
-    parent = _own_commits(context, project, base, tree, f"{keep_as}-own") or base
+    parent = _own_commits(context, project, base, tree) or base
     crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
     shot = snapshot(
         project.hub,
@@ -93,9 +111,26 @@ def _snapshot(
         when=int(run.started_at),
     )
     crash.reach(Point.SAVE_AFTER_SNAPSHOT)
+    shot = _without_setup(project, run, tree, shot, base=base, parent=parent, message=message)
     project.hub.keep(keep_as, shot.commit)
     crash.reach(Point.SAVE_AFTER_KEEP)
     return shot
+
+
+def _without_setup(
+    project: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
+) -> TreeSnapshot:
+    """The snapshot without what only [setup] did. What it made can be in there only by the agent's own commits."""
+    made = setup.outputs(setup.record_of(project, tree)) if parent != base else ()
+    hub = project.hub
+    rest = without(hub, shot.tree, base=base, edited=setup.edited(project, tree), made=made)
+    if rest == shot.tree:
+        return shot
+    if rest == hub.tree_of(parent):
+        return replace(shot, commit=parent, tree=rest, changed=False)
+    stamp = AUTHOR.stamp(int(run.started_at))
+    commit = write_commit(hub, tree=rest, parents=(parent,), author=stamp, committer=stamp, message=message)
+    return replace(shot, commit=commit, tree=rest)
 
 
 def _found(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
@@ -130,10 +165,29 @@ def _touched(path: Path, since: int) -> bool:
     return any(facts is None or facts.st_ctime_ns > since for facts in inside)
 
 
-def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
+def _elsewhere(context: Context, project: ProjectContext, base: str, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
+    """Where an agent that seems to have changed nothing left its work."""
+    if shot.tree != project.hub.tree_of(base):
+        return ()
+    words = ("git", "for-each-ref", "--format=%(refname)", f"--no-merged={base}", "refs/heads", "refs/stash")
+    found = _sandboxed(context, project, tree)(words)
+    return tuple(name.removeprefix("refs/heads/")[:_LONGEST_NAME] for name in found.text.split()[:_MOST_BRANCHES])
+
+
+_MOST_BRANCHES = 10
+_LONGEST_NAME = 100
+
+
+def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:
     """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
+    run = _sandboxed(context, project, tree)
+    return agent_commits(project.hub, base=base, run_sandboxed=run)
+
+
+def _sandboxed(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
+    """Runs a command in a sandbox that can only read the agent's worktree."""
     box = sandbox.sandbox(context, project, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
@@ -143,4 +197,4 @@ def _own_commits(context: Context, project: ProjectContext, base: str, tree: Pat
         wrapped = wrap(argv, box, cwd=tree, env=env)
         return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
 
-    return agent_commits(project.hub, base=base, run_sandboxed=run_sandboxed, keep_as=keep_as)
+    return run_sandboxed

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
+import os
+import re
 import socket
 import uuid
 from collections.abc import Collection, Iterator
@@ -16,15 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import LegionError
+from legion.domain.plans.plan import PlanState
 from legion.domain.runs import Outcome, Run, seated
 from legion.jobs.context import Context
-from legion.store.board import tickets
+from legion.store.board import goals, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files, trees
 
 _HIGHEST = 65535
 _LISTENS = "0A"
+_SLOT = re.compile(r"[0-9]+\.json")
 
 
 class NoPorts(LegionError):
@@ -122,12 +127,21 @@ def _temps(context: Context) -> Path:
 
 def _all(context: Context) -> list[Slot]:
     slots = []
-    for file in (context.data.root / "slots").glob("[0-9]*.json"):
-        # A file that a power cut emptied belongs to a run that ended with it.
-        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
-            facts = json.loads(file.read_bytes())
-            slots.append(Slot(number=int(file.stem), run=facts["run"], first=facts["first"], count=facts["count"]))
+    with os.scandir(context.data.root / "slots") as entries:
+        for entry in entries:
+            if _SLOT.fullmatch(entry.name):
+                # A file that a power cut emptied belongs to a run that ended with it.
+                with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
+                    facts = entry.stat()
+                    slots.append(_read(entry.path, facts.st_ino, facts.st_mtime_ns))
     return slots
+
+
+@functools.lru_cache(maxsize=1000)
+def _read(path: str, _inode: int, _written_at: int) -> Slot:
+    """Read once: a slot that is given to another run is another file."""
+    facts = json.loads(Path(path).read_bytes())
+    return Slot(number=int(Path(path).stem), run=facts["run"], first=facts["first"], count=facts["count"])
 
 
 def _swept(context: Context) -> list[Slot]:
@@ -182,7 +196,9 @@ def _will_resume(context: Context, seat: str) -> bool:
         return False
     kind, number, role = found
     with context.store.read() as tx:
-        if kind == "agent":
+        if kind == "plan":
+            latest = next(reversed(runs.of_plan(tx, number)), None)
+        elif kind == "agent":
             latest = next(iter(runs.of_agent(tx, number, limit=1)), None)
         else:
             latest = runs.latest(tx, number, role)
@@ -190,6 +206,8 @@ def _will_resume(context: Context, seat: str) -> bool:
             return latest is not None
         if latest.outcome is not Outcome.LOST:
             return False
+        if latest.plan is not None:
+            return goals.get(tx, latest.plan).state is PlanState.PLANNING
         if latest.ticket is None:
             return agents.numbered(tx, number).fired_at is None
         return not tickets.get(tx, latest.ticket).ended

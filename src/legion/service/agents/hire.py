@@ -13,7 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
-from legion.domain.tickets.spec import MOST_BUDGET
+from legion.domain.tickets.policy import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import extra_rights, model_access, plan_approval
@@ -35,6 +35,7 @@ from legion.store.staff import agents, mail
 from legion.store.work import usage
 from legion.wire.agents import FireAgent, Fired, HireAgent, Hired, InterruptAgent
 from legion.wire.mail import Sent
+from legion.wire.text import plan_number
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,59}")
 _LONGEST_ROLE = 4000
@@ -207,6 +208,8 @@ def _refuse_unfit(wanted: HireAgent) -> None:
         raise BadInput(
             f"{wanted.name[:60]!r} is not a name for an agent: use a letter, then letters, digits, '.', '_' and '-'."
         )
+    if plan_number(wanted.name) is not None:
+        raise BadInput(f"{wanted.name!r} is the name of a plan: choose another for the agent.")
     if len(wanted.role) > _LONGEST_ROLE:
         raise BadInput(f"A role has at most {_LONGEST_ROLE:,} letters: put the rest into the task.")
     if wanted.tools is not None and not all(tool.strip() for tool in wanted.tools):

@@ -18,7 +18,7 @@ from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.questions import Question, QuestionKind
-from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.policy import ReviewPolicy
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage

@@ -9,6 +9,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
+from legion.jobs.checks import red_checks
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.service.projects import registry as project_cases
@@ -41,8 +42,10 @@ def _ready(context: Context, cwd: str) -> Project:
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:
             refused = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
+            red = red_checks.by_ids(tx, refused.data.get("receipts") if refused else None)
         why, remedy = (refused.data["why"], refused.data["remedy"]) if refused else ("", "")
-        raise StateConflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.")
+        failed = "".join(f" {sentence}." for sentence in red_checks.sentences(context, red))
+        raise StateConflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.{failed}")
     if project.upstream_pending and not project_cases.is_trusted(context, project):
         raise NotAllowed(
             "Your own commits cannot be checked before you trust legion.toml: read it, run `legion trust`."

@@ -14,6 +14,7 @@ from legion.config.files.user import worktrees_folder
 from legion.config.guess import legion_toml
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.plans import plan as plans
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
@@ -23,7 +24,7 @@ from legion.git.hub.repository import TARGET, Hub
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
 from legion.jobs.landing import upstream
-from legion.store.board import projects, tickets
+from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files
@@ -188,11 +189,17 @@ def remove(context: Context, cwd: str) -> Done:
             raise StateConflict(
                 f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion fire` first."
             )
+        planned = [run.plan for run in runs.active(tx) if run.project == record.id and run.plan is not None]
+        if planned:
+            raise StateConflict(f"A planner works on P{planned[0]}: run `legion plan drop P{planned[0]}` first.")
         if started:
             listed = ", ".join(str(number) for number in sorted(set(started))[:5])
             raise StateConflict(f"Tickets are still running here ({listed}): run `legion stop all` first.")
         for ticket in reversed(board.topological({ticket.id: ticket.spec.after for ticket in live})):
             tickets.drop(tx, ticket)
+        for plan in goals.of_project(tx, record.id):
+            if plan.open:
+                goals.save(tx, plan, plans.dropped(plan))
         current = projects.get(tx, record.id)
         projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": record.root})
     context.forget(record.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.store.board import projects
 from legion.wire.projects import Done, Trust, Trustable, TrustText
+
+_MOST_VERSIONS = 50
+"""So many landed versions of a file are searched for one that was trusted."""
 
 
 def trustable(context: Context, cwd: str) -> Trustable:
@@ -34,18 +38,41 @@ def trustable(context: Context, cwd: str) -> Trustable:
     theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project)}
     about += theirs.values()
     with context.store.read() as tx:
-        return Trustable(
-            texts=[
-                TrustText(
-                    place=place,
-                    file=str(Path(record.root) / file),
-                    hash=hash,
-                    text=text,
-                    trusted=projects.is_trusted(tx, record.id, hash),
-                )
-                for place, file, hash, text in about
-            ]
-        )
+        trusted = {hash: projects.is_trusted(tx, record.id, hash) for _, _, hash, _ in about}
+    return Trustable(
+        texts=[
+            TrustText(
+                place=place,
+                file=str(Path(record.root) / file),
+                hash=hash,
+                text=text,
+                trusted=trusted[hash],
+                difference="" if trusted[hash] else _difference(file, _last_trusted(context, record, file), text),
+            )
+            for place, file, hash, text in about
+        ]
+    )
+
+
+def _last_trusted(context: Context, project: Project, file: str) -> str | None:
+    """The text of this file that was trusted last: the one in force, or a version that landed before."""
+    known = [project.config_text] if file == FILE else []
+    earlier = context.hub(project.id).versions(project.target, file, most=_MOST_VERSIONS)
+    texts = [*known, *(version.decode("utf-8", "replace") for version in earlier)]
+    with context.store.read() as tx:
+        return next((text for text in texts if projects.is_trusted(tx, project.id, _hash(file, text))), None)
+
+
+def _hash(file: str, text: str) -> str:
+    """A definition of a role or a team is trusted under its name."""
+    return hash_of(text) if file == FILE else hash_of(f"{file}\n{text}")
+
+
+def _difference(file: str, before: str | None, now: str) -> str:
+    if before is None:
+        return ""
+    old, new = before.splitlines(), now.splitlines()
+    return "\n".join(difflib.unified_diff(old, new, f"{file}, trusted", f"{file}, now", lineterm=""))
 
 
 def trust(context: Context, request: Trust) -> Done:

@@ -18,7 +18,8 @@ from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
-from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
+from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
 from legion.jobs.agent import plan_approval
@@ -67,8 +68,13 @@ class Dispatcher:
     The second argument is the project's default crew, where the ticket names another."""
 
 
-def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) -> Dispatched:
-    """Create all tickets of the request, or none."""
+def dispatch(
+    context: Context,
+    request: Dispatch,
+    by: Dispatcher | None = None,
+    also: Callable[[Transaction, Dispatched], None] | None = None,
+) -> Dispatched:
+    """Create all tickets of the request, or none. `also` is called in the same transaction."""
     record = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
@@ -79,7 +85,10 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
         _refuse_faults(new)
-    teams = [_team(context, project, new, by) for new in request.tickets]
+    alike = {(new.team, new.checkpoint): new for new in reversed(request.tickets)}
+    # Read and checked once, however many tickets name the same team; the first that names it is the one to complain of.
+    team_of = {key: _team(context, project, new, by) for key, new in reversed(alike.items())}
+    teams = [team_of[new.team, new.checkpoint] for new in request.tickets]
     fitted = [
         crews.with_role_defaults(context, new, crew, by_a_person=by is None)
         for new, crew in zip(request.tickets, teams, strict=True)
@@ -104,6 +113,8 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
             keys={key: ids[position] for key, position in keys.items()},
             notes=[*_notes(context, tx, record), *untrusted],
         )
+        if also is not None:
+            also(tx, answer)
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
     return answer

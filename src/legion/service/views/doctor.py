@@ -16,10 +16,12 @@ from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
+from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
+from legion.service.providers.reachability import unreachable
 from legion.service.shared.fragments import moment
 from legion.service.views.status import flaky as flaky_checks
 from legion.service.views.status import unreadable_settings
@@ -156,6 +158,13 @@ def _model(context: Context, needed: bool) -> DoctorFinding:
         )
     (line,) = [line for line in catalog.listed(context).providers if line.name == way.provider]
     missing_key = line.found is False
+    if needed and not missing_key and (dead := unreachable(line.url)):
+        return DoctorFinding(
+            name="model",
+            ok=False,
+            detail=f"by provider {line.name}, which cannot be reached at {line.url} ({dead})",
+            advice=f"check its URL and your network; `legion provider test {line.name}` sends it a request",
+        )
     return DoctorFinding(
         name="model",
         ok=not missing_key or not needed,
@@ -197,6 +206,16 @@ def _hub(project: ProjectContext) -> DoctorFinding:
     return DoctorFinding(name="hub", ok=False, detail=f"{place} is gone, so nothing can start or land", advice=advice)
 
 
+def _canary(context: Context, project: ProjectContext) -> list[DoctorFinding]:
+    """Whether the checks notice that the source is gone."""
+    name, blind = "checks see the code", canary.found(project)
+    if blind is not None:
+        return [DoctorFinding(name=name, ok=False, detail=blind.sentence, advice=blind.remedy)]
+    if not project.config.checks or not context.user.protection.canary:
+        return []
+    return [DoctorFinding(name=name, ok=True, detail=canary.state(project))]
+
+
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
@@ -230,6 +249,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
+        *_canary(context, project),
         DoctorFinding(
             name="flaky checks",
             ok=not flaky,

@@ -170,10 +170,11 @@ def _format_event(event: Event) -> str:
             reason = f": {fields('reason')}" if data.get("reason") else ""
             text = f"{fields('from')} -> {fields('to')}, attempt {data.get('attempt', 0)}{reason}"
         case EventKind.RUN_STARTED:
-            whose = f"attempt {fields('attempt')}" if data.get("attempt") else f"a turn of {fields('name')}"
-            text = ", ".join(filter(None, (f"run {fields('run')} starts", whose, fields("role"))))
+            text = ", ".join(filter(None, (f"run {fields('run')} starts", _run_of(data), fields("role"))))
         case EventKind.RUN_ENDED:
             text = f"run {fields('run')} ended: {fields('outcome', 'detail')}"
+        case EventKind.PLAN_CREATED | EventKind.PLAN_MOVED:
+            text = _plan(data)
         case EventKind.REVIEW_ASKED:
             text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
         case EventKind.REVIEW_GIVEN:
@@ -209,6 +210,19 @@ def _format_event(event: Event) -> str:
         case _:
             text = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
+
+
+def _run_of(data: Mapping[str, object]) -> str:
+    if data.get("plan"):
+        return f"the planner of P{data['plan']}"
+    return f"attempt {data['attempt']}" if data.get("attempt") else f"a turn of {data.get('name', '')}"
+
+
+def _plan(data: Mapping[str, object]) -> str:
+    if "to" not in data:
+        return f"P{data.get('plan')}: {data.get('goal')}"
+    reason = f": {data['reason']}" if data.get("reason") else ""
+    return f"P{data.get('plan')}, {data.get('from')} -> {data['to']}{reason}"
 
 
 def _numbers(ids: object) -> str:

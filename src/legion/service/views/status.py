@@ -15,16 +15,17 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
+from legion.jobs.checks import canary, red_checks
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
-from legion.store.board import projects, questions, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
+from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status
 
 _RECENT = 50
 """Ended tickets that `legion status` lists without --all."""
@@ -52,8 +53,14 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
             omitted=max(0, ended_count - len(ended)),
             last_event=events.last(tx),
             questions=len(questions.open_ones(tx)),
+            plans=goals.undecided(tx, wanted),
             usage=usage_line(usage.of_tickets(tx, wanted)),
         )
+
+
+def all_projects(context: Context) -> ProjectList:
+    with context.store.read() as tx:
+        return ProjectList(projects=[_project_line(context, tx, project) for project in projects.all(tx)])
 
 
 def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
@@ -66,37 +73,55 @@ def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
 _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 
 
-def _project_line(context: Context, tx: ReadTransaction, project: Project) -> ProjectLine:
-    trusted = projects.is_trusted(tx, project.id, project.config_hash)
-    unreadable = unreadable_settings(project)
+def _project_line(context: Context, tx: ReadTransaction, record: Project) -> ProjectLine:
+    trusted = projects.is_trusted(tx, record.id, record.config_hash)
+    unreadable = unreadable_settings(record)
     baseline = "none"
-    if not unreadable and context.project_of(project).config.checks:
-        baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
+    project = None if unreadable else context.project_of(record)
+    if project is not None and project.config.checks:
+        baseline = record.baseline_verdict.value if record.baseline_known and record.baseline_verdict else "unknown"
     notes = []
-    if not Path(project.common_dir).is_dir():
+    if not Path(record.common_dir).is_dir():
         notes.append(
             "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
-            f"`legion init --remove {shlex.quote(project.root)}`"
+            f"`legion init --remove {shlex.quote(record.root)}`"
         )
     if unreadable:
         notes.append(f"nothing of it runs: {unreadable}")
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
-    elif trust.stale(project):
+    elif trust.stale(record):
         notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`")
-    if project.person_refused is not None and project.person_refused == project.person_tip:
-        why = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
+    refused = record.person_refused is not None and record.person_refused == record.person_tip
+    if refused:
+        why = events.latest(tx, record.id, EventKind.NOT_ABSORBED)
         detail = f"{why.data['why']}; {why.data['remedy']}" if why else ""
-        notes.append(f"your commit {project.person_refused[:8]} is not in the target: {detail}")
-    if project.baseline_red:
-        notes.append("the target itself fails its checks; no ticket is blamed for it")
-    for command, times in flaky(context, tx, project.id).items():
+        notes.append(f"your commit {(record.person_refused or '')[:8]} is not in the target: {detail}")
+        notes += red_checks.sentences(context, red_checks.by_ids(tx, why.data.get("receipts") if why else None))
+    if record.baseline_red:
+        notes.append(
+            "the target itself fails its checks, for which no ticket is blamed: "
+            f"fix that on {record.branch} and commit; tickets that wait for it then continue by themselves"
+        )
+        notes += red_checks.sentences(context, red_checks.on_commit(tx, record.id, record.target))
+    if project is not None and (blind := canary.found(project)) is not None:
+        notes.append(f"{blind.sentence}: {blind.remedy}")
+    for command, times in flaky(context, tx, record.id).items():
         notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
-        backoff = pending_backoffs(context).get((kind, project.id))
+        backoff = pending_backoffs(context).get((kind, record.id))
         if backoff is not None:
             notes.append(f"{work} is {describe_backoff(backoff, context.clock())}")
-    return shaped(ProjectLine, project, trusted=trusted, baseline=baseline, ahead=ahead(context, project), notes=notes)
+    return shaped(
+        ProjectLine,
+        record,
+        trusted=trusted,
+        baseline=baseline,
+        ahead=ahead(context, record),
+        open=tickets.how_many_live(tx, record.id),
+        collectable=not refused and not record.upstream_pending,
+        notes=notes,
+    )
 
 
 def unreadable_settings(project: Project) -> str:

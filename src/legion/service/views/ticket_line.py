@@ -24,6 +24,7 @@ from legion.jobs.context import Context
 from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
+from legion.jobs.workspace.setup import is_prepared
 from legion.runner.spec import RunFolder
 from legion.service.shared.fragments import moment, silence
 from legion.store.board import projects, questions, tickets
@@ -116,6 +117,8 @@ class TicketLines:
     def _parked(self, ticket: int, parked: Parked) -> str:
         if parked.reason is ParkReason.LIMIT:
             return f"waits for the provider, resumes by itself {moment(parked.until, self._now)}".rstrip()
+        if parked.reason is ParkReason.RED_BASELINE:
+            return "resumes by itself when the target is green: `legion status` shows what fails; fix that and commit"
         if parked.reason is ParkReason.QUESTION and ticket in self._asking:
             first, *others = self._asking[ticket].choices or ("'your text'",)
             return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
@@ -126,11 +129,23 @@ class TicketLines:
             return "agent starts"
         if (ended := _ended_at(run_dir(self._context, run))) is not None:
             return f"the agent has ended; its work is saved and judged for {max(0, self._now - ended):.0f} s"
+        if not is_prepared(self._context, run):
+            return self._preparing(run)
         # Only the journal of an agent with access to a model shows whether it answers.
         quiet = silence(run_dir(self._context, run)) if run.access else ""
         activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
         working = f"{activity} for {self._now - run.started_at:.0f} s"
         return quiet or describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
+
+    def _preparing(self, run: Run) -> str:
+        """Before its program starts: a new worktree, and [setup] in it."""
+        project = self._projects.get(run.project)
+        unreadable = project is None or project.id in self._context.live.scheduler.unreadable.current
+        if project is None or unreadable or not parse(project.config_text).setup.run:
+            return "agent starts"
+        failed = self._context.live.scheduler.backoffs.current.get((JobKind.RUN, run.ticket or 0))
+        again = f"; before, {failed.why}" if failed is not None else ""
+        return f"[setup] runs for {self._now - run.started_at:.0f} s{again}"
 
     def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:

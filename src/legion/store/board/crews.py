@@ -7,11 +7,12 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from legion.domain.agents.teams import PLAIN, Advice, Crew, Origin, Role, RolePart, TeamStage
 from legion.domain.events import EventKind
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.crews.c
@@ -20,7 +21,7 @@ _TABLE = schema.crews.c
 def keep(tx: Transaction, crew: Crew) -> str:
     """Its digest, which a ticket refers to."""
     mine = digest(crew)
-    if tx.execute(select(_TABLE.digest).where(_TABLE.digest == mine)).one_or_none() is None:
+    if _GET.first(tx, wanted=mine) is None:
         tx.execute(insert(schema.crews), [{"digest": mine, "body": _body(crew)}])
     return mine
 
@@ -32,8 +33,7 @@ def digest(crew: Crew) -> str:
 
 def get(tx: ReadTransaction, digest: str) -> Crew:
     """One plain agent, where a ticket names none."""
-    row = tx.execute(select(_TABLE.body).where(_TABLE.digest == digest)).one_or_none() if digest else None
-    return PLAIN if row is None else _crew(row.body)
+    return (_GET.first(tx, wanted=digest) if digest else None) or PLAIN
 
 
 def _body(crew: Crew) -> dict[str, Any]:
@@ -78,6 +78,11 @@ def _stage(body: dict[str, Any]) -> TeamStage:
 
 
 _ADVICE = schema.advice.c
+_ADVICE_OF_TICKET = FixedQuery(
+    select(schema.advice).where(_ADVICE.ticket == bindparam("mine")).order_by(_ADVICE.run),
+    lambda row: Advice(**vars(row)),
+    remember=50,
+)
 
 
 def give_advice(tx: Transaction, project: int, advice: Advice) -> None:
@@ -88,5 +93,9 @@ def give_advice(tx: Transaction, project: int, advice: Advice) -> None:
 
 def advice_of(tx: ReadTransaction, ticket: int) -> tuple[Advice, ...]:
     """In the order in which it was given."""
-    found = select(schema.advice).where(_ADVICE.ticket == ticket).order_by(_ADVICE.run)
-    return tuple(Advice(**row._mapping) for row in tx.execute(found))
+    return _ADVICE_OF_TICKET.all(tx, mine=ticket)
+
+
+_GET = FixedQuery(
+    select(_TABLE.body).where(_TABLE.digest == bindparam("wanted")), lambda row: _crew(row.body), remember=50
+)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from legion.domain.errors import StateConflict
 from legion.domain.landing.bisect import LandingIntent
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.landings.c
-_OPEN = (
-    select(schema.landings).where(_TABLE.project == bindparam("wanted"), _TABLE.closed_at.is_(None)).order_by(_TABLE.id)
-)
-_BEGUN = select(_TABLE.project).where(_TABLE.closed_at.is_(None))
 
 
 def open(
@@ -55,25 +52,24 @@ def close(tx: Transaction, landing: int, *, landed: bool) -> LandingIntent:
 
 def open_ones(tx: ReadTransaction, project: int) -> tuple[LandingIntent, ...]:
     """Landings with unknown outcome, oldest first."""
-    return tuple(_landing(row) for row in tx.execute(_OPEN, {"wanted": project}))
+    return _OPEN.all(tx, wanted=project)
 
 
 def begun(tx: ReadTransaction) -> frozenset[int]:
     """The projects with a landing of unknown outcome."""
-    return frozenset(tx.execute(_BEGUN).scalars())
+    return frozenset(_BEGUN.all(tx))
 
 
 def history(tx: ReadTransaction, project: int, limit: int) -> tuple[LandingIntent, ...]:
     """Newest first."""
-    found = select(schema.landings).where(_TABLE.project == project).order_by(_TABLE.id.desc()).limit(limit)
-    return tuple(_landing(row) for row in tx.execute(found))
+    return _HISTORY.all(tx, wanted=project, most=limit)
 
 
 def _one(tx: ReadTransaction, landing: int) -> LandingIntent:
     return _landing(tx.execute(select(schema.landings).where(_TABLE.id == landing)).one())
 
 
-def _landing(row: Row[Any]) -> LandingIntent:
+def _landing(row: Stored) -> LandingIntent:
     return LandingIntent(
         id=row.id,
         project=row.project,
@@ -88,3 +84,11 @@ def _landing(row: Row[Any]) -> LandingIntent:
         closed_at=row.closed_at,
         landed=row.landed,
     )
+
+
+_OF_PROJECT = select(schema.landings).where(_TABLE.project == bindparam("wanted"))
+_OPEN = FixedQuery(_OF_PROJECT.where(_TABLE.closed_at.is_(None)).order_by(_TABLE.id), _landing, remember=50)
+_BEGUN = FixedQuery(select(_TABLE.project).where(_TABLE.closed_at.is_(None)), lambda row: int(row.project), remember=50)
+_HISTORY = FixedQuery(
+    _OF_PROJECT.order_by(_TABLE.id.desc()).limit(bindparam("most", type_=_TABLE.id.type)), _landing, remember=200
+)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from legion.domain.agents.agent import Planning
 from legion.domain.events import EventKind
 from legion.domain.tickets.spec import TicketPlan
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.plans.c
+_OF_TICKET = FixedQuery(
+    select(schema.plans).where(_TABLE.ticket == bindparam("mine")), lambda row: TicketPlan(**vars(row)), remember=50
+)
 
 
 def want(tx: Transaction, ticket: int) -> None:
@@ -23,8 +27,7 @@ def want(tx: Transaction, ticket: int) -> None:
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> TicketPlan | None:
     """None where no plan was asked for."""
-    row = tx.execute(select(schema.plans).where(_TABLE.ticket == ticket)).one_or_none()
-    return None if row is None else TicketPlan(**row._mapping)
+    return _OF_TICKET.first(tx, mine=ticket)
 
 
 def proposed(tx: ReadTransaction, dispatcher: str) -> tuple[int, ...]:

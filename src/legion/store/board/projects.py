@@ -27,8 +27,12 @@ _IN_CARE = FixedQuery(
     remember=50,
 )
 _GET = FixedQuery(select(schema.projects).where(_TABLE.id == bindparam("wanted")), _project, remember=50)
-_TRUST = select(schema.trusted.c.hash).where(
-    schema.trusted.c.project == bindparam("of"), schema.trusted.c.hash == bindparam("wanted")
+_TRUST = FixedQuery(
+    select(schema.trusted.c.hash).where(
+        schema.trusted.c.project == bindparam("of"), schema.trusted.c.hash == bindparam("wanted")
+    ),
+    lambda row: str(row.hash),
+    remember=50,
 )
 
 
@@ -116,4 +120,4 @@ def trust(tx: Transaction, project: int, config_hash: str) -> None:
 
 
 def is_trusted(tx: ReadTransaction, project: int, config_hash: str) -> bool:
-    return tx.execute(_TRUST, {"of": project, "wanted": config_hash}).one_or_none() is not None
+    return _TRUST.first(tx, of=project, wanted=config_hash) is not None

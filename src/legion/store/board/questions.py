@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from types import SimpleNamespace
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.questions import CHOICES, FALLBACKS, MORE, Question, QuestionKind, SettledBy
 from legion.domain.scheduling.budgets import scope_of
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.questions.c
@@ -96,8 +97,7 @@ def get(tx: ReadTransaction, question: int) -> Question:
 
 
 def by_key(tx: ReadTransaction, key: str) -> Question | None:
-    row = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
-    return None if row is None else _question(row)
+    return _BY_KEY.first(tx, wanted=key)
 
 
 def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int | None = None) -> Question | None:
@@ -120,14 +120,8 @@ def open_ones(
     tx: ReadTransaction, *, run: int | None = None, ticket: int | None = None, agent: str = ""
 ) -> tuple[Question, ...]:
     """Open questions, oldest first."""
-    found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
-    if run is not None:
-        found = found.where(_TABLE.run == run)
-    if ticket is not None:
-        found = found.where(_TABLE.ticket == ticket)
-    if agent:
-        found = found.where(_TABLE.agent == agent)
-    return tuple(_question(row) for row in tx.execute(found))
+    found = _OPEN.all(tx) if ticket is None else _OPEN_OF_TICKET.all(tx, of_ticket=ticket)
+    return tuple(one for one in found if run in (None, one.run) and agent in ("", one.agent))
 
 
 def more_money(tx: ReadTransaction) -> dict[str, float]:
@@ -140,5 +134,12 @@ def more_money(tx: ReadTransaction) -> dict[str, float]:
     return given
 
 
-def _question(row: Row[Any]) -> Question:
-    return Question(**{**row._mapping, "choices": tuple(row.choices)})
+def _question(row: Stored) -> Question:
+    facts = vars(row) if isinstance(row, SimpleNamespace) else row._mapping
+    return Question(**{**facts, "choices": tuple(row.choices)})
+
+
+_ALL_OPEN = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
+_OPEN = FixedQuery(_ALL_OPEN, _question, remember=200)
+_OPEN_OF_TICKET = FixedQuery(_ALL_OPEN.where(_TABLE.ticket == bindparam("of_ticket")), _question, remember=50)
+_BY_KEY = FixedQuery(select(schema.questions).where(_TABLE.key == bindparam("wanted")), _question, remember=50)

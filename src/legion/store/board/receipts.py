@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, insert, select
+from sqlalchemy import ColumnElement, bindparam, insert, select
 
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.events import EventKind
 from legion.store.database import schema
 from legion.store.database.columns import clean
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.receipts.c
@@ -63,7 +64,7 @@ def add(
 
 def for_tree(tx: ReadTransaction, project: int, tree: str) -> tuple[Receipt, ...]:
     """Oldest first; so are all lists here."""
-    return _found(tx, _TABLE.project == project, _TABLE.tree == tree)
+    return _FOR_TREE.all(tx, of_project=project, of_tree=tree)
 
 
 def for_commit(tx: ReadTransaction, project: int, commit: str) -> tuple[Receipt, ...]:
@@ -86,3 +87,12 @@ def _found(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> tuple[Recei
 
 def _receipt(row: Mapping[str, Any]) -> Receipt:
     return Receipt(commit=row["commit_id"], **{name: value for name, value in row.items() if name != "commit_id"})
+
+
+_FOR_TREE = FixedQuery(
+    select(schema.receipts)
+    .where(_TABLE.project == bindparam("of_project"), _TABLE.tree == bindparam("of_tree"))
+    .order_by(_TABLE.id),
+    lambda row: _receipt(vars(row)),
+    remember=100,
+)

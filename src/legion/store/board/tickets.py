@@ -6,12 +6,11 @@ No function here costs more because many tickets have ended, but `edges` and `co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Select, bindparam, delete, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -40,7 +39,8 @@ from legion.domain.tickets.ticket import (
 )
 from legion.store.board import questions, verdicts
 from legion.store.database import schema
-from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
+from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
@@ -60,8 +60,6 @@ _WHOLE: Select[Any] = (
     .where(_ON_BOARD)
 )
 _ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
-_AT_ONCE = 500
-"""How many ids one statement names."""
 _PATIENCE = 7 * 86_400.0
 """Seconds that a question about a ticket waits, which costs nothing as long as it does."""
 _MOST_FEEDBACK = 2000
@@ -81,8 +79,8 @@ def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None
     draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
     ticket = rules.move(draft, Submit(), tx.now)
     texts = {"ticket": ticket.id} | {name: getattr(spec, name) for name in _TEXT_COLUMNS}
-    tx.execute(insert(schema.tickets), [_spec_values(ticket) | _moving_values(ticket)])
-    tx.execute(insert(schema.wishes), [texts])
+    tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket) | {"dropped_at": None})
+    tx.run(_INSERT_TEXTS, texts)
     if spec.after:
         tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(spec.after)])
     data: dict[str, object] = {"title": spec.title, "after": list(spec.after), "state": ticket.state.value}
@@ -102,9 +100,7 @@ def get(tx: ReadTransaction, ticket: int) -> Ticket:
 def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     """In the order asked for. Raises NotFound for the first that is not there."""
     asked = tuple(ids)
-    found: dict[int, Ticket] = {}
-    for some in _pieces(asked):
-        found |= {row.id: _ticket(row) for row in tx.execute(_WHOLE.where(_TABLE.id.in_(some)))}
+    found = {ticket.id: ticket for ticket in _GET_MANY.all(tx, asked)}
     for ticket in asked:
         if ticket not in found:
             raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
@@ -113,11 +109,7 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
 
 def criteria(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, str]:
     """Of tickets that were read without their long texts."""
-    found: dict[int, str] = {}
-    for some in _pieces(tuple(ids)):
-        rows = tx.execute(select(_TEXTS.ticket, _TEXTS.criteria).where(_TEXTS.ticket.in_(some)))
-        found |= {row.ticket: row.criteria for row in rows}
-    return found
+    return dict(_CRITERIA.all(tx, ids))
 
 
 def move(
@@ -131,8 +123,7 @@ def move(
     if expected_version is not None and before.version != expected_version:
         raise StateConflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
     moved = rules.move(before, step, tx.now)
-    mine = update(schema.tickets).where(_TABLE.id == ticket, _TABLE.version == before.version)
-    if tx.execute(mine.values(_moving_values(moved))).rowcount != 1:
+    if tx.run(_MOVE, {"this": ticket, "seen": before.version, **new(_moving_values(moved))}) != 1:
         raise StateConflict(f"Ticket {ticket} was moved meanwhile: look at it again.")
     data = {
         "step": stored_name(step),
@@ -190,8 +181,7 @@ def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
 
 
 def how_many_live(tx: ReadTransaction, project: int) -> int:
-    found = select(func.count().label("many")).select_from(schema.tickets).where(_LIVE, _TABLE.project == project)
-    return int(tx.execute(found).one().many)
+    return _HOW_MANY_LIVE.all(tx, wanted=project)[0]
 
 
 def recent(
@@ -214,19 +204,12 @@ def recent(
 
 def states_of(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, State]:
     """Dropped and unknown ones are left out."""
-    states: dict[int, State] = {}
-    for some in _pieces(ids):
-        found = tx.execute(select(_TABLE.id, _TABLE.state).where(_TABLE.id.in_(some), _ON_BOARD))
-        states |= {row.id: row.state for row in found}
-    return states
+    return dict(_STATES.all(tx, ids))
 
 
 def dropped(tx: ReadTransaction, ids: Iterable[int]) -> set[int]:
     """Those that were taken off the board."""
-    gone: set[int] = set()
-    for some in _pieces(ids):
-        gone |= set(tx.execute(select(_TABLE.id).where(_TABLE.id.in_(some), ~_ON_BOARD)).scalars())
-    return gone
+    return set(_DROPPED.all(tx, ids))
 
 
 def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
@@ -247,6 +230,12 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     later = schema.edges.c
     found = select(_TABLE.id).join(schema.edges, later.ticket == _TABLE.id).where(later.after == ticket, _LIVE)
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
+
+
+def of_epic(tx: ReadTransaction, project: int, epic: str) -> tuple[Ticket, ...]:
+    """Those on the board that are followed together, oldest first, with their long texts."""
+    found = select(_TABLE.id).where(_TABLE.project == project, _TABLE.epic == epic, _ON_BOARD).order_by(_TABLE.id)
+    return get_many(tx, tx.execute(found).scalars())
 
 
 def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
@@ -275,6 +264,17 @@ def come_after(tx: Transaction, ticket: int, other: int) -> None:
     tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
 
 
+def replace_after(tx: Transaction, ticket: int, old: int, new: Sequence[int]) -> None:
+    """Others take the place of one that it comes after. The caller sees that no circle comes of it."""
+    before = get(tx, ticket)
+    kept = [other for other in before.spec.after if other != old]
+    added = [other for other in new if other not in kept]
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(after=[*kept, *added]))
+    tx.execute(delete(schema.edges).where(schema.edges.c.ticket == ticket, schema.edges.c.after == old))
+    if added:
+        tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other} for other in added])
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Remove it from the board. Refused while it is in progress or a live ticket comes after it."""
     dropped = get(tx, ticket)
@@ -288,12 +288,6 @@ def drop(tx: Transaction, ticket: int) -> None:
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
     questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
     tx.record(EventKind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.spec.title})
-
-
-def _pieces(ids: Iterable[int]) -> Iterator[list[int]]:
-    rest = iter(sorted(set(ids)))
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some
 
 
 def _spec_values(ticket: Ticket) -> dict[str, Any]:
@@ -346,5 +340,25 @@ def _ticket(row: Stored) -> Ticket:
 
 
 _GET = FixedQuery(_WHOLE.where(_TABLE.id == bindparam("wanted")), _ticket, remember=500)
+_GET_MANY = QueryByIds(_WHOLE, _TABLE.id, _ticket, remember=500)
+_CRITERIA = QueryByIds(
+    select(_TEXTS.ticket, _TEXTS.criteria), _TEXTS.ticket, lambda row: (row.ticket, row.criteria), remember=100
+)
+_STATES = QueryByIds(
+    select(_TABLE.id, _TABLE.state).where(_ON_BOARD), _TABLE.id, lambda row: (row.id, row.state), remember=1000
+)
+_DROPPED = QueryByIds(select(_TABLE.id).where(~_ON_BOARD), _TABLE.id, lambda row: int(row.id), remember=100)
+_HOW_MANY_LIVE = FixedQuery(
+    select(func.count().label("many")).select_from(schema.tickets).where(_LIVE, _TABLE.project == bindparam("wanted")),
+    lambda row: int(row.many),
+    remember=10,
+)
+_INSERT, _INSERT_TEXTS = inserting(schema.tickets), inserting(schema.wishes)
+_MOVE = updating(
+    schema.tickets,
+    _TABLE.id == bindparam("this"),
+    _TABLE.version == bindparam("seen"),
+    columns=(*_MOVING_COLUMNS, "live", "parked", "change_base", "change_commit"),
+)
 _LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=1000)
 _LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)

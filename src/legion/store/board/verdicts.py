@@ -13,10 +13,14 @@ from legion.domain.events import EventKind
 from legion.domain.review.verdicts import CriterionVerdict, Finding, ReviewRequest, Ruling, Severity, Verdict
 from legion.domain.tickets.ticket import State, Ticket
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.verdicts.c
 _OPEN = _TABLE.given_at.is_(None)
+_WANTED = FixedQuery(
+    select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN), lambda row: (row.ticket, row.commit_id), remember=100
+)
 
 
 def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str = "") -> ReviewRequest:
@@ -100,7 +104,7 @@ def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[ReviewRequest, ...]:
 
 def optional_reviews(tx: ReadTransaction) -> Mapping[int, int]:
     """Tickets whose present change is reviewed while they continue, or after they landed, and their projects."""
-    wanted = {(row.ticket, row.commit_id) for row in tx.execute(select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN))}
+    wanted = set(_WANTED.all(tx))
     if not wanted:
         return {}
     ticket = schema.tickets.c

@@ -7,30 +7,22 @@ so records must be immutable. The values of columns are converted by the same ty
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Dialect, Enum, Row, Select, TypeDecorator
+from sqlalchemy import BindParameter, ColumnElement, Dialect, Enum, Row, Select, TypeDecorator, bindparam
 from sqlalchemy.types import TypeEngine
 
+from legion.store.database.prepared import PreparedStatement
 from legion.store.database.transactions import ReadTransaction
 
 _Record = TypeVar("_Record")
 Stored = SimpleNamespace | Row[Any]
 """A row with one attribute per column, from here or from a statement that SQLAlchemy ran."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Compiled:
-    """The statement for one kind of database."""
-
-    text: str
-    order: tuple[str, ...] | None
-    """Names of the values in the order of the text; None where the driver takes them by name."""
-    defaults: dict[str, Any]
-    columns: tuple[tuple[str, Callable[[Any], Any] | None], ...]
+_SIZES = (1, 8, 64, 500)
+"""How many ids one statement names: each size is a statement of its own, and a list is filled up to the next size."""
+_Column = tuple[str, Callable[[Any], Any] | None]
 
 
 class FixedQuery(Generic[_Record]):
@@ -38,38 +30,63 @@ class FixedQuery(Generic[_Record]):
 
     def __init__(self, statement: Select[Any], make: Callable[[SimpleNamespace], _Record], *, remember: int) -> None:
         self._statement = statement
+        self._prepared = PreparedStatement(statement)
         self._make = make
-        self._compiled: dict[str, _Compiled] = {}
+        self._columns: dict[str, tuple[_Column, ...]] = {}
         self._record = functools.lru_cache(maxsize=remember)(self._make_record)
 
     def all(self, tx: ReadTransaction, **values: object) -> tuple[_Record, ...]:
         """The records in the order of the statement."""
         dialect = tx.dialect
-        compiled = self._compiled.get(dialect.name) or self._compile(dialect)
-        given: Any = {**compiled.defaults, **values}
-        if compiled.order is not None:
-            given = tuple(given[name] for name in compiled.order)
-        return tuple(self._record(dialect.name, row) for row in tx.execute_text(compiled.text, given))
+        if dialect.name not in self._columns:
+            self._columns[dialect.name] = self._columns_for(dialect)
+        return tuple(self._record(dialect.name, row) for row in tx.rows(self._prepared, values))
 
     def first(self, tx: ReadTransaction, **values: object) -> _Record | None:
         found = self.all(tx, **values)
         return found[0] if found else None
 
-    def _compile(self, dialect: Dialect) -> _Compiled:
-        compiled = self._statement.compile(dialect=dialect)
-        order = tuple(compiled.positiontup or ()) if compiled.positional else None
-        columns = tuple((column.name, _converter(column.type, dialect)) for column in self._statement.selected_columns)
-        made = _Compiled(text=str(compiled), order=order, defaults=dict(compiled.params), columns=columns)
-        self._compiled[dialect.name] = made
-        return made
+    def _columns_for(self, dialect: Dialect) -> tuple[_Column, ...]:
+        return tuple((column.name, _converter(column.type, dialect)) for column in self._statement.selected_columns)
 
     def _make_record(self, dialect: str, row: tuple[Any, ...]) -> _Record:
-        columns = self._compiled[dialect].columns
+        columns = self._columns[dialect]
         values = {
             name: value if convert is None else convert(value)
             for (name, convert), value in zip(columns, row, strict=True)
         }
         return self._make(SimpleNamespace(**values))
+
+
+class QueryByIds(Generic[_Record]):
+    """The same for rows that are found by a list of ids."""
+
+    def __init__(
+        self,
+        statement: Select[Any],
+        column: ColumnElement[Any],
+        make: Callable[[SimpleNamespace], _Record],
+        *,
+        remember: int,
+    ) -> None:
+        def named(size: int) -> list[BindParameter[Any]]:
+            return [bindparam(f"id{number}", type_=column.type) for number in range(size)]
+
+        self._queries = {
+            size: FixedQuery(statement.where(column.in_(named(size))), make, remember=remember) for size in _SIZES
+        }
+
+    def all(self, tx: ReadTransaction, ids: Iterable[object]) -> tuple[_Record, ...]:
+        """The records of these ids, in no order where the ids are many."""
+        rest = list(dict.fromkeys(ids))
+        found: list[_Record] = []
+        while rest:
+            size = next((size for size in _SIZES if size >= len(rest)), _SIZES[-1])
+            some, rest = rest[:size], rest[size:]
+            # The last id once more is the same row.
+            filled = (*some, *(some[-1:] * (size - len(some))))
+            found += self._queries[size].all(tx, **{f"id{number}": id for number, id in enumerate(filled)})
+        return tuple(found)
 
 
 def _converter(type: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:

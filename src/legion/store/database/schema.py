@@ -13,14 +13,50 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
-from legion.store.database.schema_staff import agents, calls, devices, holdings, mail, tokens
+from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
-__all__ = ["agents", "calls", "devices", "holdings", "mail", "metadata", "tokens"]
-"""Names that are defined elsewhere, for users of this module."""
+__all__ = [
+    "advice",
+    "agents",
+    "calls",
+    "claims",
+    "counters",
+    "crews",
+    "devices",
+    "edges",
+    "epics",
+    "events",
+    "goal_rounds",
+    "goal_tickets",
+    "goals",
+    "helps",
+    "holdings",
+    "landings",
+    "limits",
+    "mail",
+    "memories",
+    "metadata",
+    "plans",
+    "projects",
+    "questions",
+    "readings",
+    "receipts",
+    "requests",
+    "rewinds",
+    "runs",
+    "tickets",
+    "tokens",
+    "trusted",
+    "usage",
+    "verdicts",
+    "watches",
+    "wishes",
+]
 
 counters = Table("counters", metadata, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -190,6 +226,7 @@ runs = Table(
     Column("prompt", Text, nullable=False),
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
+    Column("plan", Integer),
 )
 
 rewinds = Table(

@@ -26,33 +26,32 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
-    insert,
     make_url,
     select,
     update,
 )
 from sqlalchemy.engine import CursorResult
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from legion.domain.events import EventKind
 from legion.store.database import errors, migrations, schema
+from legion.store.database.prepared import PreparedStatement, inserting
 from legion.system import crash
 from legion.system.crash import Point
 
 PATIENCE = 30.0
 """Seconds to wait for the writer."""
 
-# Making a statement takes longer than running it, so those that every change needs are made once.
 _COUNTER = schema.counters.c
-_NEXT = (
+_NEXT = PreparedStatement(
     update(schema.counters)
     .where(_COUNTER.name == bindparam("counter"))
     .values(value=_COUNTER.value + 1)
     .returning(_COUNTER.value)
 )
-_RECORD = insert(schema.events)
+_RECORD = inserting(schema.events)
 
 
 class ReadTransaction:
@@ -72,13 +71,20 @@ class ReadTransaction:
     def dialect(self) -> Dialect:
         return self._connection.dialect
 
-    def execute_text(self, text: str, values: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Rows as the driver returns them, of a statement in the driver's own language: see `fixed_query`."""
+    def rows(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Rows as the driver returns them."""
+        with self._driver(statement, values) as cursor:
+            return list(cursor.fetchall())
+
+    @contextmanager
+    def _driver(self, statement: PreparedStatement, values: Mapping[str, object]) -> Iterator[DBAPICursor]:
+        """A cursor that has run the statement."""
         failure = self.dialect.loaded_dbapi.Error
+        text, given = statement.bound(self.dialect, values)
         cursor = self._connection.connection.cursor()
         try:
-            cursor.execute(text, values)
-            return list(cursor.fetchall())
+            cursor.execute(text, given)
+            yield cursor
         except failure as error:
             # As SQLAlchemy raises it, so that it is translated for people in one place.
             raise DBAPIError.instance(text, None, error, failure, dialect=self.dialect) from error
@@ -96,8 +102,13 @@ class Transaction(ReadTransaction):
 
     def next(self, counter: str) -> int:
         """The next number of this counter; a rollback gives it back."""
-        number: int = self.execute(_NEXT, {"counter": counter}).scalar_one()
-        return number
+        ((number,),) = self.rows(_NEXT, {"counter": counter})
+        return int(number)
+
+    def run(self, statement: PreparedStatement, values: Mapping[str, object]) -> int:
+        """How many rows the statement wrote."""
+        with self._driver(statement, values) as cursor:
+            return int(cursor.rowcount)
 
     def record(
         self,
@@ -117,7 +128,7 @@ class Transaction(ReadTransaction):
             "ticket": ticket,
             "data": dict(data or {}),
         }
-        self.execute(_RECORD, row)
+        self.run(_RECORD, row)
         self.tell()
         return number
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent, Allowance, Planning, Rights
@@ -16,6 +17,7 @@ from legion.domain.events import EventKind
 from legion.domain.runs import agent_seat
 from legion.store.board import questions
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import usage
 
@@ -142,8 +144,7 @@ def find(tx: ReadTransaction, word: str) -> Agent:
 
 def standing(tx: ReadTransaction) -> tuple[Agent, ...]:
     """In the order of their hire."""
-    found = select(schema.agents).where(_STANDING).order_by(_TABLE.number)
-    return tuple(_agent(row) for row in tx.execute(found))
+    return _ALL_STANDING.all(tx)
 
 
 def every(tx: ReadTransaction) -> tuple[Agent, ...]:
@@ -165,7 +166,7 @@ def parents(tx: ReadTransaction) -> Mapping[str, str]:
 
 def names(tx: ReadTransaction) -> Mapping[str, str]:
     """Of all agents ever hired, by id."""
-    return {row.id: row.name for row in tx.execute(select(_TABLE.id, _TABLE.name))}
+    return dict(_NAMES.all(tx))
 
 
 def roles(tx: ReadTransaction) -> Mapping[str, str]:
@@ -234,11 +235,15 @@ def _values(agent: Agent) -> dict[str, Any]:
     return {**facts, **rights, "tools": None if tools is None else sorted(tools)}
 
 
-def _agent(row: Row[Any]) -> Agent:
-    facts = dict(row._mapping)
+def _agent(row: Stored) -> Agent:
+    facts = dict(vars(row) if isinstance(row, SimpleNamespace) else row._mapping)
     tools = facts.pop("tools")
     rights = Rights(
         tools=None if tools is None else frozenset(tools),
         **{name: facts.pop(name) for name in ("budget", "headcount", "depth", "tier")},
     )
     return Agent(**facts, rights=rights)
+
+
+_ALL_STANDING = FixedQuery(select(schema.agents).where(_STANDING).order_by(_TABLE.number), _agent, remember=100)
+_NAMES = FixedQuery(select(_TABLE.id, _TABLE.name), lambda row: (str(row.id), str(row.name)), remember=500)

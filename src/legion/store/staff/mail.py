@@ -13,12 +13,20 @@ from legion.domain.agents import mail as rules
 from legion.domain.agents.mail import Delivery, Message, MessageKind
 from legion.domain.events import EventKind
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.mail.c
 _OPEN: ColumnElement[bool] = literal_column("delivery IN ('waiting', 'offered')")
 """Spelt as in the partial index: bound values would hide the index from the planner."""
 _EVENTS = {Delivery.HEARD: EventKind.MAIL_HEARD, Delivery.RETURNED: EventKind.MAIL_RETURNED}
+_WAITING_SINCE = FixedQuery(
+    select(_TABLE.recipient, func.min(_TABLE.sent_at).label("since"))
+    .where(_OPEN, _TABLE.delivery == Delivery.WAITING)
+    .group_by(_TABLE.recipient),
+    lambda row: (str(row.recipient), float(row.since)),
+    remember=100,
+)
 _SEND = insert(schema.mail)
 _SHOWN = 200
 """Characters of a message that its event contains."""
@@ -105,12 +113,7 @@ def have_mail(tx: ReadTransaction) -> Mapping[str, int]:
 
 def waiting_since(tx: ReadTransaction) -> Mapping[str, float]:
     """When the oldest waiting message was sent, by recipient; those without any are left out."""
-    found = (
-        select(_TABLE.recipient, func.min(_TABLE.sent_at).label("since"))
-        .where(_OPEN, _TABLE.delivery == Delivery.WAITING)
-        .group_by(_TABLE.recipient)
-    )
-    return {row.recipient: row.since for row in tx.execute(found)}
+    return dict(_WAITING_SINCE.all(tx))
 
 
 def about(tx: ReadTransaction, agents: Collection[str], *, limit: int) -> tuple[Message, ...]:

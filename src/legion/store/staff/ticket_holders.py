@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, literal_column, select, update
 
 from legion.domain.agents.agent import ClaimedTicket
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.holdings.c
+_LIVE = FixedQuery(
+    select(_TABLE.ticket)
+    .join(schema.tickets, schema.tickets.c.id == _TABLE.ticket)
+    .where(schema.tickets.c.live == literal_column("1")),
+    lambda row: int(row.ticket),
+    remember=100,
+)
+_ALL = FixedQuery(select(_TABLE.ticket, _TABLE.agent), lambda row: (int(row.ticket), str(row.agent)), remember=200)
 
 
 def hold(tx: Transaction, ticket: int, agent: str) -> ClaimedTicket:
@@ -54,11 +63,9 @@ def current(tx: ReadTransaction, agent: str) -> ClaimedTicket | None:
 
 def tickets(tx: ReadTransaction) -> frozenset[int]:
     """All claimed tickets that have not ended."""
-    live = schema.tickets.c
-    found = select(_TABLE.ticket).join(schema.tickets, live.id == _TABLE.ticket).where(live.live == True)  # noqa: E712
-    return frozenset(tx.execute(found).scalars())
+    return frozenset(_LIVE.all(tx))
 
 
 def holders(tx: ReadTransaction) -> dict[int, str]:
     """The agent of each claimed ticket."""
-    return {row.ticket: row.agent for row in tx.execute(select(_TABLE.ticket, _TABLE.agent))}
+    return dict(_ALL.all(tx))

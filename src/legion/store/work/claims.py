@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import ColumnElement, func, insert, literal_column, select, update
+from sqlalchemy import bindparam, func, literal_column, select
 
 from legion.domain.errors import StateConflict
 from legion.domain.scheduling.decide import Claim, JobKind
 from legion.store.database import schema
 from legion.store.database.errors import StaleClaim
 from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.claims.c
@@ -21,10 +22,9 @@ _ALL_ACTIVE = select(schema.claims).where(_ACTIVE).order_by(_TABLE.id)
 
 def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: float | None = None) -> Claim:
     """Take the job, as the next generation. Raises StateConflict while it is claimed."""
-    same = (_TABLE.kind == kind, _TABLE.subject == subject)
-    if tx.execute(select(_TABLE.id).where(*same, _ACTIVE)).one_or_none() is not None:
+    if _CLAIMED.first(tx, of_kind=kind, of_subject=subject) is not None:
         raise StateConflict(f"The job {kind.value} {subject} is running already: wait for its end.")
-    last: int = tx.execute(select(func.coalesce(func.max(_TABLE.generation), 0)).where(*same)).scalar_one()
+    (last,) = _LAST_GENERATION.all(tx, of_kind=kind, of_subject=subject)
     claim = Claim(
         id=tx.next("claim"),
         kind=kind,
@@ -34,19 +34,19 @@ def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: flo
         until=until,
         active=True,
     )
-    tx.execute(insert(schema.claims), [asdict(claim) | {"claimed_at": tx.now}])
+    tx.run(_INSERT, asdict(claim) | {"claimed_at": tx.now, "finished_at": None})
     return claim
 
 
 def still_mine(tx: ReadTransaction, claim: Claim) -> bool:
     """May this generation still write? Call it in the transaction that writes."""
-    return tx.execute(select(_TABLE.id).where(*_this(claim))).one_or_none() is not None
+    return _STILL_ACTIVE.first(tx, this=claim.id, mine=claim.generation) is not None
 
 
 def finish(tx: Transaction, claim: Claim) -> None:
     """Release the job and notify listeners: something may start now. Raises StaleClaim when it is no longer ours."""
     values = {"active": False, "finished_at": tx.now}
-    if tx.execute(update(schema.claims).where(*_this(claim)).values(values)).rowcount != 1:
+    if tx.run(_FINISH, {"this": claim.id, "mine": claim.generation, **new(values)}) != 1:
         raise StaleClaim(
             f"The job {claim.kind.value} {claim.subject} is no longer generation {claim.generation}'s: leave it alone."
         )
@@ -56,10 +56,6 @@ def finish(tx: Transaction, claim: Claim) -> None:
 def active(tx: ReadTransaction) -> tuple[Claim, ...]:
     """Active claims, oldest first."""
     return _LIST_ACTIVE.all(tx)
-
-
-def _this(claim: Claim) -> tuple[ColumnElement[bool], ...]:
-    return (_TABLE.id == claim.id, _TABLE.generation == claim.generation, _ACTIVE)
 
 
 def _claim(row: Stored) -> Claim:
@@ -74,4 +70,15 @@ def _claim(row: Stored) -> Claim:
     )
 
 
+_SAME = (_TABLE.kind == bindparam("of_kind"), _TABLE.subject == bindparam("of_subject"))
+_THIS = (_TABLE.id == bindparam("this"), _TABLE.generation == bindparam("mine"), _ACTIVE)
+_CLAIMED = FixedQuery(select(_TABLE.id).where(*_SAME, _ACTIVE), lambda row: int(row.id), remember=10)
+_STILL_ACTIVE = FixedQuery(select(_TABLE.id).where(*_THIS), lambda row: int(row.id), remember=10)
+_LAST_GENERATION = FixedQuery(
+    select(func.coalesce(func.max(_TABLE.generation), 0).label("last")).where(*_SAME),
+    lambda row: int(row.last),
+    remember=10,
+)
+_INSERT = inserting(schema.claims)
+_FINISH = updating(schema.claims, *_THIS, columns=("active", "finished_at"))
 _LIST_ACTIVE = FixedQuery(_ALL_ACTIVE, _claim, remember=500)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import uuid
 from dataclasses import asdict, replace
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.runs import Outcome, Run
+from legion.domain.plans.plan import GoalPlan
+from legion.domain.runs import PLANNER, Outcome, Run
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import rewinds
 
@@ -25,6 +27,28 @@ def _run(row: Stored) -> Run:
 
 
 _ACTIVE = FixedQuery(select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id), _run, remember=500)
+_MINE = select(schema.runs).where(_TABLE.ticket == bindparam("mine"))
+_OF_TICKET = FixedQuery(_MINE.order_by(_TABLE.id), _run, remember=500)
+_LAST_NOT_READING = FixedQuery(
+    _MINE.where(_TABLE.part != RolePart.READ).order_by(_TABLE.id.desc()).limit(1), _run, remember=100
+)
+_LOST = FixedQuery(
+    select(func.count().label("many")).where(
+        _TABLE.ticket == bindparam("mine"),
+        _TABLE.attempt == bindparam("same_attempt"),
+        _TABLE.role == bindparam("of_role"),
+        _TABLE.outcome == Outcome.LOST,
+    ),
+    lambda row: int(row.many),
+    remember=10,
+)
+_PROJECT = FixedQuery(
+    select(schema.tickets.c.project).where(schema.tickets.c.id == bindparam("wanted")),
+    lambda row: int(row.project),
+    remember=100,
+)
+_INSERT = inserting(schema.runs)
+_END = updating(schema.runs, _TABLE.id == bindparam("this"), columns=("ended_at", "outcome", "detail", "saved"))
 _GET = FixedQuery(select(schema.runs).where(_TABLE.id == bindparam("wanted")), _run, remember=100)
 
 
@@ -33,8 +57,7 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Role
 
     Each role has a conversation of its own.
     """
-    same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt, _TABLE.role == role)
-    lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
+    (lost,) = _LOST.all(tx, mine=ticket, same_attempt=attempt, of_role=role)
     generation = 1 + lost
     before = latest(tx, ticket, role)
     rewound = rewinds.after_run(tx, before.id) if before is not None else None
@@ -50,7 +73,7 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Role
         started_at=tx.now,
         conversation=carried_on or str(uuid.uuid4()),
     )
-    tx.execute(insert(schema.runs), [asdict(run)])
+    tx.run(_INSERT, asdict(run))
     data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}
     tx.record(EventKind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
     return run
@@ -72,8 +95,31 @@ def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
         conversation=agent.id,
         prompt=prompt,
     )
-    tx.execute(insert(schema.runs), [asdict(run)])
+    tx.run(_INSERT, asdict(run))
     data = {"run": run.id, "agent": agent.id, "name": agent.name, "generation": run.generation}
+    tx.record(EventKind.RUN_STARTED, project=run.project, data=data)
+    return run
+
+
+def start_planning(tx: Transaction, plan: GoalPlan) -> Run:
+    """A round of a plan's planner. Its generation counts how many before it were lost in a row."""
+    lost = 0
+    for before in reversed(of_plan(tx, plan.id)):
+        if before.outcome is not Outcome.LOST:
+            break
+        lost += 1
+    run = Run(
+        id=tx.next("run"),
+        project=plan.project,
+        plan=plan.id,
+        role=PLANNER,
+        part=RolePart.READ,
+        generation=1 + lost,
+        started_at=tx.now,
+        conversation=plan.conversation,
+    )
+    tx.run(_INSERT, asdict(run))
+    data = {"run": run.id, "plan": plan.id, "generation": run.generation}
     tx.record(EventKind.RUN_STARTED, project=run.project, data=data)
     return run
 
@@ -84,9 +130,13 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     if before.outcome is not None:
         raise StateConflict(f"Run {run} has ended already ({before.outcome.value}): look at it again.")
     values = {"ended_at": tx.now, "outcome": outcome, "detail": detail, "saved": saved}
-    tx.execute(update(schema.runs).where(_TABLE.id == run).values(values))
+    tx.run(_END, {"this": run, **new(values)})
     ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
-    whose = {"attempt": ended.attempt} if ended.agent is None else {"agent": ended.conversation}
+    whose: dict[str, object] = {"attempt": ended.attempt}
+    if ended.agent is not None:
+        whose = {"agent": ended.conversation}
+    elif ended.plan is not None:
+        whose = {"plan": ended.plan}
     role = {"role": ended.role} if ended.role else {}
     data = {"run": run, **whose, **role, "outcome": outcome.value, "detail": detail, "saved": saved}
     tx.record(EventKind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
@@ -107,10 +157,7 @@ def get(tx: ReadTransaction, run: int) -> Run:
 
 def of_ticket(tx: ReadTransaction, ticket: int, role: str | None = None) -> tuple[Run, ...]:
     """Oldest first; of one role (empty: the builder's), or of all."""
-    found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
-    if role is not None:
-        found = found.where(_TABLE.role == role)
-    return tuple(Run(**row._mapping) for row in tx.execute(found))
+    return tuple(run for run in _OF_TICKET.all(tx, mine=ticket) if role in (None, run.role))
 
 
 def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tuple[Run, ...]:
@@ -119,24 +166,28 @@ def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tupl
     return tuple(Run(**row._mapping) for row in tx.execute(found))[::-1]
 
 
+def of_plan(tx: ReadTransaction, plan: int) -> tuple[Run, ...]:
+    """Oldest first."""
+    found = select(schema.runs).where(_TABLE.plan == plan).order_by(_TABLE.id)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
 def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
-    """All of the same ticket and role, or the last ones of the same agent, oldest first."""
+    """All of the same ticket and role, of the same plan, or the last ones of the same agent, oldest first."""
+    if run.plan is not None:
+        return of_plan(tx, run.plan)
     return of_ticket(tx, run.ticket, run.role) if run.ticket is not None else of_agent(tx, run.agent or 0)
 
 
 def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
     """The builder's last run, unless another role is named."""
-    mine = (_TABLE.ticket == ticket, _TABLE.role == role)
-    found = select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)
-    row = tx.execute(found).one_or_none()
-    return None if row is None else Run(**row._mapping)
+    found = of_ticket(tx, ticket, role)
+    return found[-1] if found else None
 
 
 def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
     """The last run of the builder or an advisor: the subject of the run job."""
-    mine = (_TABLE.ticket == ticket, _TABLE.part != RolePart.READ)
-    row = tx.execute(select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)).one_or_none()
-    return None if row is None else Run(**row._mapping)
+    return _LAST_NOT_READING.first(tx, mine=ticket)
 
 
 def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
@@ -150,8 +201,7 @@ def active(tx: ReadTransaction) -> tuple[Run, ...]:
 
 
 def _project(tx: ReadTransaction, ticket: int) -> int:
-    table = schema.tickets.c
-    project: int | None = tx.execute(select(table.project).where(table.id == ticket)).scalar_one_or_none()
+    project = _PROJECT.first(tx, wanted=ticket)
     if project is None:
         raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
     return project

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, bindparam, func, insert, select, update
 
 from legion.domain.scheduling.budgets import EpicSpending
 from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.prepared import new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.usage.c
@@ -62,8 +64,7 @@ def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
-    runs = select(schema.runs.c.id).where(schema.runs.c.ticket == ticket)
-    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+    return total(_OF_TICKET.all(tx, mine=ticket))
 
 
 def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
@@ -81,6 +82,12 @@ def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
 def of_agent(tx: ReadTransaction, agent: int) -> Usage:
     """What all turns of an agent spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.agent == agent)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def of_plan(tx: ReadTransaction, plan: int) -> Usage:
+    """What all runs of a plan's planner spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.plan == plan)
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
 
 
@@ -112,7 +119,7 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
     """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
-        table.id, table.ticket, table.role, table.attempt, table.started_at, table.ended_at,
+        table.id, table.ticket, table.plan, table.role, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name,
     ).select_from(
@@ -129,7 +136,8 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
 def _work(row: Row[Any]) -> RunUsage:
     run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at}
     if row.ticket is None:
-        return RunUsage(**run, ticket=None, title="", epic="", agent=row.name, fate=AttemptFate.NONE)
+        agent = row.name if row.plan is None else f"planner of P{row.plan}"
+        return RunUsage(**run, ticket=None, title="", epic="", agent=agent, fate=AttemptFate.NONE)
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
     # An advisor or reviewer is an agent of its own.
     agent = f"{row.role or 'agent'} of ticket {row.ticket}"
@@ -163,13 +171,11 @@ def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
     """How far a source was read: a file's name and an offset."""
-    row = tx.execute(select(schema.readings).where(schema.readings.c.source == source)).one_or_none()
-    return ("", 0) if row is None else (row.file, row.place)
+    return _READ_UP_TO.first(tx, of_source=source) or ("", 0)
 
 
 def have_read(tx: Transaction, source: str, file: str, place: int) -> None:
-    mine = update(schema.readings).where(schema.readings.c.source == source).values(file=file, place=place)
-    if tx.execute(mine).rowcount == 0:
+    if tx.run(_HAVE_READ, {"of_source": source, **new({"file": file, "place": place})}) == 0:
         tx.execute(insert(schema.readings), [{"source": source, "file": file, "place": place}])
 
 
@@ -200,5 +206,20 @@ def _values(usage: Usage) -> dict[str, Any]:
     return {name: getattr(usage, name) for name in _COUNTS}
 
 
-def _usage(row: Row[Any]) -> Usage:
-    return Usage(**{name: row._mapping[name] for name in _COUNTS})
+def _usage(row: Stored) -> Usage:
+    return Usage(**{name: getattr(row, name) for name in _COUNTS})
+
+
+_OF_TICKET = FixedQuery(
+    select(schema.usage).where(
+        _TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.ticket == bindparam("mine")))
+    ),
+    _usage,
+    remember=100,
+)
+_READ_UP_TO = FixedQuery(
+    select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
+    lambda row: (str(row.file), int(row.place)),
+    remember=10,
+)
+_HAVE_READ = updating(schema.readings, schema.readings.c.source == bindparam("of_source"), columns=("file", "place"))

@@ -12,10 +12,17 @@ from legion.domain.runs import Run
 from legion.domain.watchdog.diagnosis import Intervention, WatchdogStep
 from legion.domain.watchdog.observation import Observation
 from legion.store.database import schema
+from legion.store.database.fixed_query import QueryByIds
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _WATCHES = schema.watches.c
 _HELPS = schema.helps.c
+_OF_RUNS = QueryByIds(
+    select(schema.helps).order_by(_HELPS.run, _HELPS.number),
+    _HELPS.run,
+    lambda row: Intervention(**vars(row)),
+    remember=100,
+)
 
 
 def watches(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, Observation]:
@@ -30,10 +37,9 @@ def keep(tx: Transaction, watch: Observation) -> None:
 
 def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervention, ...]]:
     """The interventions in each run, oldest first; runs without any are left out."""
-    found = select(schema.helps).where(_HELPS.run.in_(list(runs))).order_by(_HELPS.run, _HELPS.number)
     by_run: dict[int, tuple[Intervention, ...]] = {}
-    for row in tx.execute(found):
-        by_run[row.run] = (*by_run.get(row.run, ()), Intervention(**row._mapping))
+    for one in _OF_RUNS.all(tx, runs):
+        by_run[one.run] = (*by_run.get(one.run, ()), one)
     return by_run
 
 

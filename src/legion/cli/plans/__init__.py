@@ -1,0 +1,1 @@
+"""Commands about plans, epics and templates."""

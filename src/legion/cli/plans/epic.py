@@ -1,0 +1,66 @@
+"""`legion epic`: an epic's progress, graph, money, plans and landed commits; watch or stop all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
+from legion.cli.base.texts import valid_text
+from legion.cli.board.graph import drawing_of
+from legion.cli.tickets.wait import exit_code, until_settled
+from legion.wire.plans import EpicBudget, EpicPage, StopEpic
+from legion.wire.projects import Graph
+
+_BAR = 30
+
+
+@command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
+@click.argument("name", metavar="NAME")
+@click.option("-w", "--watch", is_flag=True, help="Wait until its tickets have ended, then show it.")
+@click.option("--stop", is_flag=True, help="Stop every ticket of it that has not ended.")
+@click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
+def epic(call: CommandCall, name: str, watch: bool, stop: bool, budget: float | None) -> int:
+    """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
+
+    With --watch the exit codes are those of `legion wait`.
+    """
+    name = valid_text(name, "NAME")
+    if sum((watch, stop, budget is not None)) > 1:
+        raise click.UsageError("Choose one of --watch, --stop and --budget", click.get_current_context())
+    if stop:
+        acted = call.legion().stop_epic(StopEpic(cwd=call.cwd, epic=name))
+        call.answer(acted, lambda: [sanitize(acted.message)])
+        return 0
+    if budget is not None:
+        page = call.legion().epic_budget(EpicBudget(cwd=call.cwd, epic=name, usd=budget))
+        call.answer(page, lambda: epic_lines(page, call.screen))
+        return 0
+    page, code = call.legion().epic(call.cwd, name), 0
+    if watch:
+        ids = [ticket.id for ticket in page.tickets]
+        code = exit_code(call.legion(), until_settled(call, ids, all_projects=False, timeout=None).state)
+        page = call.legion().epic(call.cwd, name)
+    call.answer(page, lambda: epic_lines(page, call.screen))
+    return code
+
+
+def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
+    yield screen.line(Cell(sanitize(page.name), Colour.BOLD), Cell(f"  {page.done} of {page.total} landed"))
+    filled = round(_BAR * page.done / max(1, page.total))
+    full, empty = ("█", "░") if screen.unicode else ("#", ".")
+    yield screen.line(Cell(full * filled + empty * (_BAR - filled), Colour.GREEN), indent=2)
+    states = ", ".join(f"{number} {state}" for state, number in sorted(page.counts.items()))
+    money = f"${page.usage.usd:.2f}" if page.usage else "nothing counted"
+    limit = f" of ${page.budget:.2f}" if page.budget is not None else ""
+    rows = [("tickets", states), ("cost", f"{money}{limit}")]
+    rows += [("plans", ", ".join(f"{one.id} {one.state}" for one in page.plans))] if page.plans else []
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in rows])
+    edges = [[ticket.id, other] for ticket in page.tickets for other in ticket.after]
+    drawn = Graph(tickets=page.tickets, edges=edges, waves=page.waves, critical_path=page.critical_path)
+    yield from drawing_of(drawn, screen)
+    if page.landed:
+        yield screen.bold(f"Landed, {count(len(page.landed), 'commit')}")
+        yield from (f"  {commit[:12]}" for commit in page.landed)

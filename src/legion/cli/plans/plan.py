@@ -1,0 +1,225 @@
+"""`legion plan`, `plans`, `split` and `replan`: have tickets planned, and look at plans."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.cli.base.parameters import files, teams, ticket_argument
+from legion.cli.base.texts import decode, read_text, valid_text
+from legion.cli.plans.numbers import number_of
+from legion.cli.plans.page import COLOURS, page_lines
+from legion.wire.errors import BadInput, LegionError, NotFound
+from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
+
+_EXAMPLE = """\
+legion plan 'Users can log in and log out' --questions
+legion plan --from goal.md --team tech_lead_team --budget 2
+legion plan show P3
+legion plan edit P3"""
+
+_MODEL = click.option("--model", metavar="M", default="", help="The planner's model.")
+_BUDGET = click.option("--budget", metavar="USD", type=float, help="Dollars that the planner may cost.")
+_WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner is done, and show the plan.")
+
+
+@command("plan", example=_EXAMPLE)
+@click.argument("words", nargs=-1, metavar="GOAL | show P3 | edit P3 | retry P3 | drop P3")
+@click.option(
+    "--from", "file", metavar="FILE", shell_complete=files, help="Read the goal, or the edited plan, from a file."
+)
+@click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team of the tickets.")
+@_MODEL
+@_BUDGET
+@click.option("--questions", is_flag=True, help="The planner may ask you once before it plans: `legion inbox`.")
+@click.option("--epic", metavar="NAME", default="", help="The epic of the tickets; the plan's name if left out.")
+@_WAIT
+def plan(
+    call: CommandCall,
+    words: tuple[str, ...],
+    file: str | None,
+    team: str,
+    model: str,
+    budget: float | None,
+    questions: bool,
+    epic: str,
+    wait: bool,
+) -> None:
+    """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
+
+    The planner reads the landed code and changes nothing. Its plan is checked, and goes back to it up to three times;
+    then you see it. GOAL may be - for stdin.
+
+    `show` prints a plan, `edit` opens it in your editor as TOML, `retry` starts a failed planner again, and `drop` ends
+    a plan; tickets that you approved stay.
+    """
+    verbs: dict[str, Callable[[CommandCall, int, str | None], None]] = {
+        "show": _show,
+        "edit": _edit,
+        "retry": lambda call, id, _: _print(call, call.legion().retry_plan(id)),
+        "drop": lambda call, id, _: _print(call, call.legion().drop_plan(id)),
+    }
+    if len(words) == 2 and words[0] in verbs:
+        verbs[words[0]](call, number_of(words[1]), file)
+        return
+    goal = _goal(words, file)
+    wanted = NewPlan(
+        cwd=call.cwd,
+        goal=goal,
+        team=valid_text(team, "--team"),
+        model=valid_text(model, "--model"),
+        budget=budget,
+        questions=questions,
+        epic=valid_text(epic, "--epic"),
+        request=os.urandom(16).hex(),
+    )
+    _started(call, call.legion().plan(wanted), wait)
+
+
+@command("plans", example="legion plans\nlegion plans --all")
+@click.option("--all", "everything", is_flag=True, help="Also plans that are approved or dropped.")
+def plans(call: CommandCall, everything: bool) -> None:
+    """The plans of this project, and what each waits for."""
+    found = call.legion().plans(call.cwd, everything)
+    call.answer(found, lambda: _list(found, call.screen))
+
+
+@command("split", example="legion split 12")
+@ticket_argument
+@_MODEL
+@_BUDGET
+@_WAIT
+def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bool) -> None:
+    """Have a planner propose several tickets in place of one that is too large.
+
+    Ticket N stays until you have approved the whole plan; then the new tickets take its place on the board.
+    """
+    page = call.legion().split(id, SplitTicket(model=valid_text(model, "--model"), budget=budget))
+    _started(call, page, wait)
+
+
+@command("replan", example="legion replan P3 'The API changed.'")
+@click.argument("epic", metavar="EPIC")
+@click.argument("why", metavar="[WHY]", default="")
+@_MODEL
+@_BUDGET
+@_WAIT
+def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | None, wait: bool) -> None:
+    """Plan what is left of an epic after something landed or failed; only what changes is proposed."""
+    wanted = ReplanEpic(
+        cwd=call.cwd,
+        epic=valid_text(epic, "EPIC"),
+        why=read_text(why, "WHY"),
+        model=valid_text(model, "--model"),
+        budget=budget,
+    )
+    _started(call, call.legion().replan(wanted), wait)
+
+
+def _goal(words: tuple[str, ...], file: str | None) -> str:
+    if file is not None:
+        if words:
+            raise BadInput("--from takes the goal from the file; remove GOAL.")
+        return _file_text(file)
+    if not words:
+        raise BadInput("Say what you want: legion plan 'GOAL', or --from FILE.")
+    if len(words) > 1:
+        raise BadInput("GOAL must be one argument; put it in quotes, as in legion plan 'Users can log in'.")
+    return read_text(words[0], "GOAL")
+
+
+def _file_text(file: str) -> str:
+    if file == "-":
+        return read_text("-", "The text")
+    try:
+        return valid_text(decode(Path(file).read_bytes(), file), file)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {file}; pass an existing one to --from.") from None
+    except IsADirectoryError:
+        raise BadInput(f"{file} is a folder; pass a file inside it to --from.") from None
+
+
+def _started(call: CommandCall, page: PlanPage, wait: bool) -> None:
+    if wait:
+        _print(call, _until_decidable(call, page))
+        return
+    call.answer(page, lambda: [f"Plan ID: {page.plan.id}"])
+    for note in page.notes:
+        call.say(f"Note: {sanitize(note)}")
+    if not call.json:
+        call.say(f"`legion plan show {page.plan.id}` shows it; `legion plans` lists what waits for you.")
+
+
+def _until_decidable(call: CommandCall, page: PlanPage) -> PlanPage:
+    """Wait until the planner is done or asks."""
+    legion, id = call.legion(), number_of(page.plan.id)
+    after = legion.status(call.cwd).last_event
+    page = legion.plan_page(id)
+    while page.plan.state == "planning":
+        # A wait for tickets would return at once where there are none; the stream of events does not.
+        after = next(event.n for event in legion.events(after, cwd=call.cwd) if event is not None)
+        page = legion.plan_page(id)
+    return page
+
+
+def _show(call: CommandCall, id: int, file: str | None) -> None:
+    _print(call, call.legion().plan_page(id))
+
+
+def _print(call: CommandCall, page: PlanPage) -> None:
+    call.answer(page, lambda: page_lines(page, call.screen))
+
+
+def _edit(call: CommandCall, id: int, file: str | None) -> None:
+    legion = call.legion()
+    there = legion.plan_text(id)
+    if file is not None:
+        _print(call, legion.save_plan(id, SavePlan(text=_file_text(file), version=there.version)))
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"There is no terminal for an editor; run legion plan edit {there.plan} --from FILE.")
+    handle, path = tempfile.mkstemp(prefix=f"legion-{there.plan}-", suffix=".toml")
+    with os.fdopen(handle, "w", encoding="utf-8") as draft:
+        draft.write(there.text)
+    while True:
+        click.edit(filename=path)
+        text = _file_text(path)
+        if text == there.text or not text.strip():
+            Path(path).unlink()
+            call.say("Nothing was changed.")
+            return
+        try:
+            page = legion.save_plan(id, SavePlan(text=text, version=there.version))
+        except LegionError as refused:
+            call.say(sanitize(refused.message))
+            if not click.confirm("Edit it again?", default=True, err=True):
+                again = f"legion plan edit {there.plan} --from {path}"
+                raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
+            continue
+        Path(path).unlink()
+        _print(call, page)
+        return
+
+
+def _list(found: PlanList, screen: Screen) -> list[str]:
+    if not found.plans:
+        return ["No open plans: legion plan 'GOAL'"]
+    return screen.table([_row(one) for one in found.plans], indent=0)
+
+
+def _row(one: PlanLine) -> list[Cell]:
+    tickets = f"{one.approved} of {one.tickets} approved" if one.tickets else ""
+    return [
+        Cell(one.id, Colour.BOLD),
+        Cell(one.state, COLOURS.get(one.state, Colour.NONE)),
+        Cell(tickets),
+        Cell(" ".join(sanitize(one.goal).split())),
+        Cell(sanitize(one.reason), Colour.DIM),
+    ]

@@ -1,0 +1,181 @@
+"""`legion template`: list, show, check and run templates, and make one of an epic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, sanitize_lines
+from legion.cli.base.parameters import teams
+from legion.cli.base.texts import valid_text
+from legion.cli.plans.page import page_lines
+from legion.client.discovery import find
+from legion.system.paths import default_data_dir
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.templates import ExpandedTemplate, RunTemplate, TemplateLine, TemplateList, TemplatePage
+
+
+def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        found = find(ctx.params.get("data_dir") or default_data_dir()).templates(str(Path.cwd())).templates
+    except (LegionError, OSError):
+        return []
+    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
+
+
+@click.pass_context
+def _help(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+template = click.Group(
+    "template",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  legion template list\n  legion template run bug --var bug='The cart loses items'",
+    callback=_help,
+)
+template.help = """Templates of plans: list, show, check, run, from.
+
+A template is a plan with variables. It becomes a plan, which you approve like any other.
+"""
+
+_VALUES = click.option(
+    "--var", "values", metavar="K=V", multiple=True, help="A value for a variable; may be given again."
+)
+
+
+@command("list", example="legion template list")
+def template_list(call: CommandCall) -> None:
+    """All templates, and where each is defined."""
+    found = call.legion().templates(call.cwd)
+    call.answer(found, lambda: _list(found, call.screen))
+
+
+@command("show", example="legion template show bug")
+@click.argument("name", metavar="NAME", shell_complete=_names)
+def template_show(call: CommandCall, name: str) -> None:
+    """A template with its variables and its text."""
+    page = call.legion().template(call.cwd, valid_text(name, "NAME"))
+    call.answer(page, lambda: _page(page, call.screen))
+
+
+@command("check", example="legion template check bug\nlegion template check bug --var bug='It crashes'")
+@click.argument("name", metavar="NAME", shell_complete=_names)
+@_VALUES
+def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int:
+    """Check a template: its form, what it extends, the order of its steps; with --var also what it expands to.
+
+    Ends with 6 where something is wrong with what it expands to.
+    """
+    page = call.legion().template(call.cwd, valid_text(name, "NAME"))
+    if page.template.fault:
+        raise BadInput(page.template.fault)
+    needed = [one.name for one in page.template.variables if one.default is None]
+    if not values and needed:
+        call.answer(page, lambda: [f"{name} is a valid template. It needs {', '.join(needed)}."])
+        return 0
+    made = call.legion().run_template(RunTemplate(cwd=call.cwd, name=name, values=_given(values), dry_run=True))
+    call.answer(made, lambda: _expanded(made, call.screen))
+    return 6 if made.findings else 0
+
+
+@command("run", example="legion template run bug --var bug='The cart loses items' --dry-run")
+@click.argument("name", metavar="NAME", shell_complete=_names)
+@_VALUES
+@click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team of the tickets.")
+@click.option("--epic", metavar="NAME", default="", help="The epic of the tickets; the plan's name if left out.")
+@click.option("--dry-run", is_flag=True, help="Show the tickets; no plan is stored.")
+def template_run(call: CommandCall, name: str, values: tuple[str, ...], team: str, epic: str, dry_run: bool) -> None:
+    """Make a plan of a template. Nothing starts until you approve it: `legion approve P3`."""
+    wanted = RunTemplate(
+        cwd=call.cwd,
+        name=valid_text(name, "NAME"),
+        values=_given(values),
+        team=valid_text(team, "--team"),
+        epic=valid_text(epic, "--epic"),
+        dry_run=dry_run,
+    )
+    made = call.legion().run_template(wanted)
+    call.answer(made, lambda: _expanded(made, call.screen))
+
+
+@command("from", example="legion template from P3 > .legion/templates/shop.toml")
+@click.argument("epic", metavar="EPIC")
+def template_from(call: CommandCall, epic: str) -> None:
+    """Print a template of what was done: the tickets of an epic as steps. Put variables into it by hand."""
+    made = call.legion().template_from(call.cwd, valid_text(epic, "EPIC"))
+    call.answer(made, lambda: sanitize_lines(made.text))
+
+
+for _one in (template_list, template_show, template_check, template_run, template_from):
+    template.add_command(_one)
+
+
+def _given(values: tuple[str, ...]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for one in values:
+        name, equals, value = valid_text(one, "--var").partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"`{sanitize(one)[:40]}` is no value; write --var NAME=VALUE.")
+        given[name.strip()] = value
+    return given
+
+
+def _list(found: TemplateList, screen: Screen) -> Iterator[str]:
+    yield from screen.table([_row(one) for one in found.templates], indent=0)
+    for one in found.templates:
+        if one.fault:
+            yield screen.line(Cell(sanitize(one.fault), Colour.RED))
+    for file in found.untrusted:
+        yield screen.line(Cell(f"{sanitize(file)} is not trusted: read it and run `legion trust`.", Colour.YELLOW))
+
+
+def _row(one: TemplateLine) -> list[Cell]:
+    needed = [variable.name for variable in one.variables if variable.default is None]
+    about = Cell("cannot be used, see below", Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM)
+    return [Cell(sanitize(one.name), Colour.BOLD), Cell(one.origin, Colour.DIM), Cell(", ".join(needed)), about]
+
+
+def _page(page: TemplatePage, screen: Screen) -> Iterator[str]:
+    one = page.template
+    yield screen.line(Cell(sanitize(one.name), Colour.BOLD), Cell(f"  {sanitize(one.about)}"))
+    yield from screen.aside(sanitize(one.file))
+    if one.fault:
+        yield screen.line(Cell(sanitize(one.fault), Colour.RED))
+    rows = [
+        [
+            Cell(variable.name, Colour.BOLD),
+            Cell(variable.type),
+            Cell("needed" if variable.default is None else f"= {variable.default}" if variable.default else ""),
+            Cell(sanitize(variable.help), Colour.DIM),
+        ]
+        for variable in one.variables
+    ]
+    yield from screen.table(rows)
+    yield ""
+    yield from sanitize_lines(page.text)
+
+
+def _expanded(made: ExpandedTemplate, screen: Screen) -> Iterator[str]:
+    if made.plan is not None:
+        yield from page_lines(made.plan, screen)
+        return
+    yield screen.bold(f"{sanitize(made.goal)}  ({count(len(made.tickets), 'ticket')})")
+    rows = [
+        [
+            Cell(one.key, Colour.BOLD),
+            Cell(sanitize(one.title)),
+            Cell(f"after {', '.join(one.after)}" if one.after else ""),
+        ]
+        for one in made.tickets
+    ]
+    yield from screen.table(rows)
+    for finding in made.findings:
+        about = f"{finding.ticket}: " if finding.ticket else ""
+        yield screen.line(Cell(sanitize(f"{about}{finding.text}"), Colour.RED), indent=2)

@@ -1,0 +1,28 @@
+"""[planner] and [plans]: the model and program of planners, and how large a planned ticket may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legion.config.base.settings import text, whole
+from legion.domain.plans.checks import MOST_FILES, MOST_LINES
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerSettings:
+    """[planner] in the person's own file."""
+
+    model: str = text("", allowed="a model, or empty", help="The planner's model. Empty: as for other agents.")
+    driver: str = text(
+        "",
+        allowed='"claude", the name of one of your [drivers.NAME], or empty',
+        help="The planner's program. Empty: Claude Code.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSettings:
+    """[plans] in legion.toml."""
+
+    most_files: int = whole(MOST_FILES, 1, 1000, help="How many files a planned ticket may be expected to change.")
+    most_lines: int = whole(MOST_LINES, 1, 100_000, help="How many lines a planned ticket may be expected to change.")

@@ -1,0 +1,86 @@
+"""Reads a planner's final message: a plan, or the questions that it asks first. Only the last valid object counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from legion.domain.plans import draft
+from legion.domain.plans.draft import MalformedDraft, PlanDraft, shown
+
+MOST_QUESTIONS = 5
+MOST_PROPOSALS = 6
+LONGEST_QUESTION = 600
+LONGEST_PROPOSAL = 120
+OTHER = "other"
+"""The choice that stands for the person's own text."""
+_FENCE = re.compile(r"^([ \t]*)```[A-Za-z]*[ \t]*$", re.MULTILINE)
+_BEGINS = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_MOST_TRIES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanQuestion:
+    """A question before the plan, with proposals; the first is taken without an answer."""
+
+    text: str
+    proposals: tuple[str, ...]
+
+
+def parse(text: str, *, may_ask: bool) -> PlanDraft | tuple[PlanQuestion, ...]:
+    """Raises MalformedDraft with the fault of the last object, where none is valid."""
+    fault = MalformedDraft('the answer holds no JSON object with the key "tickets"')
+    for found in reversed(list(_objects(text))):
+        try:
+            if "questions" in found and "tickets" not in found:
+                return _questions(found, may_ask)
+            return draft.read(found)
+        except MalformedDraft as wrong:
+            fault = wrong if str(fault).startswith("the answer") else fault
+    raise fault
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    """Every object with tickets or questions that starts a line, fenced or bare, and not inside another."""
+    decoder = json.JSONDecoder()
+    body = _FENCE.sub(r"\1", text)
+    at = 0
+    for _ in range(_MOST_TRIES):
+        begin = _BEGINS.search(body, at)
+        if begin is None:
+            return
+        at = begin.end()
+        try:
+            found, at = decoder.raw_decode(body, begin.end() - 1)
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        if isinstance(found, dict) and {"tickets", "questions"} & found.keys():
+            yield found
+
+
+def _questions(given: Mapping[str, Any], may_ask: bool) -> tuple[PlanQuestion, ...]:
+    if not may_ask:
+        raise MalformedDraft("no more questions can be asked: answer with the plan")
+    asked = given["questions"]
+    if not isinstance(asked, list) or not 1 <= len(asked) <= MOST_QUESTIONS:
+        raise MalformedDraft(f"`questions` must be a list of 1 to {MOST_QUESTIONS} questions")
+    return tuple(_question(one) for one in asked)
+
+
+def _question(given: object) -> PlanQuestion:
+    if not isinstance(given, Mapping):
+        raise MalformedDraft(f"a question must be a table with `text` and `proposals`, and is {shown(given)}")
+    text, proposals = given.get("text"), given.get("proposals")
+    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_QUESTION:
+        raise MalformedDraft(f"the `text` of a question must have 1 to {LONGEST_QUESTION} characters")
+    if not isinstance(proposals, list) or not 2 <= len(proposals) <= MOST_PROPOSALS:
+        raise MalformedDraft(f"a question must have 2 to {MOST_PROPOSALS} `proposals`")
+    made = [" ".join(one.split()) if isinstance(one, str) else "" for one in proposals]
+    if any(not one or len(one) > LONGEST_PROPOSAL or one.lower() == OTHER for one in made):
+        raise MalformedDraft(f"each proposal must be a text of at most {LONGEST_PROPOSAL} characters")
+    if len({one.lower() for one in made}) < len(made):
+        raise MalformedDraft("the proposals of a question must differ")
+    return PlanQuestion(text=text.strip(), proposals=tuple(made))

@@ -1,0 +1,242 @@
+"""A plan: proposed tickets, the rounds that led to them, and its legal moves. It acts only by a person's approval.
+
+    planning -> ready | faulty | failed      the planner's last valid answer, checked; faulty: findings are left
+    planning -> asking -> planning           questions to the person, at most one round
+    ready, faulty -> partly -> approved      a person approves some tickets, or all
+    ready, faulty, partly, failed -> planning    a person sends it back, or retries
+    every open state -> dropped
+
+Its id is written P3, so that no ticket's number can be mistaken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from legion.domain.errors import BadInput, StateConflict
+from legion.domain.plans.answer import PlanQuestion
+from legion.domain.plans.checks import PlanFinding
+from legion.domain.plans.draft import PlanDraft, keep_approved
+
+ROUNDS = 3
+"""How often a planner gets its findings back by itself."""
+
+
+class PlanState(Enum):
+    PLANNING = "planning"
+    """A planner works on it, or waits for a slot."""
+    ASKING = "asking"
+    """The planner asked the person."""
+    READY = "ready"
+    """It passed all checks and waits for the person."""
+    FAULTY = "faulty"
+    """The rounds are over and findings are left; the person decides."""
+    PARTLY = "partly"
+    """Some of its tickets are approved."""
+    APPROVED = "approved"
+    FAILED = "failed"
+    """There is no usable plan."""
+    DROPPED = "dropped"
+
+
+class PlanSource(Enum):
+    """What a plan was made from."""
+
+    GOAL = "goal"
+    SPLIT = "split"
+    """A ticket that is too large; `about` names it."""
+    EPIC = "epic"
+    """An epic after something landed or failed."""
+    TEMPLATE = "template"
+
+
+class PlanAuthor(Enum):
+    PLANNER = "planner"
+    PERSON = "person"
+    TEMPLATE = "template"
+
+
+OPEN = frozenset({PlanState.PLANNING, PlanState.ASKING, PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
+DECIDABLE = frozenset({PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
+"""A person can approve tickets of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoalPlan:
+    id: int
+    project: int
+    version: int = 1
+    state: PlanState = PlanState.PLANNING
+    source: PlanSource = PlanSource.GOAL
+    goal: str
+    epic: str = ""
+    """The epic of its tickets."""
+    team: str = ""
+    model: str = ""
+    budget: float | None = None
+    """Dollars that all runs of its planner may cost."""
+    may_ask: bool = False
+    """Whether the planner may ask the person; false once it has asked."""
+    about: int | None = None
+    """The ticket that is split."""
+    rounds: int = 0
+    """Rounds that were recorded, of any author."""
+    tries: int = 0
+    """The planner's rounds since a person last asked for one."""
+    draft: PlanDraft | None = None
+    """The last valid one."""
+    findings: tuple[PlanFinding, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Keys of the questions that it waits for, or has asked."""
+    guidance: str = ""
+    """The person's words for the next round."""
+    reason: str = ""
+    """Why it is where it is, for people."""
+    held_until: float | None = None
+    """When a planner that a limit stopped may start again."""
+    conversation: str = ""
+    created_at: float = 0.0
+    moved_at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return plan_name(self.id)
+
+    @property
+    def open(self) -> bool:
+        return self.state in OPEN
+
+
+def plan_name(id: int) -> str:
+    return f"P{id}"
+
+
+def answered(
+    plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], approved: Collection[str]
+) -> GoalPlan:
+    """The planner gave a valid draft: it is ready, goes back with its findings, or goes to the person."""
+    _refuse(plan, (PlanState.PLANNING,), "is not being planned")
+    kept = keep_approved(approved, plan.draft, draft)
+    moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1, tries=plan.tries + 1, held_until=None)
+    if not findings:
+        return settled(moved, approved, "")
+    if moved.tries < ROUNDS:
+        return replace(moved, reason=f"{_many(len(findings))}: it goes back to the planner")
+    return settled(moved, approved, f"{_many(len(findings))} after {moved.tries} rounds")
+
+
+def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:
+    """The planner's answer has no valid draft. The last valid one is kept."""
+    _refuse(plan, (PlanState.PLANNING,), "is not being planned")
+    moved = replace(plan, rounds=plan.rounds + 1, tries=plan.tries + 1, reason=why, held_until=None)
+    if moved.tries < ROUNDS:
+        return moved
+    if plan.draft is None:
+        return replace(moved, state=PlanState.FAILED)
+    return settled(moved, approved, why)
+
+
+def asking(plan: GoalPlan, questions: tuple[PlanQuestion, ...]) -> GoalPlan:
+    """The planner asks before it plans. It can do that once."""
+    _refuse(plan, (PlanState.PLANNING,), "is not being planned")
+    keys = tuple(f"plan:{plan.id}:{n}" for n, _ in enumerate(questions, 1))
+    return replace(plan, state=PlanState.ASKING, asked=keys, may_ask=False, reason="the planner has questions")
+
+
+def resumed(plan: GoalPlan) -> GoalPlan:
+    """All questions are settled."""
+    _refuse(plan, (PlanState.ASKING,), "has no open questions")
+    return replace(plan, state=PlanState.PLANNING, reason="")
+
+
+def failed(plan: GoalPlan, why: str) -> GoalPlan:
+    _refuse(plan, (PlanState.PLANNING, PlanState.ASKING), "is not being planned")
+    return replace(plan, state=PlanState.FAILED, reason=why, held_until=None)
+
+
+def held(plan: GoalPlan, until: float, why: str) -> GoalPlan:
+    """A provider's limit is no failure: the same round starts again later."""
+    _refuse(plan, (PlanState.PLANNING,), "is not being planned")
+    return replace(plan, held_until=until, reason=why)
+
+
+def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], approved: Collection[str]) -> GoalPlan:
+    """The person's own draft replaces the last one; also that of a failed plan."""
+    _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be edited now")
+    kept = keep_approved(approved, plan.draft, draft)
+    moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1)
+    return settled(moved, approved, _many(len(findings)) if findings else "")
+
+
+def rejected(plan: GoalPlan, why: str) -> GoalPlan:
+    """Back to the planner with the person's words. What was approved stays."""
+    _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be sent back now")
+    return replace(
+        plan, state=PlanState.PLANNING, guidance=why, rounds=plan.rounds + 1, tries=0, findings=(), reason=""
+    )
+
+
+def retried(plan: GoalPlan, spent: float = 0.0) -> GoalPlan:
+    """`spent`: dollars of its planner so far. A spent budget is given once more."""
+    _refuse(plan, (PlanState.FAILED,), "has not failed")
+    budget = plan.budget
+    if budget is not None and spent >= budget:
+        budget += spent
+    return replace(plan, state=PlanState.PLANNING, tries=0, reason="", held_until=None, budget=budget)
+
+
+def dropped(plan: GoalPlan) -> GoalPlan:
+    _refuse(plan, (*OPEN, PlanState.FAILED), "has ended")
+    return replace(plan, state=PlanState.DROPPED, held_until=None)
+
+
+def approval(plan: GoalPlan, keys: Collection[str], approved: Collection[str]) -> tuple[str, ...]:
+    """The keys to dispatch now, in the draft's order; without `keys` all that are left.
+
+    Raises StateConflict or BadInput where the plan or the choice does not allow it.
+    """
+    _refuse(plan, DECIDABLE, "has nothing to approve")
+    assert plan.draft is not None, "a plan that can be approved has a draft"
+    for key in keys:
+        if key not in plan.draft.keys:
+            raise BadInput(f"{plan.name} has no ticket {key[:40]!r}. Its keys: {', '.join(plan.draft.keys)}.")
+        if key in approved:
+            raise StateConflict(f"Ticket {key} of {plan.name} is approved already. See `legion plan show {plan.name}`.")
+    wanted = tuple(key for key in plan.draft.keys if key not in approved and (not keys or key in keys))
+    if not wanted:
+        raise StateConflict(f"Every ticket of {plan.name} is approved already.")
+    for key in wanted:
+        ticket = plan.draft.ticket(key)
+        missing = [one for one in ticket.after if one not in wanted and one not in approved] if ticket else []
+        if missing:
+            raise BadInput(
+                f"Ticket {key} comes after {missing[0]}, which is not approved. "
+                f"Run `legion approve {plan.name} {missing[0]} {key}`."
+            )
+    return wanted
+
+
+def approved_more(plan: GoalPlan, approved: Collection[str]) -> GoalPlan:
+    """Some or all tickets are dispatched; `approved` holds all of them, earlier ones too."""
+    assert plan.draft is not None, "a plan that can be approved has a draft"
+    whole = set(plan.draft.keys) <= set(approved)
+    return replace(plan, state=PlanState.APPROVED if whole else PlanState.PARTLY)
+
+
+def settled(plan: GoalPlan, approved: Collection[str], reason: str) -> GoalPlan:
+    """In the person's hands: with findings faulty, else ready, or partly approved where some tickets are."""
+    assert plan.draft is not None, "only a plan with a draft goes to the person"
+    if approved and not plan.findings:
+        return replace(approved_more(plan, approved), reason=reason)
+    return replace(plan, state=PlanState.FAULTY if plan.findings else PlanState.READY, reason=reason)
+
+
+def _refuse(plan: GoalPlan, allowed: Collection[PlanState], why: str) -> None:
+    if plan.state not in allowed:
+        raise StateConflict(f"{plan.name} {why}: it is {plan.state.value}. See `legion plan show {plan.name}`.")
+
+
+def _many(count: int) -> str:
+    return "1 finding" if count == 1 else f"{count} findings"

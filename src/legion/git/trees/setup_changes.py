@@ -1,0 +1,114 @@
+"""Separates what [setup] did to a tree from what its agent did: only what came after setup is the agent's change."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.git.core.command import fields, git
+from legion.git.hub.objects import tree_entries
+from legion.git.hub.repository import Hub
+from legion.git.trees.tree import Tree
+
+Entry = tuple[str, str]
+"""Mode and id of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupEdit:
+    """A file that setup changed. `after` is None where setup deleted it."""
+
+    path: str
+    before: Entry
+    after: Entry | None
+
+
+def state(hub: Hub, folder: Path, index: Path, *, known: Path) -> str:
+    """The files of the folder that are not ignored, as a tree. `index` is made from `known` and describes them."""
+    shutil.copy2(known, index)
+    tree = Tree(hub, folder, index)
+    tree.git("add", "--all", "--ignore-errors", "--", ".", accept=(0, 1))
+    return tree.git("write-tree").text.strip()
+
+
+def edits(hub: Hub, folder: Path, index: Path, before: str) -> tuple[SetupEdit, ...]:
+    """The files of the state `before`, which `index` describes, that were changed since."""
+    tree = Tree(hub, folder, index)
+    tree.git("add", "--update", "--ignore-errors", "--", ".", accept=(0, 1))
+    after = tree.git("write-tree").text.strip()
+    return tuple(
+        SetupEdit(
+            path=os.fsdecode(path),
+            before=(old.mode.decode(), old.id),
+            after=None if new is None else (new.mode.decode(), new.id),
+        )
+        for path, old, new in hub.differences(before, after)
+        if old is not None
+    )
+
+
+def without(hub: Hub, tree: str, *, base: str, edited: Sequence[SetupEdit], made: Sequence[str]) -> str:
+    """The tree without what only setup did.
+
+    A file that setup edited and that is still as setup left it becomes what it was before. What setup made is removed,
+    also where the agent has committed it; files of `base` in its place stay.
+    """
+    if not edited and not made:
+        return tree
+    with _scratch(hub) as index:
+
+        def run(*words: str, stdin: bytes = b"") -> bytes:
+            return git(*words, git_dir=hub.path, index=index, stdin=stdin).stdout
+
+        run("read-tree", tree)
+        if made:
+            there = staged(run("ls-files", "--stage", "-z", "--", *made))
+            gone = b"".join(_line(path, ("0", "0" * len(id))) for path, (_, id) in there.items())
+            run("update-index", "-z", "--index-info", stdin=gone)
+            run("update-index", "-z", "--index-info", stdin=run("ls-tree", "-r", "-z", base, "--", *made))
+        take_back(run, base, edited)
+        return run("write-tree").decode().strip()
+
+
+def take_back(run: Callable[..., bytes], base: str, edited: Sequence[SetupEdit]) -> None:
+    """In the index of the git that `run` starts, undo the edits that are still as setup left them.
+
+    A file that is as in `base` is no change, whatever setup once did to it.
+    """
+    paths = [edit.path for edit in edited]
+    if not paths:
+        return
+    now = staged(run("ls-files", "--stage", "-z", "--", *paths))
+    there = {
+        os.fsdecode(path): (mode, id) for mode, id, path in tree_entries(run("ls-tree", "-r", "-z", base, "--", *paths))
+    }
+    kept = [edit for edit in edited if now.get(edit.path) == edit.after != there.get(edit.path)]
+    run("update-index", "-z", "--index-info", stdin=b"".join(_line(edit.path, edit.before) for edit in kept))
+
+
+def _line(path: str, entry: Entry) -> bytes:
+    return b"%s %s\t%s\0" % (entry[0].encode(), entry[1].encode(), os.fsencode(path))
+
+
+def staged(answer: bytes) -> dict[str, Entry]:
+    """The entries in an `ls-files --stage -z` answer, by path."""
+    found = {}
+    for entry in fields(answer):
+        facts, path = entry.split(b"\t", 1)
+        mode, id, _ = facts.decode().split(" ")
+        found[os.fsdecode(path)] = (mode, id)
+    return found
+
+
+@contextmanager
+def _scratch(hub: Hub) -> Iterator[Path]:
+    # In the hub, where `tidy` sweeps away what a killed process leaves.
+    place = hub.path / "incoming"
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
+        yield Path(scratch) / "index"

@@ -1,0 +1,211 @@
+"""The plan job: one round of a plan's planner. Its final message is read, checked and recorded.
+
+Steps, each of which may find its work done already: checkout, spec, runner, wait, check, conclude. The run's row is
+written in the transaction that claims the job. Findings stay with the plan, so the next decision starts the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from legion.domain.errors import StateConflict
+from legion.domain.plans import plan as plans
+from legion.domain.plans.answer import OTHER, PlanQuestion, parse
+from legion.domain.plans.checks import PlanFacts, findings
+from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
+from legion.domain.questions import QuestionKind
+from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
+from legion.domain.scheduling.decide import Claim
+from legion.jobs.agent.final_message import final_message
+from legion.jobs.agent.model_access import NoModelAccess
+from legion.jobs.agent.spec import NoProgram
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.plan import facts, planner_run
+from legion.jobs.supervise import journal_events, wait
+from legion.jobs.supervise import outcome as judging
+from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.workspace import quota
+from legion.runner.launch import EndedRun, LostRun
+from legion.store.board import goals, questions
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import claims, runs
+from legion.system import crash
+from legion.system.crash import Point
+
+_POINTS = CrashPoints(before=Point.PLAN_BEFORE_CONCLUDE, after=Point.PLAN_AFTER_CONCLUDE)
+_TOO_LATE = "stopped before its program was started"
+
+Record = Callable[[Transaction, GoalPlan], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerEnd:
+    """How a planner's run ended, and how the plan moves by it."""
+
+    outcome: Outcome
+    detail: str
+    record: Record | None = None
+    """None: the plan stays as it is, and the round starts again."""
+
+
+def begin(tx: Transaction, plan_id: int) -> None:
+    """Start the planner's run, unless one runs. Raises StateConflict where there is nothing to plan."""
+    if _run(tx, plan_id) is not None:
+        return
+    if plan_id not in [one.id for one in goals.being_planned(tx)]:
+        raise StateConflict(f"There is nothing to plan of P{plan_id}.")
+    plan = goals.get(tx, plan_id)
+    if plan.state is PlanState.ASKING:
+        plan = goals.save(tx, plan, plans.resumed(plan))
+    runs.start_planning(tx, plan)
+
+
+def plan(context: Context, claim: Claim) -> None:
+    with context.store.read() as tx:
+        this_run, planned = _run(tx, claim.subject), goals.get(tx, claim.subject)
+    if this_run is None:
+        with context.store.write() as tx:
+            claims.finish(tx, claim)
+        return
+    project = context.project(planned.project)
+    end = _end(context, project, planned, this_run)
+
+    def record(tx: Transaction, _: str) -> None:
+        current = goals.get(tx, planned.id)
+        # A person may have dropped it meanwhile.
+        if end.record is not None and current.version == planned.version:
+            end.record(tx, current)
+
+    finish(context, claim, this_run, RunEnd(outcome=end.outcome, detail=end.detail), record, _POINTS)
+    project.worktrees.discard(this_run.seat)
+
+
+def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
+    return next((run for run in runs.active(tx) if run.plan == plan_id), None)
+
+
+def _end(context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run) -> PlannerEnd:
+    try:
+        ended = _run_to_end(context, project, planned, this_run)
+    except NoProgram as missing:
+        return _failed(Outcome.NOT_STARTED, missing.message)
+    except NoModelAccess as missing:
+        return _failed(Outcome.REFUSED, missing.message)
+    if ended is None:
+        return PlannerEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
+    return _judge(context, project, planned, this_run, ended)
+
+
+def _run_to_end(
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run
+) -> EndedRun | LostRun | None:
+    def start() -> None:
+        crash.reach(Point.PLAN_BEFORE_LAUNCH)
+        context.launcher.start(context.data.runs / this_run.name)
+        crash.reach(Point.PLAN_AFTER_LAUNCH)
+
+    return wait.run_to_end(
+        context,
+        this_run,
+        wanted=lambda: _wanted(context, planned),
+        prepare=lambda: planner_run.prepare(context, project, planned, this_run),
+        start=start,
+        on_event=journal_events.listener(context, QuestionSource(project=planned.project), this_run),
+    )
+
+
+def _wanted(context: Context, planned: GoalPlan) -> bool:
+    with context.store.read() as tx:
+        return goals.get(tx, planned.id).state is PlanState.PLANNING
+
+
+def _judge(
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, ended: EndedRun | LostRun
+) -> PlannerEnd:
+    outcome, detail = judging.outcome(ended)
+    match outcome:
+        case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
+            return _failed(outcome, f"{detail} {this_run.generation} times")
+        case Outcome.STOPPED if (over := quota.exceeded(context, this_run)) is not None:
+            return _failed(outcome, over.reason)
+        case Outcome.LOST | Outcome.STOPPED:
+            return PlannerEnd(outcome=outcome, detail=detail)
+        case Outcome.LIMITED:
+            until = judging.limit_ends(context, this_run, ended)
+            return PlannerEnd(outcome=outcome, detail=detail, record=_holds(until, detail))
+        case Outcome.FINISHED | Outcome.GAVE_UP:
+            message = final_message(context.data.runs / this_run.name)
+            return read_answer(context, project, planned, this_run, message)
+        case _:
+            return _failed(outcome, f"the planner did not finish ({detail})")
+
+
+def read_answer(
+    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, message: str
+) -> PlannerEnd:
+    """The plan or the questions in its final message, checked."""
+    try:
+        answer = parse(message, may_ask=planned.may_ask)
+    except MalformedDraft as wrong:
+        record = _is_unusable(str(wrong), this_run)
+        return PlannerEnd(outcome=Outcome.FINISHED, detail=f"no plan: {wrong}", record=record)
+    if isinstance(answer, tuple):
+        within = context.user.questions.answer_within
+        return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=_asks(answer, within))
+    record = _proposes(facts.checker(context, project, planned), answer, this_run)
+    return PlannerEnd(outcome=Outcome.FINISHED, detail=f"a plan of {len(answer.tickets)} tickets", record=record)
+
+
+def _failed(outcome: Outcome, why: str) -> PlannerEnd:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        goals.save(tx, plan, plans.failed(plan, why))
+
+    return PlannerEnd(outcome=outcome, detail=why, record=record)
+
+
+def _holds(until: float, why: str) -> Record:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        goals.save(tx, plan, plans.held(plan, until, f"the provider does not serve for now: {why}"))
+
+    return record
+
+
+def _is_unusable(why: str, this_run: Run) -> Record:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        moved = goals.save(tx, plan, plans.unusable(plan, why, goals.dispatched(tx, plan.id)))
+        goals.record_round(tx, moved, PlanAuthor.PLANNER, usable=False, message=why, run=this_run.id)
+
+    return record
+
+
+def _proposes(check: Callable[[ReadTransaction, GoalPlan], PlanFacts], answer: PlanDraft, this_run: Run) -> Record:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        known = check(tx, plan)
+        whole = keep_approved(known.approved, plan.draft, answer)
+        found = findings(whole, known)
+        moved = goals.save(tx, plan, plans.answered(plan, whole, found, known.approved))
+        goals.record_round(tx, moved, PlanAuthor.PLANNER, run=this_run.id, findings=found)
+
+    return record
+
+
+def _asks(asked: tuple[PlanQuestion, ...], within: float) -> Record:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        moved = goals.save(tx, plan, plans.asking(plan, asked))
+        for key, one in zip(moved.asked, asked, strict=True):
+            questions.ask(
+                tx,
+                key=key,
+                kind=QuestionKind.GOAL,
+                project=plan.project,
+                words=one.text,
+                facts={"plan": plan.name, "goal": plan.goal[:400]},
+                choices=(*one.proposals, OTHER),
+                fallback=one.proposals[0],
+                deadline=tx.now + within,
+            )
+
+    return record

@@ -1,0 +1,77 @@
+"""Prepares a planner's run: its own checkout of the target, its program and its prompt. It gets no token."""
+
+from __future__ import annotations
+
+from legion.config.files.user import CLAUDE
+from legion.domain.agents.teams import READING
+from legion.domain.plans.plan import GoalPlan, PlanSource
+from legion.domain.runs import PLANNER, Run
+from legion.domain.tickets.ticket import Ticket
+from legion.drivers.profile import RunInput
+from legion.jobs.agent import model_run, spec
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.plan import prompt
+from legion.jobs.plan.prompt import PlanMaterial
+from legion.jobs.workspace import environment, setup
+from legion.runner.spec import write_spec
+from legion.store.board import goals, questions, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import usage
+from legion.system import crash
+from legion.system.crash import Point
+
+
+def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> None:
+    """Checkout, prompt, spec. Dependencies only for a program that could run something."""
+    crash.reach(Point.PLAN_BEFORE_WORKTREE)
+    seat, target = this_run.seat, project.target
+    tree = project.worktrees.replant(seat, target, project.hub.tree_of(target), f"legion/{seat}", attempt=this_run.id)
+    chosen = spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
+    if chosen.capabilities.reads_only:
+        env = environment.bare(context, this_run)
+    else:
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        env = environment.prepare(context, project, this_run, tree)
+    folder = context.data.runs / this_run.name
+    given = folder / "given"
+    given.mkdir(parents=True, exist_ok=True)
+    variables = {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
+    with context.store.read() as tx:
+        material = _material(project, tx, plan)
+        spent = usage.of_plan(tx, plan.id).usd
+    run_input = RunInput(
+        prompt=prompt.first(material),
+        resume_prompt=prompt.again(material),
+        rules=prompt.RULES,
+        model=plan.model or context.user.planner.model,
+        allowance=plan.budget,
+        spent=spent,
+        tools=READING,
+        role=PLANNER,
+    )
+    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
+
+
+def _material(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanMaterial:
+    limits, rounds = project.config.plans, goals.rounds(tx, plan.id)
+    asked = [questions.by_key(tx, key) for key in plan.asked]
+    last = rounds[-1] if rounds and plan.tries else None
+    return PlanMaterial(
+        plan=plan,
+        checks=[(check.name, check.command) for check in project.config.checks],
+        most_files=limits.most_files,
+        most_lines=limits.most_lines,
+        approved=tuple(goals.dispatched(tx, plan.id)),
+        answers=[one for one in asked if one is not None],
+        complaint=last.message if last is not None and not last.usable else "",
+        tickets=_tickets(tx, plan),
+    )
+
+
+def _tickets(tx: ReadTransaction, plan: GoalPlan) -> tuple[Ticket, ...]:
+    if plan.source is PlanSource.SPLIT and plan.about is not None:
+        return (tickets.get(tx, plan.about),)
+    if plan.source is PlanSource.EPIC:
+        return tickets.of_epic(tx, plan.project, plan.epic)
+    return ()

@@ -1,0 +1,1 @@
+"""Plans and epics: make, show, edit, approve and reject plans; follow and stop an epic."""

@@ -1,0 +1,69 @@
+"""Makes requests for tickets of a plan's proposals. A plan gives no right that its person did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from legion.domain.plans.draft import PlanTicket
+from legion.domain.plans.plan import GoalPlan, PlanSource
+from legion.domain.review.path_patterns import matches, meet
+from legion.domain.review.protected_files import PROTECTED, deciding
+from legion.domain.tickets.evidence import SEPARATOR
+from legion.jobs.context import ProjectContext
+from legion.jobs.plan import facts
+from legion.wire.tickets import NewTicket
+
+
+def new_tickets(
+    project: ProjectContext, plan: GoalPlan, keys: Collection[str], approved: Mapping[str, int]
+) -> list[NewTicket]:
+    """Those of the keys, as `legion dispatch` takes them; what was approved earlier is named by its number."""
+    assert plan.draft is not None, "only a plan with a draft has tickets"
+    chosen = [one for one in plan.draft.tickets if one.key in keys]
+    return [_new(project, plan, one, approved) for one in chosen]
+
+
+def protected(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
+    """Expected files that are protected. Naming them in a plan does not open them: the change still needs a yes."""
+    config = project.config
+    guarded = (*PROTECTED, *config.protected.paths, *deciding(check.command for check in config.checks))
+    folded = [glob.casefold() for glob in guarded]
+    there = facts.all_files(project.hub.path, project.target)
+
+    def covers_some(path: str) -> bool:
+        """A pattern or a folder covers what is below it; any other path is one file."""
+        folder = f"{path.removesuffix('/')}/"
+        if any(letter in path for letter in "*?") or any(file.startswith(folder) for file in there):
+            return meet((path.casefold(),), folded)
+        return matches(path, guarded, any_case=True)
+
+    return tuple(path for path in ticket.touches if covers_some(path))
+
+
+def replaced(plan: GoalPlan) -> tuple[int, ...]:
+    """Tickets of the board that the plan takes the place of, once all of it is approved."""
+    if plan.source is PlanSource.SPLIT and plan.about is not None:
+        return (plan.about,)
+    return plan.draft.drops if plan.source is PlanSource.EPIC and plan.draft is not None else ()
+
+
+def _new(project: ProjectContext, plan: GoalPlan, ticket: PlanTicket, approved: Mapping[str, int]) -> NewTicket:
+    closed = protected(project, ticket)
+    return NewTicket(
+        key=ticket.key,
+        title=ticket.title,
+        text=ticket.text,
+        context=ticket.context,
+        plan=ticket.plan,
+        criteria="\n".join(f"- {one.text}" for one in ticket.criteria),
+        # By number: the text of a criterion may occur twice.
+        prove=[f"{n}{SEPARATOR}{one.proof}" for n, one in enumerate(ticket.criteria, 1) if one.proof],
+        after=[*ticket.after_tickets, *(approved[key] for key in ticket.after if key in approved)],
+        after_keys=[key for key in ticket.after if key not in approved],
+        files=[path for path in ticket.touches if path not in closed],
+        checkpoint=ticket.checkpoint,
+        epic=plan.epic or plan.name,
+        priority=ticket.priority,
+        team="" if ticket.checkpoint else plan.team,
+        labels=list(ticket.labels),
+    )

@@ -1,0 +1,145 @@
+"""Creates plans: of a goal, of a ticket that is split, of an epic that continues, and of an expanded template."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from legion.domain.errors import BadInput, NotFound, StateConflict
+from legion.domain.plans import plan as plans
+from legion.domain.plans.checks import findings
+from legion.domain.plans.draft import PlanDraft
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, plan_name
+from legion.domain.projects import Project
+from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.ticket import State
+from legion.jobs.agent import teams
+from legion.jobs.context import Context
+from legion.jobs.landing import upstream
+from legion.jobs.plan import facts
+from legion.service.plans import pages
+from legion.service.projects import registry
+from legion.service.tickets.dispatch import get_ticket
+from legion.store.board import goals, projects, tickets
+from legion.store.work import idempotency
+from legion.wire.plans import NewPlan, PlanPage, ReplanEpic, SplitTicket
+
+LONGEST_GOAL = 40_000
+LONGEST_EPIC = 200
+
+
+def plan(context: Context, wanted: NewPlan) -> PlanPage:
+    """Store a goal; the scheduler starts its planner."""
+    record = registry.find(context, wanted.cwd)
+    goal = wanted.goal.strip()
+    if not goal or len(goal) > LONGEST_GOAL:
+        raise BadInput(f"A goal has 1 to {LONGEST_GOAL:,} characters. Say what you want: legion plan 'GOAL'.")
+    _refuse_amount(wanted.budget)
+    _refuse_epic(wanted.epic)
+    project = context.project_of(record)
+    upstream.fetch(context, project)
+    if wanted.team:
+        teams.crew(context, project, wanted.team)
+    new = GoalPlan(
+        id=0,
+        project=record.id,
+        goal=goal,
+        epic=wanted.epic.strip(),
+        team=wanted.team,
+        model=wanted.model.strip(),
+        budget=wanted.budget,
+        may_ask=wanted.questions,
+    )
+    return _store(context, record, new, wanted.request)
+
+
+def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
+    """Plan several tickets in place of one."""
+    _refuse_amount(wanted.budget)
+    with context.store.read() as tx:
+        ticket = get_ticket(tx, ticket_id)
+        project = projects.get(tx, ticket.project)
+        others = [one for one in goals.of_project(tx, ticket.project) if one.about == ticket_id and one.open]
+    if ticket.state in (State.DONE, State.LANDING) or ticket.spec.checkpoint or ticket.spec.undoes is not None:
+        raise StateConflict(f"Ticket {ticket_id} cannot be split: it is landed, landing or has no agent.")
+    if others:
+        raise StateConflict(f"{others[0].name} already splits ticket {ticket_id}. See `legion plan show`.")
+    new = GoalPlan(
+        id=0,
+        project=ticket.project,
+        source=PlanSource.SPLIT,
+        about=ticket_id,
+        goal=f"{ticket.spec.title}\n\n{ticket.spec.text}".strip(),
+        epic=ticket.spec.epic,
+        team=ticket.spec.team,
+        model=wanted.model.strip(),
+        budget=wanted.budget,
+    )
+    return _store(context, project, new)
+
+
+def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
+    """Plan what is left of an epic; only what changes is proposed."""
+    _refuse_amount(wanted.budget)
+    project = registry.find(context, wanted.cwd)
+    with context.store.read() as tx:
+        if not wanted.epic or not tickets.of_epic(tx, project.id, wanted.epic):
+            raise NotFound(f"There is no epic {wanted.epic[:60]!r}: see `legion usage --by epic`.")
+        earlier = [one for one in goals.of_project(tx, project.id) if (one.epic or one.name) == wanted.epic]
+    goal = earlier[0].goal if earlier else f"Complete the epic {wanted.epic}."
+    new = GoalPlan(
+        id=0,
+        project=project.id,
+        source=PlanSource.EPIC,
+        goal=f"{goal}\n\n{wanted.why}".strip(),
+        epic=wanted.epic,
+        team=earlier[0].team if earlier else "",
+        model=wanted.model.strip(),
+        budget=wanted.budget,
+    )
+    return _store(context, project, new)
+
+
+def from_draft(context: Context, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
+    """A plan that needs no planner, because a template or a person wrote it."""
+    _refuse_epic(epic)
+    project = context.project_of(record)
+    upstream.fetch(context, project)
+    new = GoalPlan(id=0, project=record.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
+    check = facts.checker(context, project, new)
+    with context.store.write() as tx:
+        found = findings(draft, check(tx, new))
+        made = goals.create(tx, plans.answered(_last_round(new), draft, found, ()))
+        goals.record_round(tx, made, PlanAuthor.TEMPLATE, findings=found)
+    return pages.page(context, made.id)
+
+
+def _last_round(plan: GoalPlan) -> GoalPlan:
+    """No planner gets the findings back, so the first round is the last."""
+    return replace(plan, tries=plans.ROUNDS - 1)
+
+
+def _store(context: Context, project: Project, new: GoalPlan, request: str = "") -> PlanPage:
+    with context.store.write() as tx:
+        if request and (first := idempotency.recall(tx, project.id, request)) is not None:
+            id = int(first["plan"])
+        else:
+            id = goals.create(tx, new).id
+            if request:
+                idempotency.remember(tx, project.id, request, {"plan": id})
+    return pages.page(context, id)
+
+
+def epic_of(plan: GoalPlan) -> str:
+    """Its tickets are followed together under this name."""
+    return plan.epic or plan_name(plan.id)
+
+
+def _refuse_amount(budget: float | None) -> None:
+    if budget is not None and not (math.isfinite(budget) and 0 < budget <= MOST_BUDGET):
+        raise BadInput(f"A budget is a number of dollars above 0, at most {MOST_BUDGET:,}.")
+
+
+def _refuse_epic(epic: str) -> None:
+    if len(epic) > LONGEST_EPIC or epic != " ".join(epic.split()):
+        raise BadInput(f"The name of an epic is one line of at most {LONGEST_EPIC} characters.")

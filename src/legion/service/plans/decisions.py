@@ -1,0 +1,185 @@
+"""A person's decisions about a plan: approve tickets of it, send it back, edit it, retry it, drop it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from legion.domain.errors import BadInput, StateConflict
+from legion.domain.plans import plan as plans
+from legion.domain.plans import toml_text
+from legion.domain.plans.checks import IMPOSSIBLE, findings
+from legion.domain.plans.draft import keep_approved
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
+from legion.domain.questions import SettledBy
+from legion.domain.runs import Run
+from legion.domain.tickets import board
+from legion.domain.tickets.ticket import State, Stop
+from legion.jobs.context import Context
+from legion.jobs.landing import upstream
+from legion.jobs.plan import facts
+from legion.jobs.supervise import usage as spending
+from legion.runner import launch
+from legion.service.plans import conversion, pages
+from legion.service.tickets import dispatch as ticket_cases
+from legion.store.board import goals, questions, tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import runs, usage
+from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
+from legion.wire.tickets import Dispatch, Dispatched
+
+_STOP_GRACE = 1.0
+_HEAD = """\
+{name}: {goal}
+Edit the tickets and save; an empty file changes nothing. {approved}
+Fields: key, title, text, context, plan, criteria, files, new_files, after, checkpoint, labels, lines, priority."""
+
+
+def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved:
+    """Dispatch tickets of the plan, all or none, in the transaction that records them."""
+    with context.store.read() as tx:
+        plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
+    project = context.project(plan.project)
+    keys = plans.approval(plan, wanted.tickets, approved)
+    _refuse_findings(plan, keys, anyway=wanted.anyway)
+    new = conversion.new_tickets(project, plan, keys, approved)
+    if wanted.dry_run:
+        message = f"Approval would dispatch {', '.join(keys)}."
+        state = plan.state.value
+        return PlanApproved(plan=plan.name, state=state, tickets={}, proposed=new, dropped=[], message=message)
+    ended: list[Run] = []
+    dropped: list[int] = []
+
+    def record(tx: Transaction, made: Dispatched) -> None:
+        current = goals.get(tx, plan_id)
+        if current.version != plan.version:
+            raise StateConflict(f"{plan.name} changed meanwhile. See `legion plan show {plan.name}`.")
+        goals.dispatch(tx, plan_id, made.keys, facts.estimated(project, tx, plan))
+        moved = goals.save(tx, current, plans.approved_more(current, (*approved, *made.keys)))
+        if moved.state is PlanState.APPROVED:
+            numbers = {**approved, **made.keys}
+            for number in _removable(tx, plan):
+                _replace(tx, plan, number, numbers, ended)
+                dropped.append(number)
+
+    request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
+    made = ticket_cases.dispatch(context, request, also=record)
+    ticket_cases.end_runs(context, ended)
+    with context.store.read() as tx:
+        now = goals.get(tx, plan_id).state
+    rest = "" if now is PlanState.APPROVED else f"; `legion approve {plan.name}` approves the rest"
+    many = "1 ticket is" if len(made.keys) == 1 else f"{len(made.keys)} tickets are"
+    message = f"{many} dispatched{rest}."
+    return PlanApproved(
+        plan=plan.name,
+        state=now.value,
+        tickets=made.keys,
+        proposed=new,
+        dropped=dropped,
+        message=message,
+        notes=made.notes,
+    )
+
+
+def reject(context: Context, plan_id: int, wanted: RejectPlan) -> PlanPage:
+    """Back to the planner with the person's words; what was approved stays."""
+    why = wanted.why.strip()
+    if not why:
+        raise BadInput("A rejection needs a reason, so that the next plan is better: add it.")
+    with context.store.write() as tx:
+        plan = goals.get(tx, plan_id)
+        if plan.source is PlanSource.TEMPLATE:
+            raise StateConflict(f"No planner made {plan.name}. Run `legion plan edit {plan.name}`.")
+        moved = goals.save(tx, plan, plans.rejected(plan, why))
+        goals.record_round(tx, moved, PlanAuthor.PERSON, usable=False, message=why)
+    return pages.page(context, plan_id)
+
+
+def retry(context: Context, plan_id: int) -> PlanPage:
+    spending.catch_up(context)
+    with context.store.write() as tx:
+        plan = goals.get(tx, plan_id)
+        goals.save(tx, plan, plans.retried(plan, usage.of_plan(tx, plan_id).usd))
+    return pages.page(context, plan_id)
+
+
+def drop(context: Context, plan_id: int) -> PlanPage:
+    """End a plan. Its approved tickets stay; a planner at work is stopped."""
+    with context.store.write() as tx:
+        plan = goals.get(tx, plan_id)
+        goals.save(tx, plan, plans.dropped(plan))
+        for question in questions.open_ones(tx):
+            if question.key in plan.asked:
+                questions.settle(tx, question.id, question.fallback, "the plan was dropped", by=SettledBy.END)
+        active = [run for run in runs.active(tx) if run.plan == plan_id]
+    for run in active:
+        launch.stop(context.data.runs / run.name, grace=_STOP_GRACE)
+    return pages.page(context, plan_id)
+
+
+def text(context: Context, plan_id: int) -> PlanText:
+    """The draft as TOML."""
+    with context.store.read() as tx:
+        plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
+    if plan.draft is None:
+        raise StateConflict(f"{plan.name} has no draft yet: it is {plan.state.value}.")
+    kept = f"Approved tickets stay as they are: {', '.join(approved)}." if approved else ""
+    head = _HEAD.format(name=plan.name, goal=" ".join(plan.goal.split())[:100], approved=kept)
+    return PlanText(plan=plan.name, version=plan.version, text=toml_text.write(plan.draft, head))
+
+
+def save(context: Context, plan_id: int, wanted: SavePlan) -> PlanPage:
+    """The person's own draft replaces the last one, and is checked like it."""
+    with context.store.read() as tx:
+        plan = goals.get(tx, plan_id)
+    draft = toml_text.read(wanted.text, plan.name)
+    project = context.project(plan.project)
+    upstream.fetch(context, project)
+    check = facts.checker(context, project, plan)
+    with context.store.write() as tx:
+        plan = goals.get(tx, plan_id)
+        if plan.version != wanted.version:
+            raise StateConflict(f"{plan.name} changed while you edited it. Run `legion plan edit {plan.name}` again.")
+        known = check(tx, plan)
+        whole = keep_approved(known.approved, plan.draft, draft)
+        found = findings(whole, known)
+        moved = goals.save(tx, plan, plans.edited(plan, whole, found, known.approved))
+        goals.record_round(tx, moved, PlanAuthor.PERSON, findings=found)
+    return pages.page(context, plan_id)
+
+
+def _refuse_findings(plan: GoalPlan, keys: Collection[str], *, anyway: bool) -> None:
+    impossible = [one for one in plan.findings if one.kind in IMPOSSIBLE]
+    if impossible:
+        raise StateConflict(f"{plan.name} cannot be dispatched: {impossible[0].text}. Edit it or send it back.")
+    concerned = [one for one in plan.findings if one.ticket in (*keys, "")]
+    if concerned and not anyway:
+        many = "1 finding" if len(concerned) == 1 else f"{len(concerned)} findings"
+        raise StateConflict(
+            f"{plan.name} has {many}, first: {concerned[0].text}. Edit it, send it back, or approve it with --anyway."
+        )
+
+
+def _removable(tx: Transaction, plan: GoalPlan) -> list[int]:
+    """Of the tickets that it replaces, those that have not landed and belong to it. The last one first."""
+    wanted = conversion.replaced(plan)
+    mine = {plan.about} if plan.source is PlanSource.SPLIT else None
+    found = tickets.get_many(tx, sorted(tickets.states_of(tx, wanted)))
+    kept = [one for one in found if one.project == plan.project and one.state not in (State.DONE, State.LANDING)]
+    chosen = {one.id for one in kept if (one.spec.epic == plan.epic if mine is None else one.id in mine)}
+    order = board.topological({one.id: [other for other in one.spec.after if other in chosen] for one in kept})
+    return [number for number in reversed(order) if number in chosen]
+
+
+def _replace(tx: Transaction, plan: GoalPlan, number: int, made: Mapping[str, int], ended: list[Run]) -> None:
+    """Remove a ticket; what came after it comes after the last tickets of the plan, where it was split."""
+    ends: list[int] = []
+    if plan.source is PlanSource.SPLIT and plan.draft is not None:
+        before = {key for one in plan.draft.tickets for key in one.after}
+        ends = [made[key] for key in plan.draft.keys if key not in before]
+    for later in tickets.dependants(tx, number):
+        tickets.replace_after(tx, later, number, [end for end in ends if end != later])
+    ticket = tickets.get(tx, number)
+    if not ticket.ended:
+        ended += ticket_cases.active_runs(tx, number)
+        tickets.move(tx, number, Stop())
+    tickets.drop(tx, number)

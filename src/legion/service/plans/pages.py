@@ -1,0 +1,144 @@
+"""Plans as `legion plans` and `legion plan show` show them. Read only."""
+
+from __future__ import annotations
+
+from legion.domain.plans.checks import PlanFinding
+from legion.domain.plans.draft import PlanTicket
+from legion.domain.plans.estimates import longest_chain
+from legion.domain.plans.plan import GoalPlan, PlanState, plan_name
+from legion.domain.projects import Project
+from legion.domain.runs import plan_seat
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.ticket import State
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.plan import facts
+from legion.service import questions as question_cases
+from legion.service.plans import conversion
+from legion.service.projects import registry
+from legion.service.shared.fragments import usage_line
+from legion.store.board import goals, projects, questions, tickets
+from legion.store.board.goals import PlanRound
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import usage
+from legion.wire.plans import (
+    PlanCriterionLine,
+    PlanEstimateLine,
+    PlanFindingLine,
+    PlanLine,
+    PlanList,
+    PlanPage,
+    PlanRoundLine,
+    PlanTicketLine,
+)
+
+
+def plans(context: Context, cwd: str, all: bool = False) -> PlanList:
+    """Plans of a project, newest last; without `all` those that are open, and the failed ones."""
+    project = registry.find(context, cwd)
+    with context.store.read() as tx:
+        found = goals.of_project(tx, project.id)
+        return PlanList(plans=[line(tx, one) for one in found if all or one.open or one.state.value == "failed"])
+
+
+def page(context: Context, plan_id: int) -> PlanPage:
+    with context.store.read() as tx:
+        record = goals.get(tx, plan_id).project
+    project = context.project(record)
+    with context.store.read() as tx:
+        plan = goals.get(tx, plan_id)
+        became = goals.dispatched(tx, plan_id)
+        states = tickets.states_of(tx, became.values())
+        estimate = facts.estimated(project, tx, plan)
+        asked = [one for one in questions.open_ones(tx) if one.key in plan.asked]
+        draft = plan.draft
+        return PlanPage(
+            plan=line(tx, plan),
+            summary=draft.summary if draft else "",
+            risks=draft.risks if draft else "",
+            tickets=[ticket_line(project, one, became, states) for one in (draft.tickets if draft else ())],
+            chain=list(longest_chain(draft)) if draft else [],
+            findings=[finding_line(one) for one in plan.findings],
+            rounds=[_round(one) for one in goals.rounds(tx, plan_id)],
+            estimate=PlanEstimateLine(
+                usd=estimate.usd,
+                seconds=estimate.seconds,
+                usd_error=estimate.usd_error,
+                seconds_error=estimate.seconds_error,
+            ),
+            questions=question_cases.lines(tx, asked),
+            team=plan.team,
+            model=plan.model,
+            budget=plan.budget,
+            usage=usage_line(usage.of_plan(tx, plan_id)),
+            drops=list(conversion.replaced(plan)),
+            notes=_notes(context, tx, project.record, plan) if plan.state is PlanState.PLANNING else [],
+        )
+
+
+def _notes(context: Context, tx: ReadTransaction, project: Project, plan: GoalPlan) -> list[str]:
+    """Why a planner that should start does not."""
+    notes = []
+    if not projects.is_trusted(tx, project.id, project.config_hash):
+        notes.append("legion.toml is not trusted, so nothing starts. Read it and run `legion trust`.")
+    if project.paused:
+        notes.append("The project is paused. Run `legion resume` to resume it.")
+    hold = context.live.scheduler.holds.get(plan_seat(plan.id))
+    backoff = context.live.scheduler.backoffs.get((JobKind.PLAN, plan.id))
+    return [*notes, *([hold.why] if hold else []), *([backoff.why] if backoff else [])]
+
+
+def line(tx: ReadTransaction, plan: GoalPlan) -> PlanLine:
+    return PlanLine(
+        id=plan.name,
+        project=projects.get(tx, plan.project).name,
+        goal=plan.goal,
+        state=plan.state.value,
+        source=plan.source.value,
+        epic=plan.epic or plan_name(plan.id),
+        tickets=len(plan.draft.tickets) if plan.draft else 0,
+        approved=len(goals.dispatched(tx, plan.id)),
+        findings=len(plan.findings),
+        rounds=plan.rounds,
+        reason=plan.reason,
+        created_at=plan.created_at,
+        moved_at=plan.moved_at,
+    )
+
+
+def ticket_line(
+    project: ProjectContext, ticket: PlanTicket, became: dict[str, int], states: dict[int, State]
+) -> PlanTicketLine:
+    number = became.get(ticket.key)
+    state = states.get(number) if number is not None else None
+    return PlanTicketLine(
+        key=ticket.key,
+        title=ticket.title,
+        text=ticket.text,
+        context=ticket.context,
+        plan=ticket.plan,
+        criteria=[PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not) for one in ticket.criteria],
+        files=list(ticket.files),
+        new_files=list(ticket.new_files),
+        after=[*ticket.after, *map(str, ticket.after_tickets)],
+        checkpoint=ticket.checkpoint,
+        labels=list(ticket.labels),
+        lines=ticket.lines,
+        ticket=number,
+        state=state.value if state else "dropped" if number is not None else "",
+        asks_for=list(conversion.protected(project, ticket)),
+    )
+
+
+def finding_line(one: PlanFinding) -> PlanFindingLine:
+    return PlanFindingLine(kind=one.kind.value, ticket=one.ticket, text=one.text)
+
+
+def _round(one: PlanRound) -> PlanRoundLine:
+    return PlanRoundLine(
+        number=one.number,
+        author=one.author.value,
+        usable=one.usable,
+        findings=[finding_line(finding) for finding in one.findings],
+        message=one.message,
+        at=one.at,
+    )

@@ -1,0 +1,89 @@
+"""An epic: its tickets with progress, order and money, its plans, and stopping all of it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from legion.domain.errors import BadInput, NotFound
+from legion.domain.projects import Project
+from legion.domain.runs import Run
+from legion.domain.scheduling.usage import total
+from legion.domain.tickets import board
+from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.ticket import State, Stop, Ticket
+from legion.jobs.context import Context
+from legion.jobs.supervise import usage as spending
+from legion.service.plans import pages
+from legion.service.projects import registry
+from legion.service.shared.fragments import usage_line
+from legion.service.tickets import dispatch as ticket_cases
+from legion.service.views.ticket_line import TicketLines
+from legion.store.board import epics as stored
+from legion.store.board import goals, landings, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import usage
+from legion.wire.plans import EpicBudget, EpicPage, StopEpic
+from legion.wire.tickets import Acted
+
+
+def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
+    project = registry.find(context, cwd)
+    spending.catch_up(context)
+    with context.store.read() as tx:
+        mine = _tickets(tx, project, name)
+        lines = TicketLines(context, tx, mine)
+        spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
+        plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
+        shown = [lines.line(ticket) for ticket in mine]
+        limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
+    numbers = {ticket.id for ticket in mine}
+    edges = {ticket.id: [other for other in ticket.spec.after if other in numbers] for ticket in mine}
+    cost = {ticket.id: 0.0 if ticket.state is State.DONE else 1.0 for ticket in mine}
+    landed = sorted((one for one in mine if one.landed is not None), key=lambda one: one.moved_at)
+    return EpicPage(
+        name=name,
+        tickets=shown,
+        counts=dict(Counter(ticket.state.value for ticket in mine)),
+        done=sum(ticket.state is State.DONE for ticket in mine),
+        total=len(mine),
+        landed=[f"{one.landed}" for one in landed],
+        usage=usage_line(spent),
+        budget=limit or None,
+        plans=plans,
+        waves=board.waves(edges),
+        critical_path=board.critical_path(edges, cost),
+    )
+
+
+def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
+    """Limit what all tickets of the epic may cost together. Work that has started is saved when it is spent."""
+    project = registry.find(context, wanted.cwd)
+    if not (math.isfinite(wanted.usd) and 0 <= wanted.usd <= MOST_BUDGET):
+        raise BadInput(f"A budget is a number of dollars from 0 to {MOST_BUDGET:,}; 0 removes it.")
+    with context.store.write() as tx:
+        _tickets(tx, project, wanted.epic)
+        stored.set_budget(tx, project.id, wanted.epic, wanted.usd or None)
+    return epic_page(context, wanted.cwd, wanted.epic)
+
+
+def stop_epic(context: Context, wanted: StopEpic) -> Acted:
+    """Stop every ticket of the epic that has not ended."""
+    project = registry.find(context, wanted.cwd)
+    active: list[Run] = []
+    with context.store.write() as tx:
+        landing = {number for intent in landings.open_ones(tx, project.id) for number in dict(intent.tickets)}
+        stopped = [one.id for one in _tickets(tx, project, wanted.epic) if not one.ended and one.id not in landing]
+        for number in stopped:
+            tickets.move(tx, number, Stop())
+            active += ticket_cases.active_runs(tx, number)
+    ticket_cases.end_runs(context, active)
+    many = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
+    return Acted(tickets=stopped, message=f"{many} stopped." if stopped else "No open tickets.")
+
+
+def _tickets(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, ...]:
+    found = tickets.of_epic(tx, project.id, name) if name else ()
+    if not found:
+        raise NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
+    return found

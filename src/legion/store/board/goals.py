@@ -1,0 +1,245 @@
+"""Plans of goals: their rows and rounds, and the tickets that approved ones became."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy import Row, func, insert, literal_column, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.plans import draft as drafts
+from legion.domain.plans.checks import FindingKind, PlanFinding
+from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstimate
+from legion.domain.plans.plan import DECIDABLE, GoalPlan, PlanAuthor, PlanState
+from legion.domain.tickets.ticket import State
+from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.goals.c
+_ROUNDS = schema.goal_rounds.c
+_TICKETS = schema.goal_tickets.c
+_HISTORY = 50
+"""Landed tickets that an estimate looks at."""
+_LONGEST_MESSAGE = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRound:
+    """One draft of a plan, or an answer that held none."""
+
+    number: int
+    author: PlanAuthor
+    run: int | None
+    usable: bool
+    findings: tuple[PlanFinding, ...]
+    message: str
+    """Why it is not usable, or what the person asked for."""
+    at: float
+
+
+def create(tx: Transaction, plan: GoalPlan) -> GoalPlan:
+    """Store a new plan under the next number."""
+    made = replace(
+        plan, id=tx.next("plan"), version=1, conversation=str(uuid.uuid4()), created_at=tx.now, moved_at=tx.now
+    )
+    tx.execute(insert(schema.goals), [_values(made)])
+    data = {"plan": made.id, "goal": made.goal[:200], "state": made.state.value, "source": made.source.value}
+    tx.record(EventKind.PLAN_CREATED, project=made.project, data=data)
+    return made
+
+
+def save(tx: Transaction, before: GoalPlan, after: GoalPlan) -> GoalPlan:
+    """Store a move of the plan. Raises StateConflict if it moved since `before` was read."""
+    moved = replace(after, version=before.version + 1, moved_at=tx.now)
+    same = (_TABLE.id == before.id, _TABLE.version == before.version)
+    if tx.execute(update(schema.goals).where(*same).values(_values(moved))).rowcount == 0:
+        raise StateConflict(f"{before.name} changed meanwhile. See `legion plan show {before.name}`.")
+    data = {
+        "plan": moved.id,
+        "from": before.state.value,
+        "to": moved.state.value,
+        "round": moved.rounds,
+        "findings": len(moved.findings),
+        "reason": moved.reason,
+    }
+    tx.record(EventKind.PLAN_MOVED, project=moved.project, data=data)
+    return moved
+
+
+def record_round(
+    tx: Transaction,
+    plan: GoalPlan,
+    author: PlanAuthor,
+    *,
+    usable: bool = True,
+    message: str = "",
+    run: int | None = None,
+    findings: Iterable[PlanFinding] = (),
+) -> None:
+    """The round that the plan counts as its last."""
+    values = {
+        "plan": plan.id,
+        "number": plan.rounds,
+        "author": author,
+        "run": run,
+        "usable": usable,
+        "findings": _findings_json(findings),
+        "message": message[:_LONGEST_MESSAGE],
+        "at": tx.now,
+    }
+    tx.execute(insert(schema.goal_rounds), [values])
+
+
+def get(tx: ReadTransaction, plan: int) -> GoalPlan:
+    row = tx.execute(select(schema.goals).where(_TABLE.id == plan)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no plan P{plan}: see `legion plans`.")
+    return _plan(row)
+
+
+def of_project(tx: ReadTransaction, project: int) -> tuple[GoalPlan, ...]:
+    """Oldest first."""
+    found = select(schema.goals).where(_TABLE.project == project).order_by(_TABLE.id)
+    return tuple(_plan(row) for row in tx.execute(found))
+
+
+def being_planned(tx: ReadTransaction) -> tuple[GoalPlan, ...]:
+    """Those that need a planner now: the questions of none of them are open."""
+    found = _WITH_PLANNER.all(tx)
+    keys = {key for plan in found if plan.state is PlanState.ASKING for key in plan.asked}
+    asked = schema.questions.c
+    still = select(asked.key).where(asked.key.in_(keys), asked.settled_at.is_(None))
+    waiting = set(tx.execute(still).scalars()) if keys else set()
+    return tuple(one for one in found if one.state is PlanState.PLANNING or waiting.isdisjoint(one.asked))
+
+
+def undecided(tx: ReadTransaction, project: int | None = None) -> int:
+    """How many plans wait for the person."""
+    found = select(func.count()).where(_TABLE.state.in_(DECIDABLE - {PlanState.PARTLY}))
+    if project is not None:
+        found = found.where(_TABLE.project == project)
+    return int(tx.execute(found).scalar_one())
+
+
+def rounds(tx: ReadTransaction, plan: int) -> tuple[PlanRound, ...]:
+    found = tx.execute(select(schema.goal_rounds).where(_ROUNDS.plan == plan).order_by(_ROUNDS.number))
+    return tuple(
+        PlanRound(
+            number=row.number,
+            author=row.author,
+            run=row.run,
+            usable=row.usable,
+            findings=_findings(row.findings),
+            message=row.message,
+            at=row.at,
+        )
+        for row in found
+    )
+
+
+def dispatch(tx: Transaction, plan: int, tickets: Mapping[str, int], each: PlanEstimate) -> None:
+    """Record which ticket each key became. A key becomes a ticket once: the table refuses a second."""
+    rows = [
+        {
+            "plan": plan,
+            "key": key,
+            "ticket": ticket,
+            "usd": each.usd_each,
+            "seconds": each.seconds_each,
+            "at": tx.now,
+        }
+        for key, ticket in tickets.items()
+    ]
+    tx.execute(insert(schema.goal_tickets), rows)
+
+
+def dispatched(tx: ReadTransaction, plan: int) -> dict[str, int]:
+    """The approved tickets: their numbers by key."""
+    found = select(_TICKETS.key, _TICKETS.ticket).where(_TICKETS.plan == plan).order_by(_TICKETS.ticket)
+    return {row.key: row.ticket for row in tx.execute(found)}
+
+
+def origin_of(tx: ReadTransaction, ticket: int) -> tuple[int, str] | None:
+    """The plan that a ticket comes from, and its key there."""
+    row = tx.execute(select(_TICKETS.plan, _TICKETS.key).where(_TICKETS.ticket == ticket)).one_or_none()
+    return None if row is None else (row.plan, row.key)
+
+
+def landed(tx: ReadTransaction, project: int) -> tuple[LandedTicket, ...]:
+    """What the last landed tickets of the project took."""
+    return tuple(_took(tx, project).values())
+
+
+def past_estimates(tx: ReadTransaction, project: int) -> tuple[PastEstimate, ...]:
+    took = _took(tx, project)
+    found = select(schema.goal_tickets).where(_TICKETS.ticket.in_(took), _TICKETS.usd.is_not(None))
+    return tuple(PastEstimate(usd=row.usd, seconds=row.seconds, took=took[row.ticket]) for row in tx.execute(found))
+
+
+def _took(tx: ReadTransaction, project: int) -> dict[int, LandedTicket]:
+    ticket, run, usage = schema.tickets.c, schema.runs.c, schema.usage.c
+    last = (
+        select(ticket.id, ticket.moved_at)
+        .where(ticket.project == project, ticket.state == State.DONE, ticket.checkpoint == 0)
+        .where(ticket.undoes.is_(None))
+        .order_by(ticket.moved_at.desc())
+        .limit(_HISTORY)
+    )
+    ended = {row.id: row.moved_at for row in tx.execute(last)}
+    starts = select(run.ticket, func.min(run.started_at).label("at")).where(run.ticket.in_(ended)).group_by(run.ticket)
+    began = {row.ticket: row.at for row in tx.execute(starts)}
+    costs = (
+        select(run.ticket, func.sum(usage.usd).label("usd"))
+        .join(schema.usage, usage.run == run.id)
+        .where(run.ticket.in_(ended))
+        .group_by(run.ticket)
+    )
+    spent = {row.ticket: row.usd for row in tx.execute(costs)}
+    return {
+        number: LandedTicket(usd=float(spent.get(number, 0.0)), seconds=max(0.0, at - began[number]))
+        for number, at in ended.items()
+        if number in began
+    }
+
+
+def _values(plan: GoalPlan) -> dict[str, Any]:
+    return asdict(replace(plan, draft=None, findings=())) | {
+        "draft": None if plan.draft is None else drafts.record(plan.draft),
+        "findings": _findings_json(plan.findings),
+        "asked": list(plan.asked),
+    }
+
+
+def _plan(row: Row[Any]) -> GoalPlan:
+    return _made(row._asdict())
+
+
+def _made(values: Mapping[str, Any]) -> GoalPlan:
+    read = {
+        "draft": None if values["draft"] is None else drafts.read(values["draft"]),
+        "findings": _findings(values["findings"]),
+        "asked": tuple(values["asked"]),
+    }
+    return GoalPlan(**{**values, **read})
+
+
+_WITH_PLANNER = FixedQuery(
+    select(schema.goals).where(literal_column("state IN ('planning', 'asking')")).order_by(_TABLE.id),
+    lambda row: _made(vars(row)),
+    remember=100,
+)
+
+
+def _findings_json(found: Iterable[PlanFinding]) -> list[list[str]]:
+    return [[one.kind.value, one.ticket, one.text] for one in found]
+
+
+def _findings(stored: Iterable[Iterable[str]]) -> tuple[PlanFinding, ...]:
+    return tuple(
+        PlanFinding(kind=FindingKind(kind), ticket=ticket, text=text) for kind, ticket, text in map(tuple, stored)
+    )

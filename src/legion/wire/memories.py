@@ -1,0 +1,43 @@
+"""Shapes of requests and answers about memories."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from legion.wire.lazy import dataclass
+
+
+@dataclass(kw_only=True)
+class Remember:
+    cwd: str
+    text: str
+    files: list[str] = field(default_factory=list)
+    """Only for tickets that declare such files."""
+    labels: list[str] = field(default_factory=list)
+    """Only for tickets with such a label."""
+    ticket: int | None = None
+    """The ticket that taught it."""
+
+
+@dataclass(kw_only=True)
+class MemoryLine:
+    id: int
+    text: str
+    files: list[str]
+    """Patterns: it is for tickets that declare such files."""
+    labels: list[str]
+    """It is for tickets with such a label."""
+    ticket: int | None
+    """The ticket that taught it."""
+    created_at: float
+
+
+@dataclass(kw_only=True)
+class Memories:
+    schema: str = "legion.memories/1"
+    memories: list[MemoryLine]
+
+
+@dataclass(kw_only=True)
+class Forget:
+    cwd: str

@@ -1,0 +1,105 @@
+# mypy: disable-error-code="empty-body"
+"""The rows of the table of operations about plans, epics, templates and memories; operations.py explains them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legion.wire.table import Folder, MemoryId, PlanId, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
+
+class PlanOperations(Table):
+    """The rows of operations.py that would make it too long."""
+
+    # Plans of goals. They are the person's alone: no agent approves what it planned.
+
+    @operation("POST", "/v1/plans", created=True)
+    def plan(self, wanted: wire.plans.NewPlan, /) -> wire.plans.PlanPage:
+        """Have a planner propose tickets for a goal"""
+
+    @operation("GET", "/v1/plans")
+    def plans(self, cwd: Folder, all: bool = False) -> wire.plans.PlanList:
+        """The plans of the project"""
+
+    @operation("GET", "/v1/plans/{id}")
+    def plan_page(self, id: PlanId, /) -> wire.plans.PlanPage:
+        """A plan with its tickets, findings, rounds and estimate"""
+
+    @operation("POST", "/v1/plans/{id}/approve")
+    def approve_plan(self, id: PlanId, wanted: wire.plans.ApprovePlan, /) -> wire.plans.PlanApproved:
+        """Dispatch tickets of a plan, all or none"""
+
+    @operation("POST", "/v1/plans/{id}/reject")
+    def reject_plan(self, id: PlanId, wanted: wire.plans.RejectPlan, /) -> wire.plans.PlanPage:
+        """Send a plan back to its planner; what was approved stays"""
+
+    @operation("POST", "/v1/plans/{id}/retry")
+    def retry_plan(self, id: PlanId, /) -> wire.plans.PlanPage:
+        """Start the planner of a failed plan again"""
+
+    @operation("POST", "/v1/plans/{id}/drop")
+    def drop_plan(self, id: PlanId, /) -> wire.plans.PlanPage:
+        """End a plan; its approved tickets stay"""
+
+    @operation("GET", "/v1/plans/{id}/text")
+    def plan_text(self, id: PlanId, /) -> wire.plans.PlanText:
+        """A plan as TOML, to edit it"""
+
+    @operation("POST", "/v1/plans/{id}/text")
+    def save_plan(self, id: PlanId, wanted: wire.plans.SavePlan, /) -> wire.plans.PlanPage:
+        """Replace the draft of a plan; an invalid text is refused with its line"""
+
+    @operation("POST", "/v1/tickets/{id}/split", created=True)
+    def split(self, id: TicketId, wanted: wire.plans.SplitTicket, /) -> wire.plans.PlanPage:
+        """Plan several tickets in place of one"""
+
+    @operation("GET", "/v1/epics/page")
+    def epic(self, cwd: Folder, name: str) -> wire.plans.EpicPage:
+        """An epic: its tickets, progress, money and plans"""
+
+    @operation("POST", "/v1/epics/budget")
+    def epic_budget(self, wanted: wire.plans.EpicBudget, /) -> wire.plans.EpicPage:
+        """Limit what an epic may cost in all"""
+
+    @operation("POST", "/v1/epics/replan", created=True)
+    def replan(self, wanted: wire.plans.ReplanEpic, /) -> wire.plans.PlanPage:
+        """Plan what is left of an epic; only what changes is proposed"""
+
+    @operation("POST", "/v1/epics/stop")
+    def stop_epic(self, wanted: wire.plans.StopEpic, /) -> wire.tickets.Acted:
+        """Stop every ticket of an epic that has not ended"""
+
+    # Templates of plans
+
+    @operation("GET", "/v1/templates")
+    def templates(self, cwd: Folder) -> wire.templates.TemplateList:
+        """All templates, and where each is defined"""
+
+    @operation("GET", "/v1/templates/page")
+    def template(self, cwd: Folder, name: str) -> wire.templates.TemplatePage:
+        """A template with its variables and its text"""
+
+    @operation("POST", "/v1/templates/run", created=True)
+    def run_template(self, wanted: wire.templates.RunTemplate, /) -> wire.templates.ExpandedTemplate:
+        """Make a plan of a template, or only show it"""
+
+    @operation("GET", "/v1/templates/from")
+    def template_from(self, cwd: Folder, epic: str) -> wire.templates.TemplateText:
+        """A template made of the tickets of an epic"""
+
+    # Memories
+
+    @operation("POST", "/v1/memories", created=True)
+    def remember(self, wanted: wire.memories.Remember, /) -> wire.memories.Memories:
+        """Remember something that agents of the project should know"""
+
+    @operation("GET", "/v1/memories")
+    def memories(self, cwd: Folder) -> wire.memories.Memories:
+        """What agents of the project should know"""
+
+    @operation("POST", "/v1/memories/{id}/forget")
+    def forget(self, id: MemoryId, wanted: wire.memories.Forget, /) -> wire.projects.Done:
+        """Forget a memory"""

@@ -1,0 +1,118 @@
+"""What is found in a draft before a person sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from legion.domain.plans.checks import FindingKind, PlanFacts, findings
+from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
+from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstimate, estimate, longest_chain
+
+PROVEN = (PlanCriterion(text="It works", proof="[test]"),)
+THERE = {"app.py", "lib/a.py", "lib"}
+FACTS = PlanFacts(exists=THERE.__contains__, checks=("test",), tickets=(7,), most_files=3, most_lines=100)
+
+
+def ticket(key: str, *after: str, **fields: Any) -> PlanTicket:
+    return PlanTicket(**{"key": key, "title": key, "after": after, "criteria": PROVEN} | fields)
+
+
+def found(*tickets: PlanTicket, facts: PlanFacts = FACTS) -> list[tuple[FindingKind, str]]:
+    return [(one.kind, one.ticket) for one in findings(PlanDraft(tickets=tickets), facts)]
+
+
+def test_a_sound_draft_has_no_findings():
+    assert not found(
+        ticket("schema", files=("lib/a.py",), new_files=("db.sql",), lines=100),
+        ticket("login", "schema", files=("db.sql", "lib/a.py", "app.py"), after_tickets=(7,)),
+        ticket("done", "login", checkpoint=True, criteria=()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("tickets", "expected"),
+    [
+        ((ticket("a", "b"), ticket("b", "a")), [(FindingKind.CIRCLE, "")]),
+        ((ticket("a", "a"),), [(FindingKind.CIRCLE, "")]),
+        ((ticket("a", "b"), ticket("b", "c"), ticket("c", "a"), ticket("d")), [(FindingKind.CIRCLE, "")]),
+        ((ticket("a", "x"),), [(FindingKind.UNKNOWN, "a")]),
+        ((ticket("a", after_tickets=(8,)),), [(FindingKind.UNKNOWN, "a")]),
+        ((ticket("a", criteria=(PlanCriterion(text="x", proof="[lint]"),)),), [(FindingKind.UNKNOWN, "a")]),
+        ((ticket("a", files=("gone.py",)),), [(FindingKind.FILE, "a")]),
+        ((ticket("a", new_files=("app.py",)),), [(FindingKind.FILE, "a")]),
+        ((ticket("a", criteria=()),), [(FindingKind.PROOF, "a")]),
+        ((ticket("a", criteria=(PlanCriterion(text="x"),)),), [(FindingKind.PROOF, "a")]),
+        ((ticket("a", criteria=(PlanCriterion(text="x", why_not="taste"),)),), []),
+        ((ticket("a", criteria=(PlanCriterion(text="x", proof="make x"),)),), []),
+        ((ticket("a", files=("app.py",)), ticket("b", files=("app.py",))), [(FindingKind.OVERLAP, "b")]),
+        ((ticket("a", new_files=("n",)), ticket("b", new_files=("n",))), [(FindingKind.OVERLAP, "b")]),
+        ((ticket("a", files=("lib",)), ticket("b", files=("lib/a.py",))), [(FindingKind.OVERLAP, "b")]),
+        ((ticket("a", files=("app.py",)), ticket("b", "a", files=("app.py",))), []),
+        (
+            (ticket("a", files=("app.py",)), ticket("b", "a"), ticket("c", "b", files=("app.py",))),
+            [],
+        ),
+        ((ticket("a", new_files=("1", "2", "3", "4")),), [(FindingKind.SIZE, "a")]),
+        ((ticket("a", lines=101),), [(FindingKind.SIZE, "a")]),
+    ],
+)
+def test_each_fault_is_found_once_and_at_its_ticket(tickets, expected):
+    assert found(*tickets) == expected
+
+
+def test_a_file_that_another_ticket_makes_needs_that_ticket_before():
+    maker, user = ticket("maker", new_files=("db.sql",)), ticket("user", files=("db.sql",))
+    (one, overlap) = findings(PlanDraft(tickets=(maker, user)), FACTS)
+    assert (one.kind, one.text) == (
+        FindingKind.FILE,
+        "db.sql does not exist: put this ticket after `maker`, which makes it",
+    )
+    assert overlap.kind is FindingKind.OVERLAP
+    assert not found(maker, ticket("between", "maker"), ticket("user", "between", files=("db.sql",)))
+    on_board = PlanFacts(exists=THERE.__contains__, checks=("test",), made=("db.sql",))
+    assert not found(user, facts=on_board)
+
+
+def test_what_was_approved_is_not_checked_again():
+    facts = PlanFacts(exists=THERE.__contains__, checks=("test",), approved=("a",))
+    old = ticket("a", "gone", files=("gone.py",), criteria=())
+    assert not found(old, ticket("b", "a"), facts=facts)
+    assert found(old, ticket("b", files=("gone.py",)), facts=facts) == [
+        (FindingKind.FILE, "b"),
+        (FindingKind.OVERLAP, "b"),
+    ]
+
+
+def test_a_first_ticket_that_cannot_run_is_found():
+    facts = PlanFacts(exists=THERE.__contains__, checks=("test",), cannot_start="no driver is installed")
+    assert found(ticket("a"), ticket("b", "a"), facts=facts) == [(FindingKind.START, "")]
+    assert not found(ticket("a"), ticket("b", "a"), facts=PlanFacts(**vars(facts) | {"approved": ("a",)}))
+
+
+LANDED = [LandedTicket(usd=usd, seconds=seconds) for usd, seconds in ((1, 60), (2, 100), (6, 500))]
+CHAIN = PlanDraft(tickets=(ticket("a"), ticket("b", "a"), ticket("c", "b", checkpoint=True), ticket("d")))
+
+
+def test_without_enough_history_an_estimate_is_unknown():
+    assert estimate(CHAIN, LANDED[:2], [], parallel=4) == PlanEstimate()
+
+
+def test_an_estimate_is_the_median_of_what_landed_with_the_error_of_earlier_ones():
+    past = [
+        PastEstimate(usd=2, seconds=100, took=LandedTicket(usd=3, seconds=100)),
+        PastEstimate(usd=2, seconds=100, took=LandedTicket(usd=2, seconds=20)),
+        PastEstimate(usd=2, seconds=100, took=LandedTicket(usd=6, seconds=150)),
+        PastEstimate(usd=0, seconds=0, took=LandedTicket(usd=6, seconds=150)),
+    ]
+    found = estimate(CHAIN, LANDED, past, parallel=4)
+    assert (found.usd, found.seconds, found.usd_each, found.seconds_each) == (6, 200, 2, 100)
+    assert (found.usd_error, found.seconds_error) == (0.5, 0.5)
+    alone = estimate(CHAIN, LANDED, [], parallel=1)
+    assert (alone.seconds, alone.usd_error) == (300, None)
+
+
+def test_the_longest_chain_is_shown_by_key_and_none_for_a_circle():
+    assert longest_chain(CHAIN) == ("a", "b", "c")
+    assert longest_chain(PlanDraft(tickets=(ticket("a", "b"), ticket("b", "a")))) == ()

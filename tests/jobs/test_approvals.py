@@ -1,0 +1,54 @@
+"""A change that adds a large file asks first, unless its ticket declares the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.config.sections.evidence import ProtectionSettings
+from legion.domain.tickets.ticket import Change, Park, Ticket
+from legion.jobs.checks import approvals
+from legion.jobs.context import Context
+from tests.support.board import Board
+from tests.support.repository import Repository
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    theirs = Repository(tmp_path / "shop")
+    theirs.git("checkout", "--quiet", "-b", "change")
+    theirs.commit("A change", {"data.bin": "x" * 3000, "small.txt": "x" * 100})
+    theirs.git("checkout", "--quiet", "main")
+    theirs.git("merge", "--quiet", "--no-ff", "--no-edit", "change")
+    one = Board(tmp_path)
+    yield one
+    one.close()
+
+
+def limited(board: Board, megabytes: float) -> Context:
+    settings = UserConfig(protection=ProtectionSettings(file_mb=megabytes))
+    return replace(board.context, settings=CurrentSettings(settings))
+
+
+def concern(board: Board, ticket: Ticket, megabytes: float) -> approvals.ApprovalConcern | None:
+    base = board.repository.git("rev-parse", "main~1")
+    change = Change(base=base, commit=board.change)
+    return approvals.concern(limited(board, megabytes), board.context.project(1), ticket, change)
+
+
+def test_a_large_file_is_asked_about_and_a_declared_one_is_not(board: Board):
+    about = concern(board, board.put(1, state="working"), 0.002)
+    assert about is not None
+    assert about.paths == ("data.bin",)
+    assert "Files are larger than `protection.file_mb`:\n- data.bin: 0 MB" in about.question
+    assert about.reason == "it adds large files (data.bin)"
+    with board.store.write() as tx:
+        assert isinstance(approvals.settle(tx, board.tickets[1], about, 60), Park)
+    assert concern(board, board.tickets[1], 0) is None
+    assert concern(board, board.tickets[1], 0.003) is None
+    assert concern(board, board.put(2, state="working", files=["data.bin"]), 0.002) is None

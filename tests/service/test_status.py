@@ -1,0 +1,108 @@
+"""What `legion status`, `collect` and `doctor` report about red checks, setups and providers, with a next step."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from legion.domain.checks import CheckResult, Receipt
+from legion.domain.errors import StateConflict
+from legion.domain.events import EventKind
+from legion.domain.tickets.ticket import Park, ParkReason, Start
+from legion.jobs.landing.send_back import refuse_upstream
+from legion.service.providers.reachability import unreachable
+from legion.store.board import projects, receipts, tickets
+from legion.wire.projects import ProjectLine, Where
+from tests.store.making import add_ticket
+from tests.support.board import Board
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    one = Board(tmp_path)
+    yield one
+    one.close()
+
+
+def line(board: Board) -> ProjectLine:
+    found = board.service.status(board.cwd, False).project
+    assert found is not None
+    return found
+
+
+def red(board: Board, commit: str) -> Receipt:
+    with board.store.write() as tx:
+        return receipts.add(
+            tx,
+            project=1,
+            ticket=None,
+            name="test",
+            command="make test",
+            commit=commit,
+            tree="t" * 40,
+            verdict=CheckResult.RED,
+            exit_code=2,
+            duration=1.0,
+            tail="collected 3 items\nE   assert 1 == 2\n\n",
+            output="runs/check-test/output",
+            digest="",
+        )
+
+
+def says_what_failed(board: Board, text: str) -> bool:
+    place = board.data.root / "runs/check-test/output"
+    return f"`make test` ended with exit code 2, after: E   assert 1 == 2 (all of its output: {place})" in text
+
+
+def test_a_red_target_shows_its_output_and_the_next_step(board: Board):
+    red(board, board.base)
+    with board.store.write() as tx:
+        known = replace(projects.get(tx, 1), baseline_commit=board.base, baseline_verdict=CheckResult.RED)
+        projects.save(tx, known, EventKind.BASELINE_RED, {})
+        ticket = add_ticket(tx, 1).id
+        tickets.move(tx, ticket, Start(board.base))
+        tickets.move(tx, ticket, Park(ParkReason.RED_BASELINE, "the target itself fails `make test`"))
+    notes = line(board).notes
+    assert any("fix that on main and commit" in note for note in notes)
+    assert any(says_what_failed(board, note) for note in notes)
+    (parked,) = board.service.status(board.cwd, False).tickets
+    assert "`legion status` shows what fails" in parked.doing
+
+
+def test_red_commits_of_the_person_show_their_output_and_nothing_says_collect(board: Board):
+    tip = board.repository.commit("mine", {"mine.txt": "mine\n"})
+    failed = red(board, tip)
+    with board.store.write() as tx:
+        projects.save(tx, replace(projects.get(tx, 1), person_tip=tip), EventKind.PERSON_SEEN, {})
+    assert not line(board).collectable, "they are being checked"
+    refuse_upstream(board.context, board.context.project(1), "your commits fail it", "fix it", because=[failed])
+    assert not line(board).collectable
+    assert any(says_what_failed(board, note) for note in line(board).notes)
+    with pytest.raises(StateConflict) as refused:
+        board.service.collect(Where(cwd=board.cwd))
+    assert says_what_failed(board, refused.value.message)
+
+
+def test_an_agent_whose_setup_runs_is_not_at_work(board: Board):
+    board.put(1, state="working")
+    run = board.run(1, ended=False)
+    assert board.service.status(board.cwd, False).tickets[0].doing == "agent starts"
+    with board.store.write() as tx:
+        text = projects.get(tx, 1).config_text
+        with_setup = replace(projects.get(tx, 1), config_text=f'{text}[setup]\nrun = "make deps"\n')
+        projects.save(tx, with_setup, EventKind.TARGET_MOVED, {})
+    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("[setup] runs for 0 s")
+    board.prepare(run)
+    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("agent at work for 0 s")
+
+
+def test_a_provider_that_accepts_no_connection_is_unreachable():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert unreachable(f"http://127.0.0.1:{port}/v1") == ""
+    assert unreachable(f"http://127.0.0.1:{port}/v1") == "Connection refused"
+    assert unreachable("http://name.invalid") != ""
