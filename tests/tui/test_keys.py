@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from legion.tui.app import LegionApp
-from legion.tui.keys import BY_ID, KEYS, Context, Key, KeyMap, shown_key
+from legion.tui.keys import BY_ID, KEYS, Key, KeyContext, KeyMap, shown_key
 from legion.tui.screens.catalog import CatalogPlace
 from legion.tui.screens.change_tab import ChangeList
 from legion.tui.screens.forms import Form
@@ -28,16 +28,16 @@ def place_class(name: str) -> type[Place]:
 SCREENS: dict[str, type[Place]] = {
     **{name: place_class(name) for name in PLACES}, "ticket": TicketScreen, "catalog": CatalogPlace,
 }  # fmt: skip
-OWNERS: dict[Context, list[type]] = {
-    Context.EVERYWHERE: [LegionApp],
-    Context.LIST: [RowList],
-    Context.DIFF: [ChangeList],
-    Context.HISTORY: [HistoryList],
-    Context.FORM: [Form],
+OWNERS: dict[KeyContext, list[type]] = {
+    KeyContext.EVERYWHERE: [LegionApp],
+    KeyContext.LIST: [RowList],
+    KeyContext.DIFF: [ChangeList],
+    KeyContext.HISTORY: [HistoryList],
+    KeyContext.FORM: [Form],
 }
 for screen in SCREENS.values():
     for context in screen.CONTEXTS:
-        if context not in (Context.LIST, Context.DIFF, Context.HISTORY):
+        if context not in (KeyContext.LIST, KeyContext.DIFF, KeyContext.HISTORY):
             OWNERS.setdefault(context, []).append(screen)
 
 
@@ -48,8 +48,8 @@ def test_every_action_exists_where_its_keys_work(key: Key):
     assert [owner.__name__ for owner in owners if not hasattr(owner, f"action_{key.action}")] == []
 
 
-@pytest.mark.parametrize("context", Context)
-def test_a_key_means_one_thing_in_a_context(context: Context):
+@pytest.mark.parametrize("context", KeyContext)
+def test_a_key_means_one_thing_in_a_context(context: KeyContext):
     keys = [key for one in KEYS if one.context is context for key in one.keys]
     assert len(keys) == len(set(keys))
 
@@ -58,11 +58,13 @@ def test_a_key_means_one_thing_in_a_context(context: Context):
 def test_a_key_means_one_thing_on_a_screen_and_lists_come_first(name: str):
     """Contexts of the same widget share no key; those of a list inside shadow those of the screen on purpose."""
     own = [
-        context for context in SCREENS[name].CONTEXTS if context not in (Context.LIST, Context.DIFF, Context.HISTORY)
+        context
+        for context in SCREENS[name].CONTEXTS
+        if context not in (KeyContext.LIST, KeyContext.DIFF, KeyContext.HISTORY)
     ]
     keys = [key for one in KEYS if one.context in own for key in one.keys]
     assert len(keys) == len(set(keys))
-    inside = {key for one in KEYS if one.context is Context.LIST for key in one.keys}
+    inside = {key for one in KEYS if one.context is KeyContext.LIST for key in one.keys}
     assert not inside & set(keys)
 
 
@@ -98,9 +100,9 @@ def test_a_line_that_makes_no_sense_is_reported_and_changes_nothing(line: str):
 
 
 def test_the_help_names_every_key_of_a_place():
-    text = "\n".join(row.text for row in help_rows(KeyMap(), (Context.INBOX, Context.LIST), 200))
+    text = "\n".join(row.text for row in help_rows(KeyMap(), (KeyContext.INBOX, KeyContext.LIST), 200))
     for key in KEYS:
-        if key.context in (Context.INBOX, Context.LIST, Context.EVERYWHERE):
+        if key.context in (KeyContext.INBOX, KeyContext.LIST, KeyContext.EVERYWHERE):
             assert key.help in text
             assert all(shown_key(one) in text for one in key.keys)
 

@@ -1,4 +1,4 @@
-"""What a person can do with a ticket: when it applies, the one question before it, and the request."""
+"""Actions on a ticket: when each applies, the one question before it, and the request."""
 
 from __future__ import annotations
 

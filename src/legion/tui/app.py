@@ -14,7 +14,7 @@ from textual.theme import Theme
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
 from legion.tui.drafts import Drafts
-from legion.tui.keys import Context, KeyMap
+from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.prompts import Reader, YesNo
@@ -61,7 +61,7 @@ class Options:
 class LegionApp(App[None]):
     TITLE = "Legion"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS = bindings_of(Context.EVERYWHERE)
+    BINDINGS = bindings_of(KeyContext.EVERYWHERE)
     CSS = """
     Toast { width: auto; max-width: 70%; }
     Input, Input:focus, TextArea, TextArea:focus { border: none; }

@@ -1,4 +1,4 @@
-"""What the person typed and has not sent, and the small things that the UI remembers, in one file.
+"""Drafts: text that the person typed and has not sent, and the small things that the UI remembers, in one file.
 
 Every change is written at once, so that killing the UI loses no text. A file that cannot be read counts as empty; one
 that cannot be written costs only the memory.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Context(Enum):
+class KeyContext(Enum):
     """The places in which keys have a meaning."""
 
     EVERYWHERE = "everywhere"
@@ -33,7 +33,7 @@ class Context(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    context: Context
+    context: KeyContext
     action: str
     keys: tuple[str, ...]
     label: str
@@ -48,16 +48,16 @@ class Key:
         return f"{self.context.value}.{self.action}"
 
 
-def _key(context: Context, action: str, keys: str, label: str, help: str, **more: bool) -> Key:
+def _key(context: KeyContext, action: str, keys: str, label: str, help: str, **more: bool) -> Key:
     return Key(context=context, action=action, keys=tuple(keys.split()), label=label, help=help, **more)
 
 
-def _main(context: Context, action: str, keys: str, label: str, help: str, **more: bool) -> Key:
+def _main(context: KeyContext, action: str, keys: str, label: str, help: str, **more: bool) -> Key:
     """A key that the footer shows."""
     return _key(context, action, keys, label, help, footer=True, **more)
 
 
-_E, _L, _T = Context.EVERYWHERE, Context.LIST, Context.TICKETS
+_E, _L, _T = KeyContext.EVERYWHERE, KeyContext.LIST, KeyContext.TICKETS
 KEYS: tuple[Key, ...] = (
     _main(_E, "menu", "ctrl+p", "menu", "Every action, by name; type to search.", priority=True),
     _main(_E, "help", "question_mark f1", "help", "The keys of this place."),
@@ -100,38 +100,38 @@ KEYS: tuple[Key, ...] = (
     _key(_T, "review", "v", "review", "Have its change reviewed."),
     _key(_T, "undo", "u", "undo", "Revert a landed ticket by a new ticket."),
     _key(_T, "copy", "y", "copy", "Copy its number, worktree or commit."),
-    _main(Context.BOARD, "filter", "slash", "filter", "Show only some: words, #12, state:, epic:, label:, agent:."),
-    _main(Context.BOARD, "mode", "t", "columns, tree, graph", "The next form of the board."),
-    _key(Context.BOARD, "left", "h left alt+left", "left", "To the column on the left."),
-    _key(Context.BOARD, "right", "l right alt+right", "right", "To the column on the right."),
-    _main(Context.SQUAD, "narrower", "left_square_bracket ctrl+left", "narrower", "Move the divider to the left."),
-    _key(Context.SQUAD, "wider", "right_square_bracket ctrl+right", "wider", "Move the divider to the right."),
-    _key(Context.TICKET, "next_tab", "tab l right", "next tab", "To the next tab."),
-    _key(Context.TICKET, "previous_tab", "shift+tab h left", "previous tab", "To the tab before."),
-    _main(Context.DIFF, "comment", "c", "comment", "Write a comment on this line."),
-    _main(Context.DIFF, "send_back", "b", "send back", "Send the change back with all comments."),
-    _main(Context.DIFF, "fold", "space", "fold", "Fold or unfold this file."),
-    _key(Context.DIFF, "next_file", "J right_square_bracket", "next file", "To the next file."),
-    _key(Context.DIFF, "previous_file", "K left_square_bracket", "previous file", "To the file before."),
-    _main(Context.HISTORY, "rewind", "R", "rewind", "Return the ticket to this moment."),
-    _main(Context.INBOX, "yes", "y a", "yes", "Answer with yes, or the first choice."),
-    _main(Context.INBOX, "no", "n r", "no", "Answer with no, or the second choice."),
-    _main(Context.INBOX, "answer", "e", "in words", "Choose an answer, or write one."),
-    _main(Context.INBOX, "yes_to_all", "A", "yes to all alike", "Answer all questions of this kind with yes."),
-    _main(Context.INBOX, "open_ticket", "o", "its ticket", "Open the ticket that asks."),
-    _main(Context.AGENTS, "tell", "i", "message", "Send it a message."),
-    _main(Context.AGENTS, "interrupt_agent", "x", "interrupt", "Interrupt it; with a message it continues."),
-    _main(Context.AGENTS, "fire", "F", "fire", "Fire it; its work is kept."),
-    _key(Context.AGENTS, "approve", "a", "approve plan", "Approve the plan that it proposed."),
-    _key(Context.AGENTS, "reject", "e", "reject plan", "Send its plan back, with a reason."),
-    _main(Context.QUEUE, "undo_landed", "u", "undo", "Revert the landed ticket that is selected."),
-    _main(Context.USAGE, "next_cut", "t l right", "group by", "The next grouping: day, ticket, agent, model, epic."),
-    _key(Context.USAGE, "previous_cut", "h left", "group before", "The grouping before."),
-    _main(Context.MODELS, "add", "a", "add", "Add a provider or a route, or write a new team or role."),
-    _main(Context.MODELS, "test", "t", "test", "Send one small request to the selected provider."),
-    _main(Context.MODELS, "remove", "d", "remove", "Remove what is selected."),
-    _main(Context.FORM, "send", "ctrl+s", "send", "Send the form."),
-    _main(Context.FORM, "leave", "escape", "leave", "Leave the form; what you typed is kept."),
+    _main(KeyContext.BOARD, "filter", "slash", "filter", "Show only some: words, #12, state:, epic:, label:, agent:."),
+    _main(KeyContext.BOARD, "mode", "t", "columns, tree, graph", "The next form of the board."),
+    _key(KeyContext.BOARD, "left", "h left alt+left", "left", "To the column on the left."),
+    _key(KeyContext.BOARD, "right", "l right alt+right", "right", "To the column on the right."),
+    _main(KeyContext.SQUAD, "narrower", "left_square_bracket ctrl+left", "narrower", "Move the divider to the left."),
+    _key(KeyContext.SQUAD, "wider", "right_square_bracket ctrl+right", "wider", "Move the divider to the right."),
+    _key(KeyContext.TICKET, "next_tab", "tab l right", "next tab", "To the next tab."),
+    _key(KeyContext.TICKET, "previous_tab", "shift+tab h left", "previous tab", "To the tab before."),
+    _main(KeyContext.DIFF, "comment", "c", "comment", "Write a comment on this line."),
+    _main(KeyContext.DIFF, "send_back", "b", "send back", "Send the change back with all comments."),
+    _main(KeyContext.DIFF, "fold", "space", "fold", "Fold or unfold this file."),
+    _key(KeyContext.DIFF, "next_file", "J right_square_bracket", "next file", "To the next file."),
+    _key(KeyContext.DIFF, "previous_file", "K left_square_bracket", "previous file", "To the file before."),
+    _main(KeyContext.HISTORY, "rewind", "R", "rewind", "Return the ticket to this moment."),
+    _main(KeyContext.INBOX, "yes", "y a", "yes", "Answer with yes, or the first choice."),
+    _main(KeyContext.INBOX, "no", "n r", "no", "Answer with no, or the second choice."),
+    _main(KeyContext.INBOX, "answer", "e", "in words", "Choose an answer, or write one."),
+    _main(KeyContext.INBOX, "yes_to_all", "A", "yes to all alike", "Answer all questions of this kind with yes."),
+    _main(KeyContext.INBOX, "open_ticket", "o", "its ticket", "Open the ticket that asks."),
+    _main(KeyContext.AGENTS, "tell", "i", "message", "Send it a message."),
+    _main(KeyContext.AGENTS, "interrupt_agent", "x", "interrupt", "Interrupt it; with a message it continues."),
+    _main(KeyContext.AGENTS, "fire", "F", "fire", "Fire it; its work is kept."),
+    _key(KeyContext.AGENTS, "approve", "a", "approve plan", "Approve the plan that it proposed."),
+    _key(KeyContext.AGENTS, "reject", "e", "reject plan", "Send its plan back, with a reason."),
+    _main(KeyContext.QUEUE, "undo_landed", "u", "undo", "Revert the landed ticket that is selected."),
+    _main(KeyContext.USAGE, "next_cut", "t l right", "group by", "The next grouping: day, ticket, agent, model, epic."),
+    _key(KeyContext.USAGE, "previous_cut", "h left", "group before", "The grouping before."),
+    _main(KeyContext.MODELS, "add", "a", "add", "Add a provider or a route, or write a new team or role."),
+    _main(KeyContext.MODELS, "test", "t", "test", "Send one small request to the selected provider."),
+    _main(KeyContext.MODELS, "remove", "d", "remove", "Remove what is selected."),
+    _main(KeyContext.FORM, "send", "ctrl+s", "send", "Send the form."),
+    _main(KeyContext.FORM, "leave", "escape", "leave", "Leave the form; what you typed is kept."),
 )  # fmt: skip
 BY_ID = {key.id: key for key in KEYS}
 
@@ -178,7 +178,7 @@ class KeyMap:
         replaced = tuple(Key(**{**vars(key), "keys": changed[key.id]}) if key.id in changed else key for key in KEYS)
         return KeyMap(keys=replaced, faults=tuple(faults))
 
-    def of(self, context: Context) -> tuple[Key, ...]:
+    def of(self, context: KeyContext) -> tuple[Key, ...]:
         return tuple(key for key in self.keys if key.context is context)
 
     def shown(self) -> Mapping[str, str]:

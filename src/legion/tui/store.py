@@ -14,7 +14,7 @@ from typing import TypeVar
 from legion.client.legion import Legion
 from legion.tui.feed import Concerns, Feed
 from legion.tui.link.connection import Phase
-from legion.tui.link.events import EventFollower
+from legion.tui.link.events import EventThread
 from legion.tui.link.requests import Requests
 from legion.tui.output_feed import OutputFeed
 from legion.wire.agents import AgentList
@@ -153,7 +153,7 @@ class BoardStore:
             return
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[str] = loop.create_future()
-        follower = EventFollower(loop, legion, status.last_event)
+        follower = EventThread(loop, legion, status.last_event)
         follower.start(self._take, self.requests.heard, ended.set_result)
         try:
             self.requests.lost(await ended)

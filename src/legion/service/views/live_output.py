@@ -33,7 +33,7 @@ _LONGEST_ACTIVITY = 200
 
 
 @dataclass(frozen=True)
-class _Followed:
+class _FollowedRun:
     run: Run
     output: Path
     offset: int | None
@@ -66,13 +66,13 @@ def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: 
                 break
 
 
-def _followed(context: Context, project: int | None, wanted: FollowOutput) -> list[_Followed]:
+def _followed(context: Context, project: int | None, wanted: FollowOutput) -> list[_FollowedRun]:
     with context.store.read() as tx:
         active = [run for run in runs.active(tx) if project is None or run.project == project]
-    return [_Followed(run, RunFolder(run_dir(context, run)).output, wanted.seen.get(str(run.id))) for run in active]
+    return [_FollowedRun(run, RunFolder(run_dir(context, run)).output, wanted.seen.get(str(run.id))) for run in active]
 
 
-def _answer(context: Context, followed: list[_Followed]) -> LiveOutput:
+def _answer(context: Context, followed: list[_FollowedRun]) -> LiveOutput:
     with context.store.read() as tx:
         running = _running(context, tx, [one.run for one in followed])
     pieces = [_piece(one) for one in followed if one.has_news or one.offset is None]
@@ -109,7 +109,7 @@ def _activity(folder: Path) -> tuple[str, float | None]:
     return "", None
 
 
-def _piece(one: _Followed) -> OutputPiece:
+def _piece(one: _FollowedRun) -> OutputPiece:
     size = one.size
     offset = max(one.offset, size - _MOST) if one.offset is not None else max(0, size - _START)
     try:

@@ -14,7 +14,7 @@ COALESCE = 0.1
 """Seconds within which events are handed over together."""
 
 
-class EventFollower:
+class EventThread:
     """One stream. It ends with its connection; its owner makes the next one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, legion: Legion, after: int) -> None:

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from legion.client.legion import Legion
 from legion.tui.feed import Feed
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
@@ -25,8 +25,8 @@ _NARROW = 76
 
 class AgentsPlace(Place):
     NAME = "agents"
-    CONTEXTS = (Context.AGENTS, Context.LIST)
-    BINDINGS = bindings_of(Context.AGENTS)
+    CONTEXTS = (KeyContext.AGENTS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.AGENTS)
     DEFAULT_CSS = """
     AgentsPlace #tree { width: 40%; border-right: solid $panel; }
     AgentsPlace #page { width: 1fr; }

@@ -8,7 +8,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from legion.client.text.terminal import Cell, Colour
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import board as view
@@ -146,8 +146,8 @@ class BoardColumns(Vertical):
 
 class BoardPlace(TicketPlace):
     NAME = "board"
-    CONTEXTS = (Context.BOARD, Context.TICKETS, Context.LIST)
-    BINDINGS = bindings_of(Context.BOARD, Context.TICKETS)
+    CONTEXTS = (KeyContext.BOARD, KeyContext.TICKETS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.BOARD, KeyContext.TICKETS)
 
     def __init__(self) -> None:
         super().__init__()

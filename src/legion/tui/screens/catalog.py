@@ -15,7 +15,7 @@ from textual.widget import Widget
 from legion.client.legion import Legion
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.feed import Feed
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form
 from legion.tui.screens.place import Place
 from legion.tui.store import of_kinds
@@ -34,8 +34,8 @@ _NEVER = of_kinds("-")
 class CatalogPlace(Place):
     NAME = "menu"
     SHOWS_NEXT = False
-    CONTEXTS = (Context.MODELS, Context.LIST)
-    BINDINGS = bindings_of(Context.MODELS)
+    CONTEXTS = (KeyContext.MODELS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.MODELS)
 
     def __init__(self, kind: str) -> None:
         super().__init__()

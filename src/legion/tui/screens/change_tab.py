@@ -10,12 +10,12 @@ from textual.widget import Widget
 
 from legion.client.text.terminal import Cell, Colour, count
 from legion.tui.feed import Feed
-from legion.tui.keys import Context
-from legion.tui.screens.host import Host
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import LinePrompt, YesNo
 from legion.tui.store import BoardStore
 from legion.tui.views import diff as view
-from legion.tui.views.diff import CommentPlace, FileDiff
+from legion.tui.views.diff import CommentPlace, ShownFile
 from legion.tui.views.rows import clean, note, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine
@@ -26,7 +26,7 @@ from legion.wire.tickets import Action, Diff
 class ChangeList(RowList):
     """The lines of the change."""
 
-    BINDINGS = bindings_of(Context.DIFF)
+    BINDINGS = bindings_of(KeyContext.DIFF)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         tab = cast("ChangeTab", self.parent)
@@ -69,7 +69,7 @@ class ChangeTab(Vertical):
         super().__init__(id=id)
         self._ticket = ticket
         self._feed: Feed[Diff] | None = None
-        self._files: list[FileDiff] = []
+        self._files: list[ShownFile] = []
         self._parsed: str | None = None
         self._folded: set[str] = set()
 
@@ -78,8 +78,8 @@ class ChangeTab(Vertical):
         yield ChangeList(id="change")
 
     @property
-    def _app(self) -> Host:
-        return cast(Host, self.app)
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
 
     @property
     def comments(self) -> dict[str, str]:

@@ -14,8 +14,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Switch, TextArea
 
 from legion.client.legion import Legion
-from legion.tui.keys import Context
-from legion.tui.screens.host import Host
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
 from legion.tui.views.form_fields import HIRE_FIELDS, RETRY_FIELDS, FormField, ticket_fields, values, with_title
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
@@ -30,8 +30,8 @@ Request = Callable[[dict[str, object]], Callable[[Legion], str]]
 
 
 class Form(ModalScreen[None]):
-    CONTEXTS = (Context.FORM,)
-    BINDINGS = bindings_of(Context.FORM)
+    CONTEXTS = (KeyContext.FORM,)
+    BINDINGS = bindings_of(KeyContext.FORM)
     DEFAULT_CSS = """
     Form { align: center middle; background: $background 60%; }
     Form > Vertical { width: 90%; max-width: 100; height: 90%; border: round $primary; background: $background; }
@@ -56,8 +56,8 @@ class Form(ModalScreen[None]):
         self._sending = False
 
     @property
-    def _app(self) -> Host:
-        return cast(Host, self.app)
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
 
     def compose(self) -> ComposeResult:
         drafts = self._app.drafts.of(self._draft)
@@ -147,7 +147,7 @@ def _text_of(control: Widget) -> str:
     return control.value if isinstance(control, Input) else ""
 
 
-def ticket_form(app: Host, *, every_field: bool) -> Form:
+def ticket_form(app: UiHost, *, every_field: bool) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
         ticket = NewTicket(**with_title(given))  # type: ignore[arg-type]  # the kinds of the fields
         wanted = Dispatch(cwd=app.store.project_root or app.store.cwd, tickets=[ticket], request=str(uuid.uuid4()))
@@ -172,7 +172,7 @@ def retry_form(ticket: TicketLine) -> Form:
     return Form(f"Retry #{id}", f"retry.{id}", RETRY_FIELDS, request)
 
 
-def hire_form(app: Host) -> Form:
+def hire_form(app: UiHost) -> Form:
     def request(given: dict[str, object]) -> Callable[[Legion], str]:
         if not given.get("task"):
             raise ValueError("Write the task: what the agent is there for.")

@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from legion.client.text.terminal import count
 from legion.tui.feed import Feed
-from legion.tui.keys import Context
-from legion.tui.screens.host import Host
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
 from legion.tui.views import ticket as view
@@ -26,7 +26,7 @@ _SHOWN = 500
 
 
 class HistoryList(RowList):
-    BINDINGS = bindings_of(Context.HISTORY)
+    BINDINGS = bindings_of(KeyContext.HISTORY)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "rewind":
@@ -53,8 +53,8 @@ class HistoryTab(Vertical):
         yield HistoryList(id="moments", follow=True)
 
     @property
-    def _app(self) -> Host:
-        return cast(Host, self.app)
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
 
     @property
     def events(self) -> Events | None:

@@ -12,7 +12,7 @@ from legion.tui.store import BoardStore
 from legion.wire.tickets import TicketLine
 
 
-class Host(Protocol):
+class UiHost(Protocol):
     store: BoardStore
     drafts: Drafts
     keys: KeyMap

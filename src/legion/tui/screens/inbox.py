@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.tui.views import inbox as view
@@ -26,8 +26,8 @@ _RULE = "always"
 class InboxPlace(Place):
     NAME = "inbox"
     SHOWS_NEXT = False
-    CONTEXTS = (Context.INBOX, Context.LIST)
-    BINDINGS = bindings_of(Context.INBOX)
+    CONTEXTS = (KeyContext.INBOX, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.INBOX)
 
     def compose_body(self) -> Iterable[Widget]:
         yield RowList(id="body")

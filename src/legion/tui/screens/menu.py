@@ -15,8 +15,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from legion.client.text.terminal import Cell, Colour
-from legion.tui.keys import BY_ID, Context, shown_key
-from legion.tui.screens.host import Host
+from legion.tui.keys import BY_ID, KeyContext, shown_key
+from legion.tui.screens.host import UiHost
 from legion.tui.views.rows import Row, note, table
 from legion.tui.widgets.row_list import RowList
 
@@ -60,8 +60,8 @@ class Menu(ModalScreen[None]):
         self._entries: list[Entry] = []
 
     @property
-    def _app(self) -> Host:
-        return cast(Host, self.app)
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -83,12 +83,12 @@ class Menu(ModalScreen[None]):
         found: dict[str, Entry] = {}
         for key, active in below.active_bindings.items():
             known = BY_ID.get(active.binding.id or "")
-            if known is None or not active.enabled or known.context is Context.LIST or known.action in _NOT_HERE:
+            if known is None or not active.enabled or known.context is KeyContext.LIST or known.action in _NOT_HERE:
                 continue
             run = partial(self.app.run_action, active.binding.action, active.node)
             first = next((one.keys[0] for one in self._app.keys.keys if one.id == known.id and one.keys), key)
             found.setdefault(known.id, Entry(known.id, known.label, shown_key(first), known.help, run))
-        ordered = sorted(found.values(), key=lambda one: BY_ID[one.id].context is Context.EVERYWHERE)
+        ordered = sorted(found.values(), key=lambda one: BY_ID[one.id].context is KeyContext.EVERYWHERE)
         lists = [
             Entry(f"list.{name}", name, "", text, partial(self._app.open_catalog, name)) for name, text in LISTS.items()
         ]

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from legion.tui.keys import Context
-from legion.tui.screens.host import Host
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
 from legion.tui.store import BoardStore
 from legion.tui.views.rows import Row
 from legion.tui.views.status_line import next_step, status_line, top_line
@@ -23,7 +23,7 @@ PLACES = ("squad", "board", "inbox", "agents", "queue", "usage")
 class Place(Screen[None]):
     AUTO_FOCUS = ""
     NAME: ClassVar[str] = ""
-    CONTEXTS: ClassVar[tuple[Context, ...]] = ()
+    CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()
     SHOWS_NEXT: ClassVar[bool] = True
     """Whether it shows what the board needs next; a ticket's screen shows what the ticket needs."""
     DEFAULT_CSS = """
@@ -40,8 +40,8 @@ class Place(Screen[None]):
         self._top, self._next, self._counts = RowLine(id="top"), RowLine(id="next"), RowLine(id="counts")
 
     @property
-    def legion_app(self) -> Host:
-        return cast(Host, self.app)
+    def legion_app(self) -> UiHost:
+        return cast(UiHost, self.app)
 
     @property
     def store(self) -> BoardStore:

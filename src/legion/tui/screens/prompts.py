@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from legion.tui.screens.host import Host
+from legion.tui.screens.host import UiHost
 from legion.tui.views.rows import Row, row
 from legion.tui.widgets.row_list import RowList
 
@@ -82,7 +82,7 @@ class LinePrompt(ModalScreen[str | None]):
         self._empty = empty
 
     def compose(self) -> ComposeResult:
-        drafts = cast(Host, self.app).drafts
+        drafts = cast(UiHost, self.app).drafts
         with Vertical():
             title = RowList(id="title")
             title.can_focus = False
@@ -96,7 +96,7 @@ class LinePrompt(ModalScreen[str | None]):
     @on(Input.Changed)
     def _keep(self, event: Input.Changed) -> None:
         if self._draft:
-            cast(Host, self.app).drafts.put(self._draft, event.value)
+            cast(UiHost, self.app).drafts.put(self._draft, event.value)
         if self._changed is not None:
             self._changed(event.value)
 

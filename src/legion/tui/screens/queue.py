@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.views import queue as view
 from legion.tui.widgets.bindings import bindings_of
@@ -16,8 +16,8 @@ from legion.wire.tickets import TicketLine
 
 class QueuePlace(Place):
     NAME = "queue"
-    CONTEXTS = (Context.QUEUE, Context.LIST)
-    BINDINGS = bindings_of(Context.QUEUE)
+    CONTEXTS = (KeyContext.QUEUE, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.QUEUE)
 
     def compose_body(self) -> Iterable[Widget]:
         yield RowList(id="body")

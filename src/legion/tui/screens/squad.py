@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from legion.client.text.states import Group
 from legion.client.text.tickets import group_of
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
@@ -31,8 +31,8 @@ _DRAFT = "talk"
 
 class SquadPlace(TicketPlace):
     NAME = "squad"
-    CONTEXTS = (Context.SQUAD, Context.TICKETS, Context.LIST)
-    BINDINGS = bindings_of(Context.SQUAD, Context.TICKETS)
+    CONTEXTS = (KeyContext.SQUAD, KeyContext.TICKETS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.SQUAD, KeyContext.TICKETS)
     DEFAULT_CSS = """
     SquadPlace #left > * { width: 1fr; }
     SquadPlace #talk { height: 6; }
@@ -51,6 +51,7 @@ class SquadPlace(TicketPlace):
         self._tickets = RowList(id="tickets")
         self._panes = RowList(id="panes")
         self._talk = RowList(id="talk", follow=True)
+        self._left_width = ""
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="body"):
@@ -62,7 +63,6 @@ class SquadPlace(TicketPlace):
             yield self._panes
 
     def on_mount(self) -> None:
-        self._divide(self._split)
         self._panes.focus()
         # Seconds pass without an event.
         self.set_interval(1.0, self._renew_panes)
@@ -82,7 +82,7 @@ class SquadPlace(TicketPlace):
 
     def renew(self) -> None:
         if self.is_mounted:
-            self.set_class(self.size.width < _NARROW, "-narrow")
+            self._divide_again()
             self._renew_tickets()
             self._renew_talk()
             self._renew_panes()
@@ -181,5 +181,15 @@ class SquadPlace(TicketPlace):
 
     def _divide(self, percent: int) -> None:
         self.legion_app.drafts.put("ui.split", str(percent))
-        self.query_one("#left").styles.width = f"{percent}%"
-        self.call_after_refresh(self.renew)
+        self.renew()
+
+    def _divide_again(self) -> None:
+        """On a narrow terminal the panes are below each other."""
+        narrow = self.size.width < _NARROW
+        self.set_class(narrow, "-narrow")
+        wanted = "1fr" if narrow else f"{self._split}%"
+        if wanted != self._left_width:
+            self._left_width = wanted
+            self.query_one("#left").styles.width = wanted
+            # The rows are made for the new width when it is known.
+            self.call_after_refresh(self.renew)

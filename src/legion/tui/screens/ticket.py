@@ -11,7 +11,7 @@ from textual.widgets import ContentSwitcher
 
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.feed import Feed
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.log_feed import LogFeed
 from legion.tui.screens.change_tab import ChangeTab
 from legion.tui.screens.history_tab import HistoryTab
@@ -30,8 +30,8 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
     AUTO_FOCUS = ""
     NAME = "ticket"
     SHOWS_NEXT = False
-    CONTEXTS = (Context.TICKET, Context.TICKETS, Context.DIFF, Context.HISTORY, Context.LIST)
-    BINDINGS = bindings_of(Context.TICKET, Context.TICKETS)
+    CONTEXTS = (KeyContext.TICKET, KeyContext.TICKETS, KeyContext.DIFF, KeyContext.HISTORY, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.TICKET, KeyContext.TICKETS)
     DEFAULT_CSS = """
     TicketScreen #tabs { background: $surface; }
     TicketScreen ContentSwitcher { height: 1fr; }

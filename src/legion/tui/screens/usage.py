@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.store import USAGE_CUTS
 from legion.tui.views import usage as view
@@ -16,8 +16,8 @@ from legion.tui.widgets.row_list import RowList
 
 class UsagePlace(Place):
     NAME = "usage"
-    CONTEXTS = (Context.USAGE, Context.LIST)
-    BINDINGS = bindings_of(Context.USAGE)
+    CONTEXTS = (KeyContext.USAGE, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.USAGE)
 
     def __init__(self) -> None:
         super().__init__()

@@ -109,8 +109,8 @@ def setting_rows(config: Config, width: int) -> list[Row]:
         for one in config.settings
     ]
     files = [f"Yours: {config.user_file}", *([f"The project's: {config.project_file}"] if config.project_file else [])]
-    told = [*files, "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."]
-    return [*(note(clean(text)) for text in told), BLANK, *table(lines, width, keep=1)]
+    above = [*files, "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."]
+    return [*(note(clean(text)) for text in above), BLANK, *table(lines, width, keep=1)]
 
 
 def worktree_rows(found: WorktreeList, width: int) -> list[Row]:

@@ -11,8 +11,8 @@ from legion.client.text.terminal import Cell, Colour, cut, sanitize_lines, width
 from legion.tui.views.rows import Row, clean, fit, paragraph, row
 from legion.tui.views.syntax import Colouring
 
-SIDE_BY_SIDE = 120
-"""Columns of the terminal from which old and new stand side by side."""
+SIDE_BY_SIDE = 118
+"""Columns from which old and new stand side by side: a terminal of 120, without its scroll bar."""
 _NUMBERS = 5
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -24,7 +24,7 @@ class DiffKind(Enum):
 
 
 @dataclass(frozen=True)
-class DiffLine:
+class ShownLine:
     kind: DiffKind
     old: int | None
     new: int | None
@@ -37,17 +37,17 @@ class DiffLine:
 
 
 @dataclass(frozen=True)
-class Hunk:
+class ShownHunk:
     head: str
-    lines: tuple[DiffLine, ...]
+    lines: tuple[ShownLine, ...]
 
 
 @dataclass(frozen=True)
-class FileDiff:
+class ShownFile:
     path: str
     notes: tuple[str, ...]
     """New file, deleted, renamed, binary."""
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[ShownHunk, ...]
 
     @property
     def added(self) -> int:
@@ -78,19 +78,19 @@ class CommentPlace:
         return CommentPlace(path, DiffKind(key[0]), int(number))
 
 
-def parse(text: str) -> list[FileDiff]:
+def parse(text: str) -> list[ShownFile]:
     """The files of git's diff. A line that makes no sense is left out."""
-    files: list[FileDiff] = []
+    files: list[ShownFile] = []
     for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE):
         if part.startswith("diff --git "):
             files.append(_file(part.split("\n")))
     return files
 
 
-def _file(lines: list[str]) -> FileDiff:
+def _file(lines: list[str]) -> ShownFile:
     path = lines[0].rpartition(" b/")[2]
     notes: list[str] = []
-    hunks: list[Hunk] = []
+    hunks: list[ShownHunk] = []
     at = 1
     while at < len(lines) and not lines[at].startswith("@@"):
         line = lines[at]
@@ -105,10 +105,10 @@ def _file(lines: list[str]) -> FileDiff:
         hunk, at = _hunk(lines, at)
         if hunk is not None:
             hunks.append(hunk)
-    return FileDiff(clean(path), tuple(notes), tuple(hunks))
+    return ShownFile(clean(path), tuple(notes), tuple(hunks))
 
 
-def _hunk(lines: list[str], at: int) -> tuple[Hunk | None, int]:
+def _hunk(lines: list[str], at: int) -> tuple[ShownHunk | None, int]:
     found = _HUNK.match(lines[at])
     if found is None:
         return None, at + 1
@@ -118,19 +118,19 @@ def _hunk(lines: list[str], at: int) -> tuple[Hunk | None, int]:
     while at < len(lines) and not lines[at].startswith("@@"):
         sign, text = lines[at][:1], lines[at][1:]
         if sign == "+":
-            made.append(DiffLine(DiffKind.ADDED, None, new, text))
+            made.append(ShownLine(DiffKind.ADDED, None, new, text))
             new += 1
         elif sign == "-":
-            made.append(DiffLine(DiffKind.REMOVED, old, None, text))
+            made.append(ShownLine(DiffKind.REMOVED, old, None, text))
             old += 1
         elif sign == " ":
-            made.append(DiffLine(DiffKind.SAME, old, new, text))
+            made.append(ShownLine(DiffKind.SAME, old, new, text))
             old, new = old + 1, new + 1
         at += 1
-    return Hunk(head, tuple(made)), at
+    return ShownHunk(head, tuple(made)), at
 
 
-def rows(files: Sequence[FileDiff], available: int, folded: Collection[str], comments: Mapping[str, str]) -> list[Row]:
+def rows(files: Sequence[ShownFile], available: int, folded: Collection[str], comments: Mapping[str, str]) -> list[Row]:
     """Rows of lines have the key of their CommentPlace, heads of files `file PATH`."""
     made: list[Row] = []
     for file in files:
@@ -146,7 +146,7 @@ def rows(files: Sequence[FileDiff], available: int, folded: Collection[str], com
     return made
 
 
-def _head(file: FileDiff, folded: bool, comments: Mapping[str, str]) -> Row:
+def _head(file: ShownFile, folded: bool, comments: Mapping[str, str]) -> Row:
     number = sum((place := CommentPlace.of(key)) is not None and place.path == file.path for key in comments)
     return row(
         Cell("▸ " if folded else "▾ ", Colour.DIM),
@@ -162,7 +162,7 @@ _TINT = {DiffKind.ADDED: Colour.GREEN, DiffKind.REMOVED: Colour.RED, DiffKind.SA
 
 
 def _one_column(
-    file: FileDiff, hunk: Hunk, available: int, comments: Mapping[str, str], colouring: Colouring
+    file: ShownFile, hunk: ShownHunk, available: int, comments: Mapping[str, str], colouring: Colouring
 ) -> Iterator[Row]:
     for line in hunk.lines:
         key = CommentPlace(file.path, line.kind, line.place).key
@@ -177,7 +177,7 @@ def _one_column(
 
 
 def _side_by_side(
-    file: FileDiff, hunk: Hunk, available: int, comments: Mapping[str, str], colouring: Colouring
+    file: ShownFile, hunk: ShownHunk, available: int, comments: Mapping[str, str], colouring: Colouring
 ) -> Iterator[Row]:
     half = (available - 1) // 2
     for old, new in _pairs(hunk.lines):
@@ -193,7 +193,7 @@ def _side_by_side(
             yield from _comment(comments.get(CommentPlace(file.path, old.kind, old.place).key, ""), available)
 
 
-def _half(line: DiffLine | None, number: int | None, room: int, colouring: Colouring) -> tuple[Cell, ...]:
+def _half(line: ShownLine | None, number: int | None, room: int, colouring: Colouring) -> tuple[Cell, ...]:
     if line is None:
         return (Cell(" " * room),)
     sign = Cell(f"{line.kind.value} ", _TINT[line.kind])
@@ -201,10 +201,10 @@ def _half(line: DiffLine | None, number: int | None, room: int, colouring: Colou
     return (*cells, Cell(" " * (room - sum(width(cell.text) for cell in cells))))
 
 
-def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+def _pairs(lines: Sequence[ShownLine]) -> Iterator[tuple[ShownLine | None, ShownLine | None]]:
     """Removed lines next to the added ones that follow them; equal lines next to themselves."""
-    removed: list[DiffLine] = []
-    added: list[DiffLine] = []
+    removed: list[ShownLine] = []
+    added: list[ShownLine] = []
     for line in (*lines, None):
         if line is not None and line.kind is DiffKind.REMOVED and not added:
             removed.append(line)
@@ -232,7 +232,7 @@ def _shown(text: str) -> str:
     return sanitize_lines(text)[0]
 
 
-def feedback(comments: Mapping[str, str], files: Sequence[FileDiff]) -> str:
+def feedback(comments: Mapping[str, str], files: Sequence[ShownFile]) -> str:
     """All comments as one text for the agent: place, line, comment, in the order of the change."""
     texts = {
         CommentPlace(file.path, line.kind, line.place).key: line.text

@@ -60,7 +60,7 @@ def about_rows(page: TicketPage, available: int) -> list[Row]:
     rows: list[Row] = list(_facts(page, available))
     for title, text in (
         ("Text", page.text),
-        ("Context", page.context),
+        ("KeyContext", page.context),
         ("Criteria", "" if page.evidence else page.criteria),
         ("Plan", page.plan),
         (f"Plan of its agent, {page.planning}", page.proposal),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-from legion.tui.keys import KEYS, Context, KeyMap
+from legion.tui.keys import KEYS, KeyContext, KeyMap
 
 NO_KEY = "f20"
 """A key that no keyboard of today has: for actions that the person unbound."""
 
 
-def bindings_of(*contexts: Context) -> list[BindingType]:
+def bindings_of(*contexts: KeyContext) -> list[BindingType]:
     """The keys of these places, in the order of the map."""
     return [
         Binding(

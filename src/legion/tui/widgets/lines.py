@@ -7,7 +7,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from legion.client.text.terminal import Cell, Colour, width
-from legion.tui.keys import BY_ID, Context, Key, shown_key
+from legion.tui.keys import BY_ID, Key, KeyContext, shown_key
 from legion.tui.views.rows import Row, fit
 from legion.tui.widgets.row_list import RowList
 
@@ -78,4 +78,4 @@ class KeyLine(RowLine):
 
 def _order(key: Key) -> tuple[bool, bool]:
     """Keys of the place first, then those that work everywhere, help last."""
-    return key.context is Context.EVERYWHERE, key.action == "help"
+    return key.context is KeyContext.EVERYWHERE, key.action == "help"

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from legion.client.text.terminal import Colour
-from legion.tui.keys import Context
+from legion.tui.keys import KeyContext
 from legion.tui.views.rows import Row
 from legion.tui.widgets.bindings import bindings_of
 
@@ -22,7 +22,7 @@ _TINTS = {Colour.GREEN: "rows--tint-green", Colour.RED: "rows--tint-red"}
 
 
 class RowList(ScrollView, can_focus=True, inherit_bindings=False):
-    BINDINGS = bindings_of(Context.LIST)
+    BINDINGS = bindings_of(KeyContext.LIST)
     COMPONENT_CLASSES = {*_CLASSES.values(), *_TINTS.values(), "rows--selected"}
     DEFAULT_CSS = """
     RowList {
