@@ -223,7 +223,7 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
             ui.app.screen.query_one("#say").focus()
             await ui.press(*"hello", "enter")
             await ui.until(lambda: "tell_agent" in board.callers.asked)
-            await ui.shows("you ", "  hello")
+            await ui.shows("you to boss", "  hello")
             board.end_run(run)
         assert '"ui.split": "55"' in (tmp_path / "tui.json").read_text()
 

@@ -100,8 +100,8 @@ class AgentsPlace(Place):
         rows = self.query_one("#page", RowList)
         width = max(20, rows.size.width - 1)
         made = view.page_rows(self._page.value, width) if self._page is not None else []
-        mail = view.mail_rows(self.store.mail.value, width, self._page_of)
-        rows.put([*made, *([BLANK] if made else []), head("Mail between you and it" if made else "Your mail"), *mail])
+        mail = view.mail_rows(self.store.mail.value, width)
+        rows.put([*made, *([BLANK] if made else []), head("Your mail, newest first"), *mail])
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         if event.rows.id == "tree":

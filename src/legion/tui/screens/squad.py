@@ -52,6 +52,7 @@ class SquadPlace(TicketPlace):
         self._panes = RowList(id="panes")
         self._talk = RowList(id="talk", follow=True)
         self._left_width = ""
+        self._reads_mail = False
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="body"):
@@ -77,7 +78,7 @@ class SquadPlace(TicketPlace):
         yield store.status.watch(self.renew)
         yield store.graph.watch(self._renew_tickets)
         yield store.agents.watch(self._renew_talk)
-        yield store.mail.watch(self._renew_talk)
+        self._reads_mail = False
         yield store.output.watch(self._renew_panes)
 
     def renew(self) -> None:
@@ -115,6 +116,10 @@ class SquadPlace(TicketPlace):
     def _renew_talk(self) -> None:
         rows, keys = self._talk, self.legion_app.keys.shown()
         leader = self.leader
+        if leader is not None and not self._reads_mail and self.is_watching:
+            # Reading marks messages as read, so they are read only where they are shown.
+            self._reads_mail = True
+            self._watched.append(self.store.mail.watch(self._renew_talk))
         rows.set_class(leader is not None, "-talks")
         self.query_one("#say").set_class(leader is not None, "-shown")
         width = max(20, rows.size.width - 1)

@@ -74,9 +74,9 @@ def page_rows(page: AgentPage | None, width: int) -> list[Row]:
     return rows
 
 
-def mail_rows(mail: Mail | None, width: int, agent: str = "") -> list[Row]:
-    """The person's mail, newest first; with `agent`, only what they exchanged with that one."""
-    letters = [one for one in mail.messages if agent in ("", one.sender, one.recipient)] if mail is not None else []
+def mail_rows(mail: Mail | None, width: int) -> list[Row]:
+    """The person's mail, newest first."""
+    letters = mail.messages if mail is not None else []
     rows: list[Row] = []
     for letter in sorted(letters, key=lambda one: -one.sent_at)[:_LETTERS]:
         rows += letter_rows(letter, width)

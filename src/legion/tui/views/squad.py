@@ -103,7 +103,7 @@ def offer_rows(keys: Mapping[str, str], width: int) -> list[Row]:
 
 
 def talk_rows(leader: AgentLine, mail: Mail | None, width: int) -> list[Row]:
-    """Messages between the person and the agent, oldest first."""
+    """The person's messages, oldest first: reading marks them as read, so those of other agents are shown, too."""
     state = "at work" if leader.working else "idle"
     rows = [
         row(
@@ -111,20 +111,17 @@ def talk_rows(leader: AgentLine, mail: Mail | None, width: int) -> list[Row]:
             Cell(f"{state}  {clean(leader.doing)}", Colour.CYAN if leader.working else Colour.DIM),
         )
     ]
-    letters = [one for one in mail.messages if leader.id in (one.sender, one.recipient)] if mail is not None else []
+    letters = mail.messages if mail is not None else []
     for letter in sorted(letters, key=lambda one: one.sent_at):
-        rows += _letter(letter, leader, width)
+        rows += _letter(letter, width)
     if not letters:
         rows += [BLANK, note("No message yet. Type below; Enter sends.")]
     return rows
 
 
-def _letter(letter: MessageLine, leader: AgentLine, width: int) -> list[Row]:
-    from_leader = letter.sender == leader.id
-    name = clean(leader.name) if from_leader else "you"
-    delivery = "" if from_leader else f", {clean(letter.delivery)}"
-    title = row(
-        Cell(f"{name}  ", Colour.CYAN if from_leader else Colour.GREEN),
-        Cell(f"{clock(letter.sent_at)}{delivery}", Colour.DIM),
-    )
+def _letter(letter: MessageLine, width: int) -> list[Row]:
+    mine = letter.sender == ROOT
+    name = f"you to {clean(letter.recipient_name)}" if mine else clean(letter.sender_name)
+    when = f"{clock(letter.sent_at)}, {clean(letter.delivery)}" if mine else clock(letter.sent_at)
+    title = row(Cell(f"{name}  ", Colour.GREEN if mine else Colour.CYAN), Cell(when, Colour.DIM))
     return [BLANK, title, *paragraph(letter.text, width, indent=2)]
