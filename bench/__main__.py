@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import back, claude, daemon, foresight, gateway, governor, growth, landing, mail, pipeline, scale, start
+from bench import back, claude, daemon, foresight, gateway, governor, growth, landing, mail, pipeline, scale, start, tui
 from bench.report import Report
 
 PARTS = {
@@ -24,6 +24,7 @@ PARTS = {
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "tui": tui.run,
     "pipeline": pipeline.run,
     "growth": growth.run,
 }

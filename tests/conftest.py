@@ -39,6 +39,7 @@ _PROGRAMS = (
     "rehearsal",
     "runner",
     "scenarios",
+    "tui/test_terminal.py",
 )
 """Where tests start daemons, runners or agent programs: all of them are marked so."""
 

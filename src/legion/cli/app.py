@@ -64,6 +64,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },
     "See": {
+        "tui": CommandEntry("system.tui", "tui", "The terminal UI; `legion` alone opens it, too."),
         "status": CommandEntry("board.status", "status", "The project and its tickets on one screen."),
         "projects": CommandEntry("board.projects", "projects", "The projects of this daemon, and where they are."),
         "plans": CommandEntry("plans.plan", "plans", "Plans, and what each waits for."),
@@ -145,6 +146,7 @@ def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, v
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
-    elif ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
+    if ctx.invoked_subcommand is None and not version:
+        # In a terminal, `legion` alone opens the terminal UI before it comes here: see main.py.
+        click.echo(ctx.get_help())

@@ -31,9 +31,19 @@ def _run(arguments: list[str]) -> int:
         code = dispatch(arguments[1:])
         if code is not None:
             return code
+    if not arguments and "_LEGION_COMPLETE" not in os.environ and _is_screen():
+        from legion.cli.quick_tui import open_here
+
+        return open_here()
     from legion.cli.run import run
 
     return run(arguments)
+
+
+def _is_screen() -> bool:
+    """Whether a terminal UI can be drawn here."""
+    terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return terminals and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def _replace_closed_streams() -> None:

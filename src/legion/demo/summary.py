@@ -212,6 +212,7 @@ def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:
         (f"cd {summary.repository}", ""),
         ("git log --graph --oneline", f"{count(summary.commits, 'commit')} that Legion landed and collected"),
         ("../legion status", "the board; starts the demo's own daemon again"),
+        ("../legion tui", "the same as a terminal UI: 2 is the board, Enter opens a ticket, q quits"),
         ("../legion ticket 1", "its first failure, and the receipts"),
         ("../legion log 4", "what that agent wrote and did, before and after the kill"),
         ("../legion diff 3", "a change"),

@@ -38,7 +38,7 @@ from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
 from legion.service.views import epic as epics
 from legion.service.views import history as past
-from legion.service.views import installation, output, summary
+from legion.service.views import installation, live_output, output, summary
 from legion.service.views import status as board
 from legion.service.views import ticket_page as pages
 from legion.service.views import usage as costs
@@ -47,6 +47,7 @@ from legion.store import events
 from legion.store.board import projects as stored_projects
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
+from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
 from legion.wire.plans import PlanPage
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
@@ -194,6 +195,9 @@ class Service(Operations):
 
     def log(self, id: int, /, run: int | None = None, offset: int = 0) -> LogText:
         return output.log(self.context, id, run, offset)
+
+    def output(self, wanted: FollowOutput, /, timeout: float = 0.0) -> LiveOutput:
+        return live_output.follow(self.context, self._news, wanted, timeout)
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
         return tickets.stop(self.context, id)

@@ -163,6 +163,10 @@ class Operations(PlanOperations):
     def log(self, id: TicketId, /, run: RunId | None = None, offset: Number = 0) -> wire.tickets.LogText:
         """The output of its agent, from an offset on"""
 
+    @operation("POST", "/v1/output", waits=True)
+    def output(self, wanted: wire.live.FollowOutput, /, timeout: Seconds = LONGEST_WAIT) -> wire.live.LiveOutput:
+        """Wait for new output of any agent at work, at most 25 s"""
+
     @operation("GET", "/v1/tickets/{id}/diff", open_to=OpenTo.AGENTS)
     def diff(self, id: TicketId, /) -> wire.tickets.Diff:
         """Its change, also while the agent is working"""

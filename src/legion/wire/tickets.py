@@ -192,6 +192,10 @@ class TicketLine:
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
     unproven: int = 0
     """Criteria of a done ticket that no command proves: claimed, or read by a reviewer at best."""
+    team: str = ""
+    labels: list[str] = field(default_factory=list)
+    agent: str = ""
+    """The driver, model or program that it names, or the standing agent that holds it."""
 
 
 @dataclass(kw_only=True)

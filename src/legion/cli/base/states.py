@@ -1,48 +1,11 @@
-"""The symbol, colour and group of each ticket state. Colour alone never carries meaning."""
+"""States and verdicts as cells of a command's output."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-
-from legion.cli.base.output import Cell, Colour, Screen
-
-
-class Group(Enum):
-    """Groups of the status screen, in order."""
-
-    NEEDS_YOU = "Needs you"
-    AT_WORK = "At work"
-    WAITING = "Waiting"
-    ENDED = "Ended"
-
-
-@dataclass(frozen=True)
-class StateStyle:
-    symbol: str
-    ascii: str
-    colour: Colour
-    group: Group
-
-
-STYLES: dict[str, StateStyle] = {
-    "draft": StateStyle("·", ".", Colour.DIM, Group.WAITING),
-    "queued": StateStyle("○", "o", Colour.NONE, Group.WAITING),
-    "working": StateStyle("●", "*", Colour.CYAN, Group.AT_WORK),
-    "checking": StateStyle("◐", "%", Colour.CYAN, Group.AT_WORK),
-    "reviewing": StateStyle("◑", "&", Colour.CYAN, Group.AT_WORK),
-    "landing": StateStyle("▲", "^", Colour.BLUE, Group.AT_WORK),
-    "done": StateStyle("✓", "+", Colour.GREEN, Group.ENDED),
-    "parked": StateStyle("‖", "=", Colour.YELLOW, Group.NEEDS_YOU),
-    "failed": StateStyle("✗", "x", Colour.RED, Group.NEEDS_YOU),
-    "stopped": StateStyle("■", "#", Colour.YELLOW, Group.ENDED),
-}
-_UNKNOWN = StateStyle("?", "?", Colour.NONE, Group.WAITING)
-"""For states of a newer daemon."""
-
-
-def style_of(state: str) -> StateStyle:
-    return STYLES.get(state, _UNKNOWN)
+from legion.cli.base.output import Cell, Screen
+from legion.client.text.states import STYLES as STYLES
+from legion.client.text.states import Group as Group
+from legion.client.text.states import style_of as style_of
 
 
 def symbol(screen: Screen, state: str) -> str:

@@ -10,10 +10,9 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, numbers, sanitize, width
 from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
+from legion.client.text.board_tree import befores_of, tree_of
 from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
-
-INDENT = 3
 
 
 @command("graph", example="legion graph\nlegion graph --dot | dot -Tsvg > board.svg")
@@ -52,51 +51,14 @@ def _mark(screen: Screen) -> str:
     return "★" if screen.unicode else "*"
 
 
-def _befores(board: Graph) -> dict[int, list[int]]:
-    befores: dict[int, list[int]] = {ticket.id: [] for ticket in board.tickets}
-    for later, earlier in board.edges:
-        if later in befores and earlier in befores:
-            befores[later].append(earlier)
-    return befores
-
-
-def _parents(board: Graph, befores: dict[int, list[int]]) -> dict[int, int | None]:
-    """The ticket below which each ticket is drawn: the latest it comes after, on the longest chain if possible."""
-    wave = {id: n for n, ids in enumerate(board.waves) for id in ids}
-    chain = set(board.critical_path)
-
-    def weight(id: int) -> tuple[int, bool, int]:
-        return wave.get(id, 0), id in chain, -id
-
-    return {id: max(earlier, key=weight) if earlier else None for id, earlier in befores.items()}
-
-
 def _tree(board: Graph, screen: Screen, names: Mapping[int, str]) -> list[str] | None:
     """None if it is too deep for the screen."""
-    befores = _befores(board)
-    parents = _parents(board, befores)
-    children: dict[int | None, list[int]] = {}
-    for ticket in sorted(board.tickets, key=lambda ticket: ticket.id):
-        children.setdefault(parents[ticket.id], []).append(ticket.id)
     tickets = {ticket.id: ticket for ticket in board.tickets}
-    bar, fork, last, down = ("│  ", "├─ ", "└─ ", "↓ ") if screen.unicode else ("|  ", "|- ", "`- ", "v ")
     lines: list[str] = []
-    # Ticket, the prefix of its own line, and the prefix of the lines of its children.
-    waiting: list[tuple[int, str, str]] = [(id, "", "") for id in reversed(children.get(None, []))]
-    while waiting:
-        id, before, below = waiting.pop()
-        if width(before) > screen.width // 2:
+    for node in tree_of(board, unicode=screen.unicode):
+        if width(node.before) > screen.width // 2:
             return None
-        also = [other for other in befores[id] if other != parents[id]]
-        lines.append(_node(tickets[id], before, also, board, screen, names))
-        under = children.get(id, [])
-        if len(under) == 1:
-            # A chain goes straight down instead of further to the right.
-            waiting.append((under[0], below + down, below))
-            continue
-        for n, child in enumerate(reversed(under)):
-            branch, rest = (last, " " * INDENT) if n == 0 else (fork, bar)
-            waiting.append((child, below + branch, below + rest))
+        lines.append(_node(tickets[node.ticket], node.before, node.also, board, screen, names))
     return lines
 
 
@@ -123,7 +85,7 @@ def _node(
 
 
 def _waves(board: Graph, screen: Screen, names: Mapping[int, str]) -> Iterator[str]:
-    befores = _befores(board)
+    befores = befores_of(board)
     tickets = {ticket.id: ticket for ticket in board.tickets}
     for n, ids in enumerate(board.waves, 1):
         yield screen.bold(f"Wave {n}")

@@ -8,9 +8,12 @@ from collections.abc import Iterable
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, numbers, sanitize
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
 from legion.cli.base.texts import valid_text
+from legion.client.text.tickets import about as about
+from legion.client.text.tickets import dollars as dollars
+from legion.client.text.tickets import group_of
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
@@ -95,21 +98,6 @@ def _counts(status: Status, screen: Screen) -> list[str]:
     return [screen.line(*cells, indent=2), ""] if cells else []
 
 
-def dollars(amount: float) -> str:
-    """With cents, and more digits where there is less than one."""
-    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
-
-
-def group_of(ticket: TicketLine) -> Group:
-    if ticket.question is not None:
-        return Group.NEEDS_YOU
-    if ticket.parked_until is not None:
-        return Group.WAITING
-    if ticket.held_up_by and style_of(ticket.state).group is Group.WAITING:
-        return Group.NEEDS_YOU
-    return style_of(ticket.state).group
-
-
 def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
     """Tickets below the heads of their groups, in the same columns for all groups."""
     groups = {group: [ticket for ticket in status.tickets if group_of(ticket) is group] for group in Group}
@@ -159,37 +147,6 @@ def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
         Cell(title),
         Cell(about(ticket), Colour.DIM),
     ]
-
-
-def about(ticket: TicketLine) -> str:
-    """What the ticket is doing or waits for, in short; and why, where an attempt was sent back."""
-    sent_back = ticket.state == "queued" and ticket.attempt > 0
-    if sent_back:
-        both = [ticket.reason, ticket.doing]
-    elif ticket.state == "parked":
-        both = [ticket.doing, ticket.reason]
-    else:
-        both = [ticket.doing or ticket.reason]
-    detail = sanitize("; ".join(part for part in both if part))
-    parts = []
-    if ticket.unchecked and "unchecked" not in detail:
-        parts.append("unchecked")
-    if ticket.unproven:
-        parts.append(f"{count(ticket.unproven, 'criterion', 'criteria')} without proof")
-    if ticket.held_up_by and "held up" not in detail:
-        parts.append(f"held up by {numbers(ticket.held_up_by)}")
-    if ticket.conflicts_with:
-        parts.append(f"will conflict with {_others(ticket.conflicts_with)}")
-    # The reason of a failure names the number of attempts, counted since a person last intervened.
-    if ticket.attempt > 1 and ticket.state != "failed":
-        parts.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
-    if detail:
-        parts.append(detail)
-    return ", ".join(parts)
-
-
-def _others(ids: list[int]) -> str:
-    return ", ".join("what landed" if id == 0 else f"#{id}" for id in ids)
 
 
 def hints(status: Status) -> Iterable[str]:

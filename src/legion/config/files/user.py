@@ -23,6 +23,7 @@ from legion.config.sections.notifications import HookSettings, NotifySettings
 from legion.config.sections.plans import PlannerSettings
 from legion.config.sections.review import ReviewerSettings
 from legion.config.sections.standing import StandingSettings
+from legion.config.sections.tui import TerminalSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
 from legion.domain.errors import BadInput, NotFound
 from legion.drivers import registry
@@ -97,6 +98,7 @@ class UserConfig:
     liveness: PersonalWatchdogSettings = field(default_factory=PersonalWatchdogSettings)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     standing: StandingSettings = field(default_factory=StandingSettings)
+    tui: TerminalSettings = field(default_factory=TerminalSettings)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -156,6 +158,7 @@ SECTIONS: Mapping[str, type] = {
     "liveness": PersonalWatchdogSettings,
     "acceptance.NAME": Acceptance,
     "standing": StandingSettings,
+    "tui": TerminalSettings,
 }
 """Every table of the file by its name, for the documentation. The keys of the first are above all tables."""
 
@@ -212,6 +215,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         liveness=settings.read_section(PersonalWatchdogSettings, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(StandingSettings, source, ["standing"]),
+        tui=settings.read_section(TerminalSettings, source, ["tui"]),
         origin=origin,
         stated=_stated(source.table),
     )
@@ -219,7 +223,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
 
 _FLAT = (
     *("claude", "governor", "budgets", "rhythm", "rewind", "hooks", "notify", "protection", "questions", "models"),
-    *("reviewer", "planner", "liveness", "standing"),
+    *("reviewer", "planner", "liveness", "standing", "tui"),
 )
 """The tables that are shown as they are, in this order."""
 

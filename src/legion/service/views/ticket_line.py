@@ -84,6 +84,9 @@ class TicketLines:
             question=self._asking[ticket.id].id if ticket.id in self._asking else None,
             undoes=spec.undoes,
             conflicts_with=[conflict.theirs for conflict in predicted_conflicts(self._context, ticket)],
+            team=spec.team,
+            labels=list(spec.labels),
+            agent=self._holders.get(ticket.id) or " ".join(filter(None, (spec.driver, spec.model, spec.command))),
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:

@@ -1,0 +1,73 @@
+"""Actions on a ticket: when each applies, the one question before it, and the request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from legion.client.legion import Legion
+from legion.wire.tickets import TicketLine
+
+ENDED = ("done", "failed", "stopped")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TicketAction:
+    applies: Callable[[TicketLine], bool]
+    perform: Callable[[Legion, int], str]
+    """Returns the daemon's sentence about what was done."""
+    question: str = ""
+    """Asked once before it; empty where a key takes it back."""
+    waits: bool = False
+    """The daemon answers when the agent has."""
+
+
+def _is_in(*states: str) -> Callable[[TicketLine], bool]:
+    return lambda ticket: ticket.state in states
+
+
+TICKET_ACTIONS = {
+    "stop": TicketAction(
+        applies=lambda ticket: ticket.state not in ENDED,
+        perform=lambda legion, id: legion.stop(id).message,
+        question="Stop #{id}? Its work is kept, and retry brings it back.",
+    ),
+    "pause": TicketAction(
+        applies=_is_in("queued", "working", "checking", "reviewing", "landing"),
+        perform=lambda legion, id: legion.pause_ticket(id).message,
+    ),
+    "resume": TicketAction(applies=_is_in("parked"), perform=lambda legion, id: legion.resume_ticket(id).message),
+    "drop": TicketAction(
+        applies=_is_in(*ENDED),
+        perform=lambda legion, id: legion.drop(id).message,
+        question="Remove #{id} from the board? What it landed stays.",
+    ),
+    "review": TicketAction(
+        applies=lambda ticket: ticket.state != "queued" and not ticket.checkpoint,
+        perform=lambda legion, id: legion.review(id).message,
+    ),
+    "undo": TicketAction(
+        applies=_is_in("done"),
+        perform=lambda legion, id: legion.undo(id).message,
+        question="Revert #{id}? A new ticket takes its change back and passes the checks like any other.",
+    ),
+    "interrupt": TicketAction(
+        applies=_is_in("working"),
+        perform=lambda legion, id: legion.interrupt(id).message,
+        question="Interrupt the agent of #{id} and pause the ticket? Resume continues it.",
+        waits=True,
+    ),
+}
+
+
+def can_message(ticket: TicketLine) -> bool:
+    return ticket.state == "working"
+
+
+def can_retry(ticket: TicketLine) -> bool:
+    """Ended without landing, or parked: then it is resumed."""
+    return ticket.state in ("failed", "stopped", "parked")
+
+
+def has_change(ticket: TicketLine) -> bool:
+    return not ticket.checkpoint and (ticket.state != "queued" or ticket.attempt > 0)

@@ -1,0 +1,316 @@
+"""The application: the store, the places, and the actions that work everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App
+from textual.theme import Theme
+
+from legion.client.legion import Legion
+from legion.client.text.terminal import count
+from legion.tui.drafts import Drafts
+from legion.tui.keys import KeyContext, KeyMap
+from legion.tui.link.connection import Phase
+from legion.tui.screens.place import PLACES, Place
+from legion.tui.screens.prompts import Reader, YesNo
+from legion.tui.store import BoardStore, StartedWith
+from legion.tui.views.help import help_rows
+from legion.tui.views.rows import clean
+from legion.tui.widgets.bindings import bindings_of, changes_of
+from legion.wire.errors import LegionError
+from legion.wire.projects import Where
+from legion.wire.tickets import TicketLine
+
+THEMES = (
+    Theme(
+        name="legion-dark", primary="#5c9dff", secondary="#57c7d4", accent="#57c7d4", warning="#e5b567",
+        error="#f2777a", success="#8fce7f", foreground="#dcdfe4",
+        background="#14161b", surface="#1b1e25", panel="#232833", dark=True,
+    ),
+    Theme(
+        name="legion-light", primary="#1f5fbf", secondary="#0b7a86", accent="#0b7a86", warning="#8a5a00",
+        error="#b3261e", success="#2d7a1f", foreground="#1d2026",
+        background="#fbfbfa", surface="#f0f0ee", panel="#e4e6ea", dark=False,
+    ),
+)  # fmt: skip
+DARK, LIGHT = ("legion-dark", "ansi-dark"), ("legion-light", "ansi-light")
+_FIRST = "squad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How the UI was started."""
+
+    data_dir: Path
+    cwd: str
+    memory: Path | None = None
+    """The file for drafts and what the UI remembers."""
+    few_colours: bool = False
+    """The terminal has 16 colours: its own are used."""
+    light: bool = False
+    start: bool = True
+    """Whether a daemon may be started."""
+    first: str = _FIRST
+
+
+class LegionApp(App[None]):
+    TITLE = "Legion"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = bindings_of(KeyContext.EVERYWHERE)
+    CSS = """
+    Toast { width: auto; max-width: 70%; }
+    Input, Input:focus, TextArea, TextArea:focus { border: none; }
+    """
+    _PLACES: ClassVar[dict[str, str]] = {
+        "squad": "squad:SquadPlace",
+        "board": "board:BoardPlace",
+        "inbox": "inbox:InboxPlace",
+        "agents": "agents:AgentsPlace",
+        "queue": "queue:QueuePlace",
+        "usage": "usage:UsagePlace",
+    }
+
+    def __init__(self, options: Options, known: StartedWith | None = None) -> None:
+        super().__init__()
+        self.options = options
+        self.keys = KeyMap()
+        self.drafts = Drafts(options.memory)
+        self.store = BoardStore(options.data_dir, options.cwd, start=options.start, known=known)
+        self._places: dict[str, Place] = {}
+        self._work: set[asyncio.Task[None]] = set()
+        for theme in THEMES:
+            self.register_theme(theme)
+        light = self.drafts.get("ui.light")
+        self._colours(bool(options.light) if not light else light == "yes")
+
+    def _colours(self, light: bool) -> None:
+        self.theme = (LIGHT if light else DARK)[self.options.few_colours]
+
+    def on_mount(self) -> None:
+        self.push_screen(self._place(self.options.first))
+        self._begin(self.store.run())
+        self._begin(self._read_settings())
+
+    def _place(self, name: str) -> Place:
+        if name not in self._places:
+            import importlib
+
+            module, _, attribute = self._PLACES[name].partition(":")
+            self._places[name] = getattr(importlib.import_module(f"legion.tui.screens.{module}"), attribute)()
+            # Textual removes a screen that it does not know when another takes its place.
+            self.install_screen(self._places[name], name)
+        return self._places[name]
+
+    def _begin(self, work: object) -> None:
+        """Run work on the loop until it ends or the app does."""
+        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[call-overload]  # a coroutine
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def on_unmount(self) -> None:
+        for task in list(self._work):
+            task.cancel()
+
+    async def _read_settings(self) -> None:
+        """The person's changes of keys. Without an answer the defaults stay."""
+        try:
+            found = await self.store.requests.ask(lambda legion: legion.config(self.store.cwd))
+        except LegionError:
+            return
+        values = {line.key: line.value for line in found.settings}
+        lines = values.get("tui.keys")
+        self.keys = KeyMap.with_changes([str(line) for line in lines] if isinstance(lines, list) else [])
+        self.set_keymap(changes_of(self.keys))
+        for fault in self.keys.faults:
+            self.notify(f"[tui] keys in {found.user_file}: {fault}.", severity="warning", markup=False, timeout=15)
+
+    def send(
+        self, call: Callable[[Legion], str], then: Callable[[], None] = lambda: None, *, waits: bool = False
+    ) -> None:
+        """Send a request that does something; its sentence is shown, and `then` is called where it was done.
+
+        `waits`: the daemon answers when an agent or a provider has, which may take long.
+        """
+
+        async def go() -> None:
+            try:
+                message = await self.store.requests.ask(call, counts=not waits)
+            except LegionError as error:
+                self.notify(clean(error.message), severity="error", markup=False, timeout=12)
+            else:
+                self.notify(clean(message), markup=False)
+                then()
+
+        self._begin(go())
+
+    # Places
+
+    @property
+    def has_screen_on_top(self) -> bool:
+        """Whether a ticket, a list or a question covers the place. Below the place is Textual's own empty screen."""
+        return len(self.screen_stack) > 2
+
+    def go(self, name: str) -> None:
+        """To a place; a ticket's screen on top of another is closed."""
+        while self.has_screen_on_top:
+            self.pop_screen()
+        if self.screen is not self._place(name):
+            self.switch_screen(self._place(name))
+
+    def open_ticket(self, id: int, tab: str = "live") -> None:
+        from legion.tui.screens.ticket import TicketScreen
+
+        if isinstance(self.screen, TicketScreen) and self.screen.id_of_ticket == id:
+            self.screen.show_tab(tab)
+        else:
+            self.push_screen(TicketScreen(id, tab))
+
+    def open_catalog(self, name: str) -> None:
+        """A list of the menu: providers, models, teams, roles, settings."""
+        from legion.tui.screens.catalog import CatalogPlace
+
+        self.push_screen(CatalogPlace(name))
+
+    def open_retry(self, ticket: TicketLine) -> None:
+        from legion.tui.screens.forms import retry_form
+
+        self.push_screen(retry_form(ticket))
+
+    def action_squad(self) -> None:
+        self.go("squad")
+
+    def action_board(self) -> None:
+        self.go("board")
+
+    def action_inbox(self) -> None:
+        self.go("inbox")
+
+    def action_agents(self) -> None:
+        self.go("agents")
+
+    def action_queue(self) -> None:
+        self.go("queue")
+
+    def action_usage(self) -> None:
+        self.go("usage")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "go_back":
+            return self.has_screen_on_top or self.screen is not self._place(_FIRST)
+        if action == "start_daemon":
+            return self.store.requests.phase in (Phase.GONE, Phase.CONNECTING)
+        return True
+
+    def action_go_back(self) -> None:
+        if self.has_screen_on_top:
+            self.pop_screen()
+        elif self.screen is not self._place(_FIRST):
+            self.go(_FIRST)
+
+    def action_next_pane(self) -> None:
+        self.screen.focus_next()
+
+    def action_previous_pane(self) -> None:
+        self.screen.focus_previous()
+
+    async def action_quit(self) -> None:
+        self.exit()
+
+    def action_help(self) -> None:
+        contexts = self.screen.CONTEXTS if isinstance(self.screen, Place) else ()
+        self.push_screen(Reader("Keys", lambda width: help_rows(self.keys, contexts, width)))
+
+    def action_menu(self) -> None:
+        from legion.tui.screens.menu import Menu
+
+        if not isinstance(self.screen, Menu):
+            self.push_screen(Menu())
+
+    def action_refresh(self) -> None:
+        self.store.invalidate()
+
+    def action_light(self) -> None:
+        light = self.theme in DARK
+        self._colours(light)
+        self.drafts.put("ui.light", "yes" if light else "no")
+
+    def action_start_daemon(self) -> None:
+        self.store.requests.start_next_time()
+        self.notify("Starting Legion.")
+
+    # The project
+
+    def action_new_ticket(self) -> None:
+        from legion.tui.screens.forms import ticket_form
+
+        self.push_screen(ticket_form(self, every_field=False))
+
+    def action_new_ticket_full(self) -> None:
+        from legion.tui.screens.forms import ticket_form
+
+        self.push_screen(ticket_form(self, every_field=True))
+
+    def action_hire(self) -> None:
+        from legion.tui.screens.forms import hire_form
+
+        self.push_screen(hire_form(self))
+
+    def action_pause_project(self) -> None:
+        project = self.store.project
+        if project is None:
+            self.notify("Open Legion in a project's folder to pause it.", severity="warning")
+            return
+        where = Where(cwd=project.root)
+        self.send(lambda legion: (legion.resume(where) if project.paused else legion.pause(where)).message)
+
+    def action_clear_ended(self) -> None:
+        project, status = self.store.project, self.store.status.value
+        if project is None or status is None:
+            self.notify("Open Legion in a project's folder to clear its board.", severity="warning")
+            return
+        number = sum(status.counts.get(state, 0) for state in ("done", "failed", "stopped"))
+        where = Where(cwd=project.root)
+        self.ask(
+            f"Remove {count(number, 'ended ticket')} from the board? What landed stays.",
+            lambda legion: legion.drop_ended(where).message,
+        )
+
+    def action_collect(self) -> None:
+        project = self.store.project
+        if project is None:
+            self.notify("Open Legion in a project's folder to collect.", severity="warning")
+            return
+        self._begin(self._collect(project.root))
+
+    async def _collect(self, root: str) -> None:
+        """Show what would come, then ask once."""
+        try:
+            found = await self.store.requests.ask(lambda legion: legion.preview_collect(root))
+        except LegionError as error:
+            self.notify(clean(error.message), severity="error", markup=False, timeout=12)
+            return
+        if not found.commits:
+            self.notify(clean(found.message), markup=False)
+            return
+        coming = f"{count(found.commits, 'commit')}, {count(found.files, 'file')}"
+        self.ask(
+            f"Bring {coming} into {clean(found.branch)} of your repository?",
+            lambda legion: legion.collect(Where(cwd=root)).message,
+        )
+
+    def ask(self, question: str, call: Callable[[Legion], str]) -> None:
+        """One question, then the request."""
+
+        def go(yes: bool | None) -> None:
+            if yes:
+                self.send(call)
+
+        self.push_screen(YesNo(question), go)
+
+
+assert set(LegionApp._PLACES) == set(PLACES)

@@ -1,0 +1,209 @@
+"""The board: tickets as columns, as a tree or as a graph, with a filter. On a narrow terminal columns become a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+
+from legion.client.text.terminal import Cell, Colour
+from legion.tui.keys import KeyContext
+from legion.tui.screens.prompts import LinePrompt
+from legion.tui.screens.ticket_place import TicketPlace
+from legion.tui.views import board as view
+from legion.tui.views.board import BoardMode, Column
+from legion.tui.views.rows import Row, note, row
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.lines import RowLine
+from legion.tui.widgets.row_list import RowList
+from legion.wire.projects import Graph
+from legion.wire.tickets import TicketLine
+
+_MOST_COLUMNS = 10
+
+
+class BoardColumns(Vertical):
+    """The board itself: also a part of the squad's screen."""
+
+    DEFAULT_CSS = """
+    BoardColumns > #title { background: $surface; }
+    BoardColumns > #columns { height: 1fr; }
+    BoardColumns > #columns > Vertical { width: 1fr; display: none; margin-right: 1; }
+    BoardColumns > #columns > Vertical.-shown { display: block; }
+    BoardColumns > #columns > Vertical > RowLine { background: $surface; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.mode = BoardMode.COLUMNS
+        self.filter = ""
+        self.tickets: list[TicketLine] = []
+        self.graph: Graph | None = None
+        self.lists: list[RowList] = []
+        """Those that are shown, from left to right."""
+        self._title_line = RowLine(id="title")
+        self._columns = [
+            (Vertical(id=f"column-{number}"), RowLine(classes="title"), RowList(classes="tickets"))
+            for number in range(_MOST_COLUMNS)
+        ]
+
+    def compose(self) -> Iterable[Widget]:
+        yield self._title_line
+        with Horizontal(id="columns"):
+            for box, title, rows in self._columns:
+                with box:
+                    yield title
+                    yield rows
+
+    @property
+    def focused_list(self) -> RowList | None:
+        lists = self.lists
+        return next((one for one in lists if one.has_focus), lists[0] if lists else None)
+
+    @property
+    def selected(self) -> str:
+        focused = self.focused_list
+        return focused.selected if focused is not None else ""
+
+    def put(self, tickets: list[TicketLine], graph: Graph | None, omitted: int = 0) -> None:
+        self.tickets, self.graph = tickets, graph
+        shown = view.shown(tickets, self.filter)
+        self._title(len(shown), omitted)
+        width = self.size.width
+        if not width:
+            return
+        if self.mode is BoardMode.TREE and graph is not None:
+            self._lists([("", view.tree(graph, width - 1, self.filter))])
+        elif self.mode is BoardMode.GRAPH and graph is not None:
+            self._waves(graph, width)
+        else:
+            self._by_state(shown, width)
+
+    def _by_state(self, shown: list[TicketLine], width: int) -> None:
+        columns = view.columns(shown, width)
+        chain = view.longest_chain(self.graph)
+        if len(columns) == 1:
+            self._lists([("", view.listed(shown, width - 1, chain))])
+            return
+        room = width // len(columns) - 2
+        self._lists([(column.title, view.cards(column.tickets, room, chain)) for column in columns])
+
+    def _waves(self, graph: Graph, width: int) -> None:
+        waves = view.waves(graph, self.filter)
+        fit = max(1, min(len(waves), width // view.LEAST_COLUMN, _MOST_COLUMNS))
+        if len(waves) > fit:
+            # The last column holds all waves for which there is no room.
+            rest = tuple(ticket for wave in waves[fit - 1 :] for ticket in wave.tickets)
+            waves = [*waves[: fit - 1], Column(f"Waves {fit} to {len(waves)}", rest)]
+        room = width // max(1, len(waves)) - 2
+        chain = view.longest_chain(graph)
+        self._lists([(wave.title, view.wave_cards(wave.tickets, room, chain)) for wave in waves])
+
+    def _lists(self, made: list[tuple[str, list[Row]]]) -> None:
+        focused = self.focused_list
+        self.lists = [rows for _, _, rows in self._columns[: len(made)]]
+        for number, (box, line, tickets) in enumerate(self._columns):
+            box.set_class(number < len(made), "-shown")
+            if number < len(made):
+                title, rows = made[number]
+                line.display = bool(title)
+                line.show(row(Cell(f" {title}", Colour.BOLD)))
+                tickets.put(rows or [note(" nothing here")] if title else rows)
+        if focused is not None and focused.has_focus and focused not in self.lists and self.lists:
+            self.lists[-1].focus()
+
+    def _title(self, number: int, omitted: int) -> None:
+        cells = [Cell(f" {self.mode.value} ", Colour.BOLD)]
+        if self.filter:
+            cells.append(Cell(f" filter: {self.filter}  ({number} of {len(self.tickets)})", Colour.YELLOW))
+        elif omitted:
+            cells.append(Cell(f" {omitted} older ended ones are not listed", Colour.DIM))
+        chain = view.chain_line(self.graph)
+        if chain is not None:
+            cells += [Cell("  "), *chain.cells]
+        self._title_line.show(Row(tuple(cells)))
+
+    def move(self, by: int) -> None:
+        """The focus to the next column with tickets."""
+        lists = self.lists
+        focused = self.focused_list
+        if focused is None:
+            return
+        place = lists.index(focused) + by
+        while 0 <= place < len(lists):
+            if lists[place].selected:
+                lists[place].focus()
+                return
+            place += by
+
+    def focus_first(self) -> None:
+        """The first column that has a ticket, unless one has the focus."""
+        lists = self.lists
+        if lists and not any(one.has_focus and one.selected for one in lists):
+            next((one for one in lists if one.selected), lists[0]).focus()
+
+
+class BoardPlace(TicketPlace):
+    NAME = "board"
+    CONTEXTS = (KeyContext.BOARD, KeyContext.TICKETS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.BOARD, KeyContext.TICKETS)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns = BoardColumns(id="body")
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield self.columns
+
+    def watches(self) -> Iterable[Callable[[], None]]:
+        yield self.store.status.watch(self.renew)
+        yield self.store.graph.watch(self.renew)
+
+    def renew(self) -> None:
+        status = self.store.status.value
+        if status is not None and self.is_mounted:
+            self.columns.put(status.tickets, self.store.graph.value, status.omitted)
+            if self.is_current:
+                self.columns.focus_first()
+
+    @property
+    def ticket(self) -> TicketLine | None:
+        key = self.columns.selected
+        return self.store.tickets.get(int(key)) if key else None
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        self.legion_app.open_ticket(int(event.key))
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        self.refresh_bindings()
+
+    def action_mode(self) -> None:
+        self.columns.mode = self.columns.mode.next
+        self.renew()
+        self.columns.focus_first()
+
+    def action_left(self) -> None:
+        self.columns.move(-1)
+        self.refresh_bindings()
+
+    def action_right(self) -> None:
+        self.columns.move(1)
+        self.refresh_bindings()
+
+    def action_filter(self) -> None:
+        before = self.columns.filter
+
+        def changed(text: str) -> None:
+            self.columns.filter = text.strip()
+            self.renew()
+
+        def ended(text: str | None) -> None:
+            # Esc takes the filter away; Enter keeps it, an empty one too.
+            changed(text or "")
+            self.columns.focus_first()
+
+        prompt = LinePrompt("Filter: words, #12, state:failed, epic:x, label:x, agent:x", changed=changed, empty=True)
+        self.app.push_screen(prompt, ended)
+        if before:
+            changed("")

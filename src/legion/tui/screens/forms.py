@@ -1,0 +1,182 @@
+"""Forms: new ticket, retry, hire. Fields are checked while they are typed; every letter is kept until it was sent."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, Label, Select, Switch, TextArea
+
+from legion.client.legion import Legion
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
+from legion.tui.views.form_fields import HIRE_FIELDS, RETRY_FIELDS, FormField, ticket_fields, values, with_title
+from legion.tui.views.rows import clean
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.lines import KeyLine
+from legion.wire.agents import HireAgent
+from legion.wire.errors import LegionError
+from legion.wire.ticket_fields import FieldKind
+from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine
+
+Request = Callable[[dict[str, object]], Callable[[Legion], str]]
+"""Makes the request of what was filled in. Raises ValueError with a sentence."""
+
+
+class Form(ModalScreen[None]):
+    CONTEXTS = (KeyContext.FORM,)
+    BINDINGS = bindings_of(KeyContext.FORM)
+    DEFAULT_CSS = """
+    Form { align: center middle; background: $background 60%; }
+    Form > Vertical { width: 90%; max-width: 100; height: 90%; border: round $primary; background: $background; }
+    Form VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size: 1 1; }
+    Form Label { color: $text-muted; margin-top: 1; height: auto; width: 1fr; }
+    Form Input { border: none; background: $surface; height: 1; padding: 0 1; }
+    Form Input:focus { background: $panel; }
+    Form TextArea { border: none; background: $surface; height: 4; padding: 0 1; }
+    Form TextArea:focus { background: $panel; height: 8; }
+    Form Switch { border: none; height: 1; padding: 0; background: $background; }
+    Form Select { height: auto; }
+    Form #fault { height: auto; min-height: 1; margin: 0 1; color: $text-error; }
+    """
+
+    def __init__(self, title: str, name: str, fields: list[FormField], request: Request) -> None:
+        """`name` is where drafts are kept."""
+        super().__init__()
+        self._title = title
+        self._draft = f"form.{name}."
+        self._fields = {field.name: field for field in fields}
+        self._request = request
+        self._sending = False
+
+    @property
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
+
+    def compose(self) -> ComposeResult:
+        drafts = self._app.drafts.of(self._draft)
+        with Vertical() as box:
+            box.border_title = self._title
+            with VerticalScroll(can_focus=False):
+                for field in self._fields.values():
+                    yield Label(f"{field.label}: {clean(field.help)}", markup=False)
+                    yield _entry(field, drafts.get(field.name, ""))
+            yield Label("", id="fault", markup=False)
+            yield KeyLine(id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one(f"#field-{next(iter(self._fields))}").focus()
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(Select.Changed)
+    @on(Switch.Changed)
+    def _typed(self, event: Input.Changed | TextArea.Changed | Select.Changed | Switch.Changed) -> None:
+        control = event.control
+        name = (control.id or "").removeprefix("field-")
+        if name in self._fields:
+            text = _text_of(control)
+            if not self._fields[name].secret:
+                self._app.drafts.put(f"{self._draft}{name}", text)
+            self._say(self._fields[name].fault(text) or "")
+
+    @on(Input.Submitted)
+    def _next(self) -> None:
+        self.focus_next()
+
+    def _say(self, fault: str) -> None:
+        self.query_one("#fault", Label).update(clean(fault))
+
+    def action_leave(self) -> None:
+        kept = any(self._app.drafts.of(self._draft).values())
+        self.dismiss()
+        if kept:
+            self.app.notify("What you typed is kept: open the form again to continue.")
+
+    def action_send(self) -> None:
+        if self._sending:
+            return
+        texts = {name: _text_of(self.query_one(f"#field-{name}")) for name in self._fields}
+        try:
+            call = self._request(values(list(self._fields.values()), texts))
+        except ValueError as wrong:
+            self._say(str(wrong))
+            return
+        self._sending = True
+        self.run_worker(self._send(call), exclusive=True)
+
+    async def _send(self, call: Callable[[Legion], str]) -> None:
+        """The daemon's own sentence stays in the form, with everything that was typed."""
+        try:
+            message = await self._app.store.requests.ask(call)
+        except LegionError as error:
+            self._say(error.message)
+        else:
+            self._app.drafts.remove(self._draft)
+            self.app.notify(clean(message), markup=False)
+            self.dismiss()
+        finally:
+            self._sending = False
+
+
+def _entry(field: FormField, text: str) -> Widget:
+    id = f"field-{field.name}"
+    if field.kind is FieldKind.FLAG:
+        return Switch(value=text == "yes", id=id, animate=False)
+    if field.choices:
+        options = [(choice, choice) for choice in field.choices if choice]
+        return Select(options, id=id, prompt="as the project says", compact=True, value=text or Select.NULL)
+    if field.big:
+        return TextArea(text, id=id, tab_behavior="focus", show_line_numbers=False)
+    return Input(text, id=id, password=field.secret)
+
+
+def _text_of(control: Widget) -> str:
+    if isinstance(control, Switch):
+        return "yes" if control.value else ""
+    if isinstance(control, Select):
+        return "" if control.is_blank() else str(control.value)
+    if isinstance(control, TextArea):
+        return control.text
+    return control.value if isinstance(control, Input) else ""
+
+
+def ticket_form(app: UiHost, *, every_field: bool) -> Form:
+    def request(given: dict[str, object]) -> Callable[[Legion], str]:
+        ticket = NewTicket(**with_title(given))  # type: ignore[arg-type]  # the kinds of the fields
+        wanted = Dispatch(cwd=app.store.project_root or app.store.cwd, tickets=[ticket], request=str(uuid.uuid4()))
+        return lambda legion: _dispatched(legion, wanted)
+
+    title = "New ticket, all fields" if every_field else "New ticket"
+    return Form(title, "ticket", ticket_fields(every=every_field), request)
+
+
+def _dispatched(legion: Legion, wanted: Dispatch) -> str:
+    made = legion.dispatch(wanted)
+    return " ".join([f"Ticket {made.ids[0]} is on the board.", *made.notes])
+
+
+def retry_form(ticket: TicketLine) -> Form:
+    id = ticket.id
+
+    def request(given: dict[str, object]) -> Callable[[Legion], str]:
+        feedback = str(given.get("feedback", ""))
+        return lambda legion: legion.retry(id, Action(feedback=feedback)).message
+
+    return Form(f"Retry #{id}", f"retry.{id}", RETRY_FIELDS, request)
+
+
+def hire_form(app: UiHost) -> Form:
+    def request(given: dict[str, object]) -> Callable[[Legion], str]:
+        if not given.get("task"):
+            raise ValueError("Write the task: what the agent is there for.")
+        wanted = HireAgent(cwd=app.store.project_root or app.store.cwd, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        return lambda legion: legion.hire(wanted).message
+
+    return Form("Hire a standing agent", "hire", HIRE_FIELDS, request)

@@ -1,0 +1,109 @@
+"""The tab with a ticket's history: what happened, and the moments that it can return to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from legion.client.text.terminal import count
+from legion.tui.feed import Feed
+from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
+from legion.tui.screens.prompts import Reader
+from legion.tui.store import BoardStore
+from legion.tui.views import ticket as view
+from legion.tui.views.rows import Row, clean, note, paragraph, row
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.lines import RowLine
+from legion.tui.widgets.row_list import RowList
+from legion.wire.history import Events
+from legion.wire.tickets import RewindTo
+
+_SHOWN = 500
+
+
+class HistoryList(RowList):
+    BINDINGS = bindings_of(KeyContext.HISTORY)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "rewind":
+            return bool(cast("HistoryTab", self.parent).moment)
+        return super().check_action(action, parameters)
+
+    def action_rewind(self) -> None:
+        cast("HistoryTab", self.parent).rewind()
+
+
+class HistoryTab(Vertical):
+    DEFAULT_CSS = """
+    HistoryTab > RowLine { background: $surface; }
+    HistoryTab > HistoryList { height: 1fr; }
+    """
+
+    def __init__(self, ticket: int, *, id: str) -> None:
+        super().__init__(id=id)
+        self._ticket = ticket
+        self._feed: Feed[Events] | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        yield RowLine(id="history-title")
+        yield HistoryList(id="moments", follow=True)
+
+    @property
+    def _app(self) -> UiHost:
+        return cast(UiHost, self.app)
+
+    @property
+    def events(self) -> Events | None:
+        return self._feed.value if self._feed is not None else None
+
+    @property
+    def moment(self) -> str:
+        """The selected moment, where the ticket can return to it."""
+        return view.moment_of(self.events, self.query_one(HistoryList).selected) if self.is_mounted else ""
+
+    def watches(self, store: BoardStore) -> Iterable[Callable[[], None]]:
+        id, cwd = self._ticket, store.cwd
+        if self._feed is None:
+            self._feed = store.feed(
+                lambda legion: legion.history(cwd, ticket=id, last=_SHOWN), lambda event: event.ticket == id
+            )
+        yield self._feed.watch(self.renew)
+
+    def on_unmount(self) -> None:
+        if self._feed is not None:
+            self._app.store.drop([self._feed])
+
+    def renew(self) -> None:
+        if not self.is_mounted:
+            return
+        self.query_one(HistoryList).put(view.history_rows(self.events, self.screen.size.width - 1))
+        number = sum(bool(one.rewind) for one in self.events.lines) if self.events is not None else 0
+        moments = f"{count(number, 'moment')} to return to, marked ↶" if number else "no moment to return to yet"
+        self.query_one("#history-title", RowLine).show(row(f" {moments}; Enter shows a line in full"))
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        event.stop()
+        found = self.events
+        for one in found.lines if found is not None else ():
+            if f"{one.source} {one.run or 0} {one.n}" == event.key:
+                facts = [f"{name}: {value}" for name, value in one.data.items()]
+                text = "\n".join([one.words, *([one.why] if one.why else []), "", *facts])
+                back = [note("Esc, then R returns the ticket to this moment.")] if one.rewind else []
+                self.app.push_screen(Reader(clean(one.kind), _reading(text, back)))
+                return
+
+    def rewind(self) -> None:
+        moment, id = self.moment, self._ticket
+        if moment:
+            self._app.ask(
+                f"Return #{id} to {moment}? Its tree and conversation go back; what it has now is saved.",
+                lambda legion: legion.rewind(id, RewindTo(to=moment)).message,
+            )
+
+
+def _reading(text: str, more: list[Row]) -> Callable[[int], list[Row]]:
+    return lambda width: [*paragraph(text, width), *more]

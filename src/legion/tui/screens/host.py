@@ -1,0 +1,36 @@
+"""The application as screens see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from legion.client.legion import Legion
+from legion.tui.drafts import Drafts
+from legion.tui.keys import KeyMap
+from legion.tui.store import BoardStore
+from legion.wire.tickets import TicketLine
+
+
+class UiHost(Protocol):
+    store: BoardStore
+    drafts: Drafts
+    keys: KeyMap
+
+    def send(self, call: Callable[[Legion], str], then: Callable[[], None] = ..., *, waits: bool = False) -> None:
+        """Send a request that does something, and show its sentence."""
+
+    def ask(self, question: str, call: Callable[[Legion], str]) -> None:
+        """One question, then the request."""
+
+    def go(self, name: str) -> None:
+        """To a place."""
+
+    def open_ticket(self, id: int, tab: str = "live") -> None:
+        """A ticket's screen."""
+
+    def open_retry(self, ticket: TicketLine) -> None:
+        """The form for a retry."""
+
+    def open_catalog(self, name: str) -> None:
+        """A list of the menu."""

@@ -1,0 +1,155 @@
+"""The inbox: questions with their defaults and their time left, answered with a key, in words, or all alike at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from textual.widget import Widget
+
+from legion.client.legion import Legion
+from legion.client.text.terminal import count
+from legion.tui.keys import KeyContext
+from legion.tui.screens.place import Place
+from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
+from legion.tui.views import inbox as view
+from legion.tui.views.rows import clean
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.row_list import RowList
+from legion.wire.questions import AnswerQuestion, QuestionLine
+
+_WITH_A_REASON = ("no", "reject", "back", "changes")
+_RULE = "always"
+"""A choice that becomes a rule in the person's settings."""
+
+
+class InboxPlace(Place):
+    NAME = "inbox"
+    SHOWS_NEXT = False
+    CONTEXTS = (KeyContext.INBOX, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.INBOX)
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield RowList(id="body")
+
+    def on_mount(self) -> None:
+        # The time that is left passes without an event.
+        self.set_interval(5.0, self.renew)
+
+    def watches(self) -> Iterable[Callable[[], None]]:
+        yield self.store.inbox.watch(self.renew)
+        yield self.store.recent.watch(self.renew)
+
+    def renew(self) -> None:
+        if self.is_mounted and self.is_watching:
+            width, keys = self.size.width - 1, self.legion_app.keys.shown()
+            self._rows.put(view.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys))
+            if self.focused is None:
+                self._rows.focus()
+            self.refresh_bindings()
+
+    @property
+    def _rows(self) -> RowList:
+        return self.query_one("#body", RowList)
+
+    @property
+    def questions(self) -> list[QuestionLine]:
+        return self.store.inbox.value.questions if self.store.inbox.value is not None else []
+
+    @property
+    def question(self) -> QuestionLine | None:
+        key = self._rows.selected if self.is_mounted else ""
+        return next((one for one in self.questions if str(one.id) == key), None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        question = self.question
+        if action in ("yes", "no", "yes_to_all"):
+            return question is not None and bool(view.choice_for(question, yes=action != "no"))
+        if action == "answer":
+            return question is not None
+        if action == "open_ticket":
+            return question is not None and question.ticket is not None
+        return super().check_action(action, parameters)
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        self.refresh_bindings()
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        self.action_answer()
+
+    def action_yes(self) -> None:
+        self._answer_with_key(yes=True)
+
+    def action_no(self) -> None:
+        self._answer_with_key(yes=False)
+
+    def _answer_with_key(self, *, yes: bool) -> None:
+        question = self.question
+        choice = view.choice_for(question, yes=yes) if question is not None else ""
+        if question is not None and choice:
+            self._send(question, choice)
+
+    def action_answer(self) -> None:
+        """Choose one of the choices, with words where those matter; or write words where it has no choices."""
+        question = self.question
+        if question is None:
+            return
+        if not question.choices:
+            self._in_words(question, "")
+            return
+
+        def chosen(choice: str | None) -> None:
+            if choice is None:
+                return
+            if choice == _RULE:
+                self._confirm_rule(question)
+            elif choice in _WITH_A_REASON:
+                self._in_words(question, choice)
+            else:
+                self._send(question, choice)
+
+        self.app.push_screen(Choice(clean(question.words)[:70], [(one, one) for one in question.choices]), chosen)
+
+    def _in_words(self, question: QuestionLine, choice: str) -> None:
+        draft = f"answer.{question.id}"
+        title = f"Answer to question {question.id}" if not choice else f"{choice}: what instead? May be empty"
+
+        def given(text: str | None) -> None:
+            if text is not None:
+                done = lambda: self.legion_app.drafts.put(draft, "")  # noqa: E731 - a name for the callback
+                self._send(question, choice or text, text if choice else "", done)
+
+        self.app.push_screen(LinePrompt(title, draft=draft, empty=bool(choice)), given)
+
+    def _confirm_rule(self, question: QuestionLine) -> None:
+        rule = clean(question.facts.get("rule", ""))
+
+        def go(yes: bool | None) -> None:
+            if yes:
+                self._send(question, _RULE)
+
+        self.app.push_screen(YesNo(f"From now on every agent may use this without asking: {rule}. Save this rule?"), go)
+
+    def _send(
+        self, question: QuestionLine, choice: str, why: str = "", then: Callable[[], None] = lambda: None
+    ) -> None:
+        given = AnswerQuestion(choice=choice, why=why)
+        self.legion_app.send(lambda legion: legion.answer(question.id, given).message, then=then)
+
+    def action_yes_to_all(self) -> None:
+        question = self.question
+        if question is None:
+            return
+        same, choice = view.alike(self.questions, question), view.choice_for(question, yes=True)
+        text = f"Answer {count(len(same), 'question')} of the kind {clean(question.kind)} with `{clean(choice)}`?"
+        self.legion_app.ask(text, lambda legion: _answer_all(legion, [one.id for one in same], choice))
+
+    def action_open_ticket(self) -> None:
+        if self.question is not None and self.question.ticket is not None:
+            self.legion_app.open_ticket(self.question.ticket)
+
+
+def _answer_all(legion: Legion, ids: list[int], choice: str) -> str:
+    for id in ids:
+        legion.answer(id, AnswerQuestion(choice=choice))
+    return f"{count(len(ids), 'question is', 'questions are')} answered with {choice}."

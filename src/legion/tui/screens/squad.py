@@ -1,0 +1,200 @@
+"""The squad: the conversation with a standing agent, the board, and a pane for each agent at work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from textual import on
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+from textual.widgets import Input
+
+from legion.client.text.states import Group
+from legion.client.text.tickets import group_of
+from legion.tui.keys import KeyContext
+from legion.tui.screens.ticket_place import TicketPlace
+from legion.tui.views import board as board_view
+from legion.tui.views import squad as view
+from legion.tui.views.rows import Row, note
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.divider import STEP, Divider, moved
+from legion.tui.widgets.row_list import RowList
+from legion.wire.agents import AgentLine
+from legion.wire.mail import NewMessage
+from legion.wire.tickets import TicketLine
+
+_NARROW = 76
+_USUAL_SPLIT = 45
+_DRAFT = "talk"
+
+
+class SquadPlace(TicketPlace):
+    NAME = "squad"
+    CONTEXTS = (KeyContext.SQUAD, KeyContext.TICKETS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.SQUAD, KeyContext.TICKETS)
+    DEFAULT_CSS = """
+    SquadPlace #left > * { width: 1fr; }
+    SquadPlace #talk { height: 6; }
+    SquadPlace #talk.-talks { height: 1fr; }
+    SquadPlace #say { display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    SquadPlace #say.-shown { display: block; }
+    SquadPlace #tickets { height: 1fr; border-top: solid $panel; }
+    SquadPlace #panes { width: 1fr; height: 1fr; }
+    SquadPlace.-narrow Divider, SquadPlace.-narrow #talk { display: none; }
+    SquadPlace.-narrow #body { layout: vertical; }
+    SquadPlace.-narrow #left { width: 1fr; height: 1fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tickets = RowList(id="tickets")
+        self._panes = RowList(id="panes")
+        self._talk = RowList(id="talk", follow=True)
+        self._left_width = ""
+        self._reads_mail = False
+
+    def compose_body(self) -> Iterable[Widget]:
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield self._talk
+                yield Input(placeholder="Type to it; Enter sends", id="say", value=self.legion_app.drafts.get(_DRAFT))
+                yield self._tickets
+            yield Divider()
+            yield self._panes
+
+    def on_mount(self) -> None:
+        self._panes.focus()
+        # Seconds pass without an event.
+        self.set_interval(1.0, self._renew_panes)
+
+    @property
+    def _split(self) -> int:
+        kept = self.legion_app.drafts.get("ui.split")
+        return moved(int(kept), 0) if kept.isdigit() else _USUAL_SPLIT
+
+    def watches(self) -> Iterable[Callable[[], None]]:
+        store = self.store
+        yield store.status.watch(self.renew)
+        yield store.graph.watch(self._renew_tickets)
+        yield store.agents.watch(self._renew_talk)
+        self._reads_mail = False
+        yield store.output.watch(self._renew_panes)
+
+    def renew(self) -> None:
+        if self.is_mounted:
+            self._divide_again()
+            self._renew_tickets()
+            self._renew_talk()
+            self._renew_panes()
+
+    @property
+    def tickets(self) -> dict[int, TicketLine]:
+        return self.store.tickets
+
+    @property
+    def leader(self) -> AgentLine | None:
+        project = self.store.project
+        return view.leader_of(self.store.agents.value, project.name if project is not None else "")
+
+    @property
+    def ticket(self) -> TicketLine | None:
+        if not self.is_mounted:
+            return None
+        focused = self.focused
+        lists = [one for one in (focused, self._panes, self._tickets) if isinstance(one, RowList)]
+        key = next((one.selected for one in lists if one.selected and one.id != "talk"), "")
+        return self.tickets.get(int(key)) if key.isdigit() else None
+
+    def _renew_tickets(self) -> None:
+        rows = self._tickets
+        if rows.size.width and self.store.status.value is not None:
+            chain = board_view.longest_chain(self.store.graph.value)
+            made = board_view.listed(self.tickets.values(), rows.size.width - 1, chain)
+            rows.put(made or [note("The board is empty.")])
+
+    def _renew_talk(self) -> None:
+        rows, keys = self._talk, self.legion_app.keys.shown()
+        leader = self.leader
+        if leader is not None and not self._reads_mail and self.is_watching:
+            # Reading marks messages as read, so they are read only where they are shown.
+            self._reads_mail = True
+            self._watched.append(self.store.mail.watch(self._renew_talk))
+        rows.set_class(leader is not None, "-talks")
+        self.query_one("#say").set_class(leader is not None, "-shown")
+        width = max(20, rows.size.width - 1)
+        rows.put(
+            view.offer_rows(keys, width) if leader is None else view.talk_rows(leader, self.store.mail.value, width)
+        )
+
+    def _renew_panes(self) -> None:
+        rows, output = self._panes, self.store.output
+        if not self.is_watching or not rows.size.width:
+            return
+        tails = {run: tail.last(view.MOST_LINES) for run, tail in output.tails.items()}
+        size = rows.size
+        made = view.pane_rows(
+            output.running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time()
+        )
+        rows.put(made or self._idle(size.width - 1))
+
+    def _idle(self, width: int) -> list[Row]:
+        groups = [group_of(ticket) for ticket in self.tickets.values()]
+        at_work, waiting = groups.count(Group.AT_WORK), groups.count(Group.WAITING)
+        return view.idle_rows(at_work, waiting, self.legion_app.keys.shown(), width)
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        if event.key.isdigit():
+            self.legion_app.open_ticket(int(event.key))
+        else:
+            self.legion_app.go("agents")
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        self.refresh_bindings()
+
+    def on_descendant_focus(self) -> None:
+        self.refresh_bindings()
+
+    @on(Input.Changed, "#say")
+    def _keep(self, event: Input.Changed) -> None:
+        self.legion_app.drafts.put(_DRAFT, event.value)
+
+    @on(Input.Submitted, "#say")
+    def _say(self, event: Input.Submitted) -> None:
+        leader, text = self.leader, event.value.strip()
+        if leader is None or not text:
+            return
+        letter = NewMessage(to=leader.id, text=text)
+
+        def sent() -> None:
+            # Only what was sent: the person may have typed on.
+            if event.input.value.strip() == text:
+                event.input.value = ""
+
+        self.legion_app.send(lambda legion: legion.tell_agent(letter).message, then=sent, waits=True)
+
+    # The divider
+
+    def action_narrower(self) -> None:
+        self._divide(moved(self._split, -STEP))
+
+    def action_wider(self) -> None:
+        self._divide(moved(self._split, STEP))
+
+    def on_divider_dragged(self, event: Divider.Dragged) -> None:
+        self._divide(event.percent)
+
+    def _divide(self, percent: int) -> None:
+        self.legion_app.drafts.put("ui.split", str(percent))
+        self.renew()
+
+    def _divide_again(self) -> None:
+        """On a narrow terminal the panes are below each other."""
+        narrow = self.size.width < _NARROW
+        self.set_class(narrow, "-narrow")
+        wanted = "1fr" if narrow else f"{self._split}%"
+        if wanted != self._left_width:
+            self._left_width = wanted
+            self.query_one("#left").styles.width = wanted
+            # The rows are made for the new width when it is known.
+            self.call_after_refresh(self.renew)

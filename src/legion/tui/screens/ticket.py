@@ -1,0 +1,185 @@
+"""A ticket's screen: live output, text, change, receipts, reviews, history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from textual.containers import Vertical
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher
+
+from legion.client.text.terminal import Cell, Colour
+from legion.tui.feed import Feed
+from legion.tui.keys import KeyContext
+from legion.tui.log_feed import LogFeed
+from legion.tui.screens.change_tab import ChangeTab
+from legion.tui.screens.history_tab import HistoryTab
+from legion.tui.screens.ticket_place import TicketPlace
+from legion.tui.views import ticket as view
+from legion.tui.views.rows import Row, note
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.lines import RowLine
+from legion.tui.widgets.row_list import RowList
+from legion.wire.tickets import TicketLine, TicketPage
+
+TABS = ("live", "about", "diff", "receipts", "review", "history")
+
+
+class TicketScreen(TicketPlace, inherit_bindings=False):
+    AUTO_FOCUS = ""
+    NAME = "ticket"
+    SHOWS_NEXT = False
+    CONTEXTS = (KeyContext.TICKET, KeyContext.TICKETS, KeyContext.DIFF, KeyContext.HISTORY, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.TICKET, KeyContext.TICKETS)
+    DEFAULT_CSS = """
+    TicketScreen #tabs { background: $surface; }
+    TicketScreen ContentSwitcher { height: 1fr; }
+    TicketScreen ContentSwitcher > * { height: 1fr; }
+    """
+    tab: reactive[str] = reactive("live", init=False)
+
+    def __init__(self, id: int, tab: str = "live") -> None:
+        super().__init__()
+        self.id_of_ticket = id
+        self._first_tab = tab
+        self._page: Feed[TicketPage] | None = None
+        self._log: LogFeed | None = None
+        self._opened_receipt = ""
+
+    def compose_body(self) -> Iterable[Widget]:
+        with Vertical(id="body"):
+            yield RowLine(id="head")
+            yield RowLine(id="step")
+            yield RowLine(id="tabs")
+            with ContentSwitcher(initial=self._first_tab):
+                yield RowList(id="live", follow=True)
+                yield RowList(id="about")
+                yield ChangeTab(self.id_of_ticket, id="diff")
+                yield RowList(id="receipts")
+                yield RowList(id="review")
+                yield HistoryTab(self.id_of_ticket, id="history")
+
+    @property
+    def page(self) -> TicketPage | None:
+        return self._page.value if self._page is not None else None
+
+    @property
+    def ticket(self) -> TicketLine | None:
+        return self.page.ticket if self.page is not None else None
+
+    def on_mount(self) -> None:
+        id, store = self.id_of_ticket, self.store
+        self._page = store.feed(lambda legion: legion.ticket(id), lambda event: event.ticket == id)
+        self._log = LogFeed(store.requests, id, self._renew_live)
+        self.set_reactive(TicketScreen.tab, self._first_tab)
+        self.call_after_refresh(self._focus_tab)
+
+    def on_unmount(self) -> None:
+        super().on_unmount()
+        if self._page is not None:
+            self.store.drop([self._page])
+        if self._log is not None:
+            self._log.close()
+
+    def watches(self) -> Iterable[Callable[[], None]]:
+        assert self._page is not None
+        yield self._page.watch(self.renew)
+        yield self.store.output.watch(self._printed)
+        yield from self.query_one(ChangeTab).watches(self.store)
+        yield from self.query_one(HistoryTab).watches(self.store)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._log is not None:
+            self._log.read_on()
+
+    def _printed(self) -> None:
+        """Some agent has printed; read on where it is this one."""
+        mine = {line.run for line in self.store.output.running if line.ticket == self.id_of_ticket}
+        if any(piece.run in mine for piece in self.store.output.pieces):
+            self._read_on()
+
+    def renew(self) -> None:
+        if not self.is_mounted:
+            return
+        self._renew_head()
+        self._renew_live()
+        page, width = self.page, self.size.width - 1
+        if page is not None:
+            self._read_on()
+            self.query_one("#about", RowList).put(view.about_rows(page, width))
+            self.query_one("#receipts", RowList).put(view.receipt_rows(page, width, self._opened_receipt))
+            self.query_one("#review", RowList).put(view.review_rows(page, width))
+        self.query_one(ChangeTab).renew()
+        self.query_one(HistoryTab).renew()
+        self.refresh_bindings()
+
+    def _renew_head(self) -> None:
+        width, page = self.size.width, self.page
+        trouble = self._page.trouble if self._page is not None else ""
+        if page is not None:
+            self.query_one("#head", RowLine).show(view.head_row(page.ticket, width))
+            self.query_one("#step", RowLine).show(view.next_row(page, self.legion_app.keys.shown(), width))
+        else:
+            self.query_one("#head", RowLine).show(Row((Cell(trouble or f"#{self.id_of_ticket}", Colour.BOLD),)))
+        cells = [Cell(f" {name} ", Colour.BOLD if name == self.tab else Colour.DIM) for name in TABS]
+        self.query_one("#tabs", RowLine).show(Row(tuple(cells)))
+
+    def _renew_live(self) -> None:
+        log = self._log
+        if not self.is_mounted or log is None:
+            return
+        rows = view.live_rows(log.lines, self.size.width - 1)
+        if log.dropped:
+            rows.insert(0, note(f"{log.dropped} lines before; `legion log {self.id_of_ticket}` prints all"))
+        self.query_one("#live", RowList).put(rows or [note(view.no_output(self.page))])
+
+    # Tabs
+
+    def watch_tab(self) -> None:
+        self.query_one(ContentSwitcher).current = self.tab
+        self._renew_head()
+        self._focus_tab()
+
+    def _focus_tab(self) -> None:
+        tab = self.query_one(f"#{self.tab}")
+        lists = [tab] if isinstance(tab, RowList) else [one for one in tab.query(RowList) if one.can_focus]
+        lists[0].focus()
+        self.refresh_bindings()
+
+    def show_tab(self, name: str) -> None:
+        self.tab = name
+
+    def action_next_tab(self) -> None:
+        self.tab = TABS[(TABS.index(self.tab) + 1) % len(TABS)]
+
+    def action_previous_tab(self) -> None:
+        self.tab = TABS[(TABS.index(self.tab) - 1) % len(TABS)]
+
+    def action_diff(self) -> None:
+        self.tab = "diff"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return False if action == "open" else super().check_action(action, parameters)
+
+    def on_row_line_clicked(self, event: RowLine.Clicked) -> None:
+        name = event.cell.text.strip()
+        if event.line.id == "tabs" and name in TABS:
+            self.tab = name
+        else:
+            super().on_row_line_clicked(event)
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        if event.rows.id == "receipts":
+            self._opened_receipt = "none" if self._opened_receipt == event.key else event.key
+            self.renew()
+
+    def copyable(self, ticket: TicketLine) -> list[tuple[str, str]]:
+        page = self.page
+        more = (
+            [("worktree", page.worktree or ""), ("change", page.change or ""), ("landed", page.landed or "")]
+            if page
+            else []
+        )
+        return [*super().copyable(ticket), *more]

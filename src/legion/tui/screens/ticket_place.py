@@ -1,0 +1,110 @@
+"""A place in which a ticket is selected: the keys that act on it."""
+
+from __future__ import annotations
+
+from legion.tui.actions import TICKET_ACTIONS, can_message, can_retry, has_change
+from legion.tui.screens.place import Place
+from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
+from legion.wire.questions import MessageText
+from legion.wire.tickets import TicketLine
+
+
+class TicketPlace(Place):
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that do not apply to the selected ticket are not shown and do nothing."""
+        ticket = self.ticket
+        if action in ("open", "copy"):
+            return ticket is not None
+        needs = {"message": can_message, "retry": can_retry, "diff": has_change}.get(action)
+        if needs is not None:
+            return ticket is not None and needs(ticket)
+        if action in TICKET_ACTIONS:
+            return ticket is not None and TICKET_ACTIONS[action].applies(ticket)
+        return super().check_action(action, parameters)
+
+    def action_open(self) -> None:
+        if self.ticket is not None:
+            self.legion_app.open_ticket(self.ticket.id)
+
+    def action_diff(self) -> None:
+        if self.ticket is not None:
+            self.legion_app.open_ticket(self.ticket.id, tab="diff")
+
+    def action_stop(self) -> None:
+        self._perform("stop")
+
+    def action_pause(self) -> None:
+        self._perform("pause")
+
+    def action_drop(self) -> None:
+        self._perform("drop")
+
+    def action_review(self) -> None:
+        self._perform("review")
+
+    def action_undo(self) -> None:
+        self._perform("undo")
+
+    def action_interrupt(self) -> None:
+        self._perform("interrupt")
+
+    def action_retry(self) -> None:
+        ticket = self.ticket
+        if ticket is None:
+            return
+        if ticket.state == "parked":
+            self._perform("resume")
+        else:
+            self.legion_app.open_retry(ticket)
+
+    def action_message(self) -> None:
+        ticket = self.ticket
+        if ticket is None:
+            return
+        id, draft = ticket.id, f"message.{ticket.id}"
+
+        def send(text: str | None) -> None:
+            if text:
+                self.legion_app.send(
+                    lambda legion: legion.tell(id, MessageText(text=text)).message,
+                    then=lambda: self.legion_app.drafts.put(draft, ""),
+                    waits=True,
+                )
+
+        self.app.push_screen(LinePrompt(f"To the agent of #{id}", draft=draft), send)
+
+    def action_copy(self) -> None:
+        ticket = self.ticket
+        if ticket is None:
+            return
+        choices = [(text, f"{name}  {text}") for name, text in self.copyable(ticket) if text]
+
+        def copy(text: str | None) -> None:
+            if text:
+                self.app.copy_to_clipboard(text)
+                self.app.notify(f"Copied: {text}", markup=False)
+
+        if len(choices) == 1:
+            copy(choices[0][0])
+        else:
+            self.app.push_screen(Choice("Copy", choices), copy)
+
+    def copyable(self, ticket: TicketLine) -> list[tuple[str, str]]:
+        """What `copy` offers, as (name, text)."""
+        return [("number", str(ticket.id)), ("title", " ".join(ticket.title.split()))]
+
+    def _perform(self, name: str) -> None:
+        ticket = self.ticket
+        action = TICKET_ACTIONS[name]
+        if ticket is None or not action.applies(ticket):
+            return
+        id = ticket.id
+
+        def go(yes: bool | None) -> None:
+            if yes:
+                self.legion_app.send(lambda legion: action.perform(legion, id), waits=action.waits)
+
+        if action.question:
+            self.app.push_screen(YesNo(action.question.format(id=id)), go)
+        else:
+            go(True)

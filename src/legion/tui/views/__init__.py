@@ -1,0 +1,1 @@
+"""Screens as rows of plain text: pure functions of what the store has. `--plain` prints them, widgets draw them."""

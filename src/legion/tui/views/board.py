@@ -1,0 +1,216 @@
+"""The board as rows: columns by state, a tree by dependency, a graph by waves; and the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.client.text.board_tree import tree_of
+from legion.client.text.states import STYLES, Group, style_of
+from legion.client.text.terminal import Cell, Colour, cut, numbers, width, wrap
+from legion.client.text.tickets import about, group_of
+from legion.tui.views.rows import Row, clean, fit, row
+from legion.wire.projects import Graph
+from legion.wire.tickets import TicketLine
+
+LEAST_COLUMN = 19
+"""Columns of the terminal below which a column of tickets cannot be read."""
+_BY_STATE = 150
+"""Columns of the terminal from which every state has a column of its own."""
+_CHAIN = "★"
+
+
+class BoardMode(Enum):
+    COLUMNS = "columns"
+    TREE = "tree"
+    GRAPH = "graph"
+
+    @property
+    def next(self) -> BoardMode:
+        modes = list(BoardMode)
+        return modes[(modes.index(self) + 1) % len(modes)]
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    tickets: tuple[TicketLine, ...]
+
+
+_FIELDS = ("state", "epic", "team", "label", "agent", "project")
+
+
+def matches(ticket: TicketLine, text: str) -> bool:
+    """Whether a ticket has every word of a filter: `login`, `#12`, `state:failed`, `epic:auth`, `team:`, `label:`."""
+    return all(_has(ticket, word) for word in text.lower().split())
+
+
+def _has(ticket: TicketLine, word: str) -> bool:
+    name, colon, value = word.partition(":")
+    if colon and name in _FIELDS:
+        values = {
+            "state": [ticket.state],
+            "epic": [ticket.epic],
+            "team": [ticket.team],
+            "label": ticket.labels,
+            "agent": [ticket.agent],
+            "project": [ticket.project],
+        }[name]
+        return any(value in one.lower() for one in values) if value else any(values)
+    if word.startswith("#"):
+        return word == f"#{ticket.id}"
+    return word in f"{ticket.id} {ticket.title} {ticket.state} {ticket.epic} {about(ticket)}".lower()
+
+
+def shown(tickets: Iterable[TicketLine], filter: str) -> list[TicketLine]:
+    return [ticket for ticket in tickets if matches(ticket, filter)]
+
+
+def columns(tickets: Sequence[TicketLine], available: int) -> list[Column]:
+    """By state where there is room, else by group, else all in one. Empty groups keep their place; states do not."""
+    if available >= _BY_STATE:
+        present = [state for state in STYLES if any(one.state == state for one in tickets)]
+        if len(present) * LEAST_COLUMN <= available:
+            return [
+                _column(f"{style_of(state).symbol} {state}", [t for t in tickets if t.state == state])
+                for state in present
+            ]
+    by_group = [_column(group.value, [t for t in tickets if group_of(t) is group]) for group in Group]
+    if available >= len(by_group) * LEAST_COLUMN:
+        return by_group
+    return [Column("", tuple(ticket for column in by_group for ticket in column.tickets))]
+
+
+def _column(title: str, tickets: list[TicketLine]) -> Column:
+    ordered = sorted(tickets, key=lambda one: (-one.priority, one.id))
+    if title == Group.ENDED.value or title.endswith((" done", " stopped")):
+        ordered.sort(key=lambda one: -one.moved_at)
+    return Column(f"{title} {len(tickets)}", tuple(ordered))
+
+
+def cards(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = ()) -> list[Row]:
+    """Each ticket as two to three lines."""
+    longest = set(chain)
+    return [made for ticket in tickets for made in card(ticket, available, ticket.id in longest)]
+
+
+def card(ticket: TicketLine, available: int, on_chain: bool = False) -> list[Row]:
+    key = str(ticket.id)
+    style = style_of(ticket.state)
+    mark = f"{_CHAIN} " if on_chain else ""
+    number = f"#{ticket.id} "
+    room = max(4, available - 2)
+    title = wrap(clean(ticket.title), max(8, room - width(number + mark))) or [""]
+    rows = [
+        Row(
+            fit(
+                (
+                    Cell(f"{style.symbol} ", style.colour),
+                    Cell(number, Colour.BOLD),
+                    Cell(mark, Colour.YELLOW),
+                    Cell(title[0]),
+                ),
+                available,
+            ),
+            key,
+        )
+    ]
+    if len(title) > 1:
+        rest = " ".join(title[1:])
+        rows.append(row(Cell(cut(f"  {rest}", available)), key=key))
+    detail = about(ticket) or after(ticket)
+    if detail:
+        rows.append(row(Cell(cut(f"  {detail}", available), Colour.DIM), key=key))
+    return rows
+
+
+def after(ticket: TicketLine) -> str:
+    return f"after {numbers(ticket.after)}" if ticket.after else ""
+
+
+def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = ()) -> list[Row]:
+    """One line per ticket, below the heads of the groups: for narrow terminals and for `--plain`."""
+    known = list(tickets)
+    longest = set(chain)
+    rows: list[Row] = []
+    for group in Group:
+        members = [one for one in known if group_of(one) is group]
+        if group is Group.ENDED:
+            members.sort(key=lambda one: -one.moved_at)
+        if members:
+            rows.append(row(Cell(f"{group.value} {len(members)}", Colour.BOLD)))
+            rows += [line(one, available, on_chain=one.id in longest) for one in members]
+    return rows
+
+
+def line(ticket: TicketLine, available: int, *, before: str = "", on_chain: bool = False, also: str = "") -> Row:
+    """A ticket on one line: branches, state, number, title, detail."""
+    style = style_of(ticket.state)
+    detail = ", ".join(part for part in (also, "checkpoint" if ticket.checkpoint else "", about(ticket)) if part)
+    start = (
+        Cell(before, Colour.DIM),
+        Cell(f"{style.symbol} ", style.colour),
+        Cell(f"#{ticket.id} ", Colour.BOLD),
+        Cell(f"{_CHAIN} " if on_chain else "", Colour.YELLOW),
+    )
+    used = sum(width(cell.text) for cell in start)
+    title = cut(clean(ticket.title), max(12, (available - used) * 3 // 5))
+    state = f"  {clean(ticket.state)}"
+    return Row(
+        fit(
+            (*start, Cell(title), Cell(state, style.colour), Cell(f"  {detail}" if detail else "", Colour.DIM)),
+            available,
+        ),
+        str(ticket.id),
+    )
+
+
+def tree(board: Graph, available: int, filter: str) -> list[Row]:
+    """Every ticket below the one that it waits for last."""
+    tickets = {ticket.id: ticket for ticket in board.tickets}
+    chain = longest_chain(board)
+    rows = []
+    for node in tree_of(board, unicode=True):
+        ticket = tickets[node.ticket]
+        if matches(ticket, filter):
+            # A tree that is deeper than half of the terminal is cut on the left.
+            before = node.before if width(node.before) <= available // 2 else f"…{node.before[-(available // 2) :]}"
+            also = f"also after {numbers(sorted(node.also))}" if node.also else ""
+            rows.append(line(ticket, available, before=before, on_chain=ticket.id in chain, also=also))
+    return rows
+
+
+def waves(board: Graph, filter: str) -> list[Column]:
+    """The graph from left to right: a column per wave; a ticket stands to the right of all that it waits for."""
+    tickets = {ticket.id: ticket for ticket in board.tickets}
+    made = []
+    for number, ids in enumerate(board.waves, 1):
+        members = tuple(tickets[id] for id in ids if id in tickets and matches(tickets[id], filter))
+        if members:
+            made.append(Column(f"Wave {number}", members))
+    return made
+
+
+def wave_cards(tickets: Iterable[TicketLine], available: int, chain: Iterable[int]) -> list[Row]:
+    """As cards, with what each comes after in front of what it does."""
+    longest = set(chain)
+    rows: list[Row] = []
+    for ticket in tickets:
+        made = card(ticket, available, ticket.id in longest)
+        if ticket.after:
+            edge = row(Cell(cut(f"  ← {numbers(ticket.after)}", available), Colour.BLUE), key=str(ticket.id))
+            made.insert(1, edge)
+        rows += made
+    return rows
+
+
+def longest_chain(board: Graph | None) -> tuple[int, ...]:
+    return tuple(board.critical_path) if board is not None and len(board.critical_path) > 1 else ()
+
+
+def chain_line(board: Graph | None) -> Row | None:
+    chain = longest_chain(board)
+    if not chain:
+        return None
+    return row(Cell(f"{_CHAIN} ", Colour.YELLOW), f"the longest chain: {' → '.join(map(str, chain))}")

@@ -1,0 +1,133 @@
+"""The lists of the menu as rows: providers, models, teams, roles, settings, worktrees."""
+
+from __future__ import annotations
+
+from legion.client.text.terminal import Cell, Colour, size
+from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, table
+from legion.tui.views.status_line import describe_limit
+from legion.wire.projects import Config, WorktreeList
+from legion.wire.providers import Models, Providers, Routes
+from legion.wire.teams import Roles, Teams
+
+
+def provider_rows(providers: Providers, width: int) -> list[Row]:
+    lines = []
+    for one in providers.providers:
+        found = {
+            True: Cell("key found", Colour.GREEN),
+            False: Cell("no key", Colour.RED),
+            None: Cell("key in the keyring"),
+        }
+        limit = describe_limit(one.limit) if one.limit is not None else ""
+        cells = [
+            Cell(f"{'● ' if one.default else '  '}{clean(one.name)}", Colour.BOLD),
+            Cell(clean(one.kind), Colour.DIM),
+            found[one.found],
+            Cell(clean(one.key), Colour.DIM),
+            Cell(limit, Colour.YELLOW),
+        ]
+        lines.append((one.name, cells))
+    made = table(lines, width, keep=1) or [note("No provider yet: the key for add asks for one.")]
+    made += [BLANK, note(f"● is the default. The file: {clean(providers.file)}")]
+    return [*made, *(row for text in providers.notes for row in paragraph(text, width, colour=Colour.YELLOW))]
+
+
+def route_rows(routes: Routes, models: Models | None, width: int) -> list[Row]:
+    lines = []
+    for number, one in enumerate(routes.routes):
+        only = ", ".join(
+            f"{name} {clean(value)}"
+            for name, value in (
+                ("agent", one.agent),
+                ("role", one.role),
+                ("team", one.team),
+                ("provider", one.provider),
+            )
+            if value
+        )
+        cells = [
+            Cell(clean(one.model), Colour.BOLD),
+            Cell(f"→ {clean(', '.join(one.to))}"),
+            Cell(f"only {only}" if only else "", Colour.DIM),
+        ]
+        lines.append((f"route {number}", cells))
+    made = [head("Routes: which provider answers for which model")]
+    made += table(lines, width, indent=2, keep=1) or [
+        note("No route: a model is asked for at the default provider.", indent=2)
+    ]
+    made += [BLANK, head("Models of your providers")]
+    if models is None:
+        return [*made, note("Asking the providers.", indent=2)]
+    for found in models.providers:
+        text = clean(found.trouble) if found.trouble else clean(", ".join(found.models)) or "it lists none"
+        made += paragraph(
+            f"{found.provider}: {text}", width, indent=2, colour=Colour.YELLOW if found.trouble else Colour.NONE
+        )
+    return made
+
+
+def team_rows(teams: Teams, width: int) -> list[Row]:
+    lines = [
+        (
+            one.name,
+            [
+                Cell(f"{'● ' if one.default else '  '}{clean(one.name)}", Colour.BOLD),
+                Cell(clean(" → ".join(one.roles)) or "one plain agent"),
+                Cell(clean(one.origin), Colour.DIM),
+                Cell(clean(one.fault or one.about), Colour.RED if one.fault else Colour.DIM),
+            ],
+        )
+        for one in teams.teams
+    ]
+    return [
+        *table(lines, width, keep=1),
+        BLANK,
+        note("● is the project's default. Enter edits; a shipped one becomes yours."),
+    ]
+
+
+def role_rows(roles: Roles, width: int) -> list[Row]:
+    lines = [
+        (
+            one.name,
+            [
+                Cell(clean(one.name), Colour.BOLD),
+                Cell(clean(one.part)),
+                Cell(clean(" ".join(part for part in (one.provider, one.model) if part)), Colour.CYAN),
+                Cell(clean(one.origin), Colour.DIM),
+                Cell(clean(one.fault or one.about), Colour.RED if one.fault else Colour.DIM),
+            ],
+        )
+        for one in roles.roles
+    ]
+    return [*table(lines, width, keep=1), BLANK, note("Enter edits; a shipped one becomes yours.")]
+
+
+def setting_rows(config: Config, width: int) -> list[Row]:
+    lines = [
+        ("", [Cell(clean(one.key)), Cell(clean(str(one.value)), Colour.CYAN), Cell(clean(one.origin), Colour.DIM)])
+        for one in config.settings
+    ]
+    files = [f"Yours: {config.user_file}", *([f"The project's: {config.project_file}"] if config.project_file else [])]
+    above = [*files, "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."]
+    return [*(note(clean(text)) for text in above), BLANK, *table(lines, width, keep=1)]
+
+
+def worktree_rows(found: WorktreeList, width: int) -> list[Row]:
+    lines = [
+        (
+            one.path,
+            [
+                Cell(clean(one.name), Colour.BOLD),
+                Cell(one.state),
+                Cell(size(one.bytes)),
+                Cell(clean(one.path), Colour.DIM),
+            ],
+        )
+        for one in found.worktrees
+    ]
+    return [
+        *(table(lines, width, keep=1) or [note("No worktree yet.")]),
+        BLANK,
+        note(f"trash: {size(found.trash_bytes)}"),
+    ]

@@ -1,0 +1,137 @@
+"""The lines that are always there: places, connection, counts, money, limits; and what to do next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from legion.client.text.states import STYLES, style_of
+from legion.client.text.terminal import Cell, Colour, clock, count, width
+from legion.client.text.tickets import dollars
+from legion.tui.link.connection import Phase
+from legion.tui.views.rows import Row, clean, fit
+from legion.wire.projects import Status
+from legion.wire.providers import LimitLine, Providers
+
+_PHASES = {
+    Phase.CONNECTING: Cell("… connecting", Colour.YELLOW),
+    Phase.LIVE: Cell("● live", Colour.GREEN),
+    Phase.SLOW: Cell("◌ slow", Colour.YELLOW),
+    Phase.GONE: Cell("✗ gone", Colour.RED),
+    Phase.BACK: Cell("● back", Colour.GREEN),
+}
+_NARROW = 76
+_FULL = 0.8
+"""A limit of which more is used is shown as a warning."""
+
+
+def top_line(places: Iterable[tuple[str, str]], here: str, phase: Phase, available: int) -> Row:
+    """`places` are (key, name); the connection is at the right end."""
+    cells: list[Cell] = []
+    for key, name in places:
+        mark = name == here
+        text = f" {key} {name} " if available >= _NARROW or mark else f" {key} "
+        cells.append(Cell(text, Colour.BOLD if mark else Colour.DIM))
+    right = _PHASES[phase]
+    room = available - width(right.text) - 1
+    left = fit(cells, room)
+    gap = max(1, available - width(right.text) - sum(width(cell.text) for cell in left))
+    return Row((*left, Cell(" " * gap), right))
+
+
+def status_line(
+    status: Status | None, providers: Providers | None, available: int, questions: int | None = None
+) -> Row:
+    """Project, counts by state, questions, money, limits."""
+    if status is None:
+        return Row((Cell("Waiting for the daemon's first answer.", Colour.DIM),))
+    cells = list(_project(status))
+    for state in STYLES:
+        number = status.counts.get(state, 0)
+        if number:
+            style = style_of(state)
+            text = f"{style.symbol}{number} {state}  " if available >= _NARROW else f"{style.symbol}{number} "
+            cells.append(Cell(text, style.colour))
+    waiting = status.questions if questions is None else questions
+    if waiting:
+        cells.append(Cell(f"{count(waiting, 'question')}  ", Colour.YELLOW))
+    if status.usage is not None:
+        cells.append(Cell(f"{dollars(status.usage.usd)}  "))
+    cells += limits(providers)
+    return Row(fit(cells, available))
+
+
+def _project(status: Status) -> Iterable[Cell]:
+    project = status.project
+    if project is None:
+        yield Cell(f"all {count(len(status.projects), 'project')}  ", Colour.BOLD)
+        return
+    yield Cell(f"{clean(project.name)}  ", Colour.BOLD)
+    if project.paused:
+        yield Cell("paused  ", Colour.YELLOW)
+    if project.ahead:
+        yield Cell(f"↓{project.ahead} to collect  ", Colour.GREEN)
+
+
+def limits(providers: Providers | None) -> list[Cell]:
+    """How much of each provider's limit is used, and when it is reset."""
+    found = []
+    for provider in providers.providers if providers is not None else ():
+        if provider.limit is not None and provider.limit.utilization is not None:
+            full = provider.limit.utilization >= _FULL
+            text = f"{clean(provider.name)} {describe_limit(provider.limit)}  "
+            found.append(Cell(text, Colour.RED if full else Colour.DIM))
+    return found
+
+
+def describe_limit(limit: LimitLine) -> str:
+    used = f"{limit.utilization:.0%}" if limit.utilization is not None else "?"
+    reset = f" until {clock(limit.resets_at)}" if limit.resets_at and limit.resets_at > time.time() else ""
+    return f"{used} of {clean(limit.window) or 'its limit'}{reset}"
+
+
+def next_step(status: Status | None, phase: Phase, trouble: str, keys: dict[str, str]) -> Row | None:
+    """The most important thing that waits for the person, with the key that does it; None where nothing does."""
+    if phase in (Phase.GONE, Phase.CONNECTING) and trouble:
+        start = f"{keys['start_daemon']} starts it; " if "start_daemon" in keys else ""
+        return Row((Cell(f"{clean(trouble)} ", Colour.RED), Cell(f"{start}it is tried again by itself.")))
+    if phase is Phase.SLOW:
+        return Row((Cell("The daemon takes its time; what you see may be old. Keys still work.", Colour.YELLOW),))
+    if trouble:
+        return Row((Cell(clean(trouble), Colour.RED),))
+    return None if status is None else _of_board(status, keys)
+
+
+def _of_board(status: Status, keys: dict[str, str]) -> Row | None:
+    project = status.project
+    failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
+    if project is None and not status.projects:
+        return _hint("No project yet.", "Quit, and run `legion init` in a git repository.")
+    if status.questions:
+        return _hint(
+            f"{count(status.questions, 'question waits', 'questions wait')} for you.",
+            f"{keys['inbox']} opens the inbox.",
+        )
+    if project is not None and not project.trusted:
+        return _hint("legion.toml is not trusted, so nothing runs.", "Read it and run `legion trust`.")
+    if project is not None and project.paused:
+        return _hint("The project is paused: nothing new starts.", f"{keys['pause_project']} resumes it.")
+    if failed:
+        number = status.counts.get("failed", len(failed))
+        return _hint(
+            f"{count(number, 'ticket')} failed.", f"Select #{failed[0]}: Enter shows why, {keys['retry']} tries again."
+        )
+    if project is not None and project.notes:
+        return _hint(clean(project.notes[0]), "")
+    if project is not None and project.ahead:
+        return _hint(
+            f"{count(project.ahead, 'landed commit waits', 'landed commits wait')}.",
+            f"{keys['collect']} brings them into {clean(project.branch)}.",
+        )
+    if not status.tickets:
+        return _hint("The board is empty.", f"{keys['new_ticket']} writes the first ticket.")
+    return None
+
+
+def _hint(fact: str, step: str) -> Row:
+    return Row((Cell(f"{fact} ", Colour.YELLOW), Cell(step)))

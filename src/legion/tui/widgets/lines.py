@@ -1,0 +1,81 @@
+"""One-line widgets that every place has: places and connection, the next step, counts, keys."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+
+from legion.client.text.terminal import Cell, Colour, width
+from legion.tui.keys import BY_ID, Key, KeyContext, shown_key
+from legion.tui.views.rows import Row, fit
+from legion.tui.widgets.row_list import RowList
+
+
+class RowLine(RowList, can_focus=False):
+    """One row. A click on one of its cells is reported."""
+
+    DEFAULT_CSS = """
+    RowLine { height: 1; overflow: hidden hidden; }
+    """
+
+    class Clicked(Message):
+        def __init__(self, line: RowLine, cell: Cell) -> None:
+            super().__init__()
+            self.line = line
+            self.cell = cell
+
+        @property
+        def control(self) -> RowLine:
+            return self.line
+
+    def show(self, row: Row) -> None:
+        self.put([row])
+
+    def _resize(self, at_end: bool) -> None:
+        self.virtual_size = Size(self.size.width, 1)
+
+    def on_click(self, event: events.Click) -> None:
+        at = 0
+        for cell in self.rows[0].cells if self.rows else ():
+            at += width(cell.text)
+            if event.x < at:
+                self.post_message(self.Clicked(self, cell))
+                return
+
+
+class KeyLine(RowLine):
+    """The footer: what the keys do here, as many as fit. It is made from the bindings that are active."""
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda screen: self.call_after_refresh(self.renew))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.renew()
+
+    def renew(self) -> None:
+        if not self.is_attached or not self.size.width:
+            return
+        found: dict[str, set[str]] = {}
+        for key, active in self.screen.active_bindings.items():
+            id = active.binding.id
+            if id in BY_ID and BY_ID[id].footer and active.enabled:
+                found.setdefault(id, set()).add(key)
+        ordered = sorted((BY_ID[id] for id in found), key=_order)
+        cells: list[Cell] = []
+        left = self.size.width
+        for one in ordered:
+            usual = next((key for key in one.keys if key in found[one.id]), min(found[one.id]))
+            text, label = shown_key(usual), f" {one.label}  "
+            # Help always has a place: it names the keys that have none.
+            reserve = 0 if one.action == "help" else 8
+            if width(text + label) <= left - reserve or one.action == "help":
+                cells += [Cell(text, Colour.CYAN), Cell(label, Colour.DIM)]
+                left -= width(text + label)
+        self.show(Row(fit(cells, self.size.width)))
+
+
+def _order(key: Key) -> tuple[bool, bool]:
+    """Keys of the place first, then those that work everywhere, help last."""
+    return key.context is KeyContext.EVERYWHERE, key.action == "help"

@@ -1,0 +1,235 @@
+"""A scrolled list of rows with a selection. It draws only the lines that are visible, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from legion.client.text.terminal import Colour
+from legion.tui.keys import KeyContext
+from legion.tui.views.rows import Row
+from legion.tui.widgets.bindings import bindings_of
+
+_CLASSES = {colour: f"rows--{colour.name.lower()}" for colour in Colour}
+_TINTS = {Colour.GREEN: "rows--tint-green", Colour.RED: "rows--tint-red"}
+
+
+class RowList(ScrollView, can_focus=True, inherit_bindings=False):
+    BINDINGS = bindings_of(KeyContext.LIST)
+    COMPONENT_CLASSES = {*_CLASSES.values(), *_TINTS.values(), "rows--selected"}
+    DEFAULT_CSS = """
+    RowList {
+        background: $background; color: $foreground; scrollbar-size: 1 1; overflow-x: hidden;
+        scrollbar-background: $background; scrollbar-color: $surface-lighten-2;
+        & > .rows--bold { text-style: bold; }
+        & > .rows--dim { color: $text-muted; }
+        & > .rows--red { color: $text-error; }
+        & > .rows--green { color: $text-success; }
+        & > .rows--yellow { color: $text-warning; }
+        & > .rows--blue { color: $text-primary; }
+        & > .rows--cyan { color: $text-accent; }
+        & > .rows--tint-green { background: $success-muted; }
+        & > .rows--tint-red { background: $error-muted; }
+        & > .rows--selected { background: $primary-muted; }
+        &:ansi > .rows--selected { text-style: reverse; }
+    }
+    """
+
+    class Chosen(Message):
+        """Enter or a double click on a row."""
+
+        def __init__(self, rows: RowList, key: str) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+    class Moved(Message):
+        """Another row is selected."""
+
+        def __init__(self, rows: RowList, key: str) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+    def __init__(self, *, follow: bool = False, id: str | None = None, classes: str | None = None) -> None:
+        """With `follow` it stays at the end while rows are added, until the person scrolls up."""
+        super().__init__(id=id, classes=classes)
+        self.rows: list[Row] = []
+        self.selected = ""
+        """The key of the selected row."""
+        self.follow = follow
+        self.always_marked = False
+        """Whether the selection shows without the focus."""
+        self._looks: dict[tuple[Colour, bool, Colour], Style] = {}
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Show these instead. The selection stays on its key, or near its place where that is gone."""
+        if self.rows == rows:
+            return
+        before = self._keys()
+        at_end = self.is_at_end
+        self.rows = list(rows)
+        self._select_again(before)
+        self._resize(at_end)
+        self.refresh()
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    def select(self, key: str) -> None:
+        """Select a row and scroll to it."""
+        if any(row.key == key for row in self.rows):
+            self._to(key)
+
+    def _keys(self) -> list[str]:
+        return list(dict.fromkeys(row.key for row in self.rows if row.key))
+
+    def _select_again(self, before: list[str]) -> None:
+        keys = self._keys()
+        if self.selected in keys:
+            return
+        place = before.index(self.selected) if self.selected in before else 0
+        self.selected = keys[min(place, len(keys) - 1)] if keys else ""
+        self.post_message(self.Moved(self, self.selected))
+
+    def _resize(self, at_end: bool) -> None:
+        self.virtual_size = Size(self.size.width, len(self.rows))
+        if self.follow and at_end:
+            self.scroll_to(y=len(self.rows), animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self._resize(self.follow and self.is_at_end)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._looks.clear()
+
+    def render_line(self, y: int) -> Strip:
+        number = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        if number >= len(self.rows):
+            return Strip.blank(width, self._look(Colour.NONE, False, Colour.NONE))
+        row = self.rows[number]
+        selected = bool(row.key) and row.key == self.selected
+        segments = [Segment(cell.text, self._look(cell.colour, selected, row.tint)) for cell in row.cells if cell.text]
+        return Strip(segments).adjust_cell_length(width, self._look(Colour.NONE, selected, row.tint))
+
+    def _look(self, colour: Colour, selected: bool, tint: Colour) -> Style:
+        found = self._looks.get((colour, selected, tint))
+        if found is None:
+            found = self.get_component_rich_style(_CLASSES[colour]) if colour.value else self.rich_style
+            if tint in _TINTS:
+                found += _only_marked(self.get_component_rich_style(_TINTS[tint]))
+            if selected and (self.has_focus or self.always_marked):
+                found += _only_marked(self.get_component_rich_style("rows--selected"))
+            self._looks[colour, selected, tint] = found
+        return found
+
+    def on_focus(self) -> None:
+        self._looks.clear()
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self._looks.clear()
+        self.refresh()
+
+    # Keys
+
+    def action_down(self) -> None:
+        self._step(1)
+
+    def action_up(self) -> None:
+        self._step(-1)
+
+    def action_first(self) -> None:
+        self._edge(0)
+
+    def action_last(self) -> None:
+        self._edge(-1)
+
+    def action_page_down(self) -> None:
+        self._page(1)
+
+    def action_page_up(self) -> None:
+        self._page(-1)
+
+    def action_scroll_down(self) -> None:
+        self.scroll_relative(y=3, animate=False, force=True)
+
+    def action_scroll_up(self) -> None:
+        self.scroll_relative(y=-3, animate=False, force=True)
+
+    def action_choose(self) -> None:
+        if self.selected:
+            self.post_message(self.Chosen(self, self.selected))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return bool(self.selected) if action == "choose" else True
+
+    def _step(self, by: int) -> None:
+        keys = self._keys()
+        if not keys:
+            self.scroll_relative(y=by, animate=False, force=True)
+            return
+        place = keys.index(self.selected) if self.selected in keys else -1
+        target = max(0, min(place + by, len(keys) - 1))
+        if target == place:
+            # Rows without a key before the first and behind the last one can still be seen.
+            self.scroll_relative(y=by, animate=False, force=True)
+        self._to(keys[target])
+
+    def _edge(self, place: int) -> None:
+        keys = self._keys()
+        if keys:
+            self._to(keys[place])
+        self.scroll_to(y=0 if place == 0 else len(self.rows), animate=False, force=True)
+
+    def _page(self, by: int) -> None:
+        height = max(1, self.size.height - 1)
+        keys = self._keys()
+        if not keys:
+            self.scroll_relative(y=by * height, animate=False, force=True)
+            return
+        at = next((n for n, row in enumerate(self.rows) if row.key == self.selected), 0)
+        target = max(0, min(at + by * height, len(self.rows) - 1))
+        nearby = self.rows[target:] if by > 0 else self.rows[target::-1]
+        self._to(next((row.key for row in nearby if row.key), keys[-1 if by > 0 else 0]))
+
+    def _to(self, key: str) -> None:
+        if key != self.selected:
+            self.selected = key
+            self.post_message(self.Moved(self, key))
+            self.refresh()
+            self.refresh_bindings()
+        mine = [n for n, row in enumerate(self.rows) if row.key == key]
+        if mine:
+            region = Region(0, mine[0], max(1, self.size.width), len(mine))
+            self.scroll_to_region(region, animate=False, force=True)
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.y + self.scroll_offset.y
+        if number < len(self.rows) and self.rows[number].key:
+            self._to(self.rows[number].key)
+            if event.chain >= 2:
+                self.action_choose()
+
+
+def _only_marked(style: Style) -> Style:
+    """Background and attributes of the selection; colours of the text stay."""
+    return Style(bgcolor=style.bgcolor, bold=style.bold or None, reverse=style.reverse or None)

@@ -1,0 +1,76 @@
+"""Drives the terminal UI in a test: opens it without a terminal, presses keys, waits for what a person would see."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from legion.tui.app import LegionApp, Options
+from legion.tui.widgets.row_list import RowList
+from tests.support.board import Board
+
+PATIENCE = 20.0
+
+
+class Shown:
+    """The UI as a person sees it."""
+
+    def __init__(self, app: LegionApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def text(self) -> str:
+        """What is on the screen, line by line."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    async def press(self, *keys: str) -> Shown:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+        return self
+
+    async def until(self, seen: Callable[[], object], what: str = "") -> Shown:
+        deadline = time.monotonic() + PATIENCE
+        while not seen():
+            assert time.monotonic() < deadline, f"{what or 'it'} did not appear:\n{self.text}"
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+        return self
+
+    async def shows(self, *words: str) -> Shown:
+        return await self.until(lambda: all(word in self.text for word in words), f"{words}")
+
+    async def settled(self) -> Shown:
+        """No request is under way, and two looks in a row are the same."""
+        before = ""
+        await self.until(lambda: not self.app.store.requests.connection.waiting)
+        while before != self.text:
+            before = self.text
+            await self.pilot.pause(0.15)
+        return self
+
+    def rows(self, selector: str) -> RowList:
+        return self.app.screen.query_one(selector, RowList)
+
+
+@asynccontextmanager
+async def opened(
+    board: Board, first: str = "board", size: tuple[int, int] = (100, 30), memory: Path | None = None
+) -> AsyncIterator[Shown]:
+    """The UI on a place, once the daemon has answered."""
+    app = LegionApp(Options(data_dir=board.data.root, cwd=board.cwd, first=first, start=False, memory=memory))
+    async with app.run_test(size=size) as pilot:
+        shown = Shown(app, pilot)
+        await shown.until(lambda: len(app.screen_stack) > 1 and app.store.status.value is not None, "an answer")
+        yield shown
+
+
+def drive(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(work())

@@ -1,0 +1,89 @@
+"""Forms and the menu, driven by keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.tui.screens.forms import Form
+from legion.tui.screens.menu import Menu
+from tests.support.board import Board
+from tests.tui.driving import drive, opened
+
+
+def test_a_ticket_is_written_in_a_form_and_what_was_typed_is_kept(board: Board, tmp_path: Path):
+    memory = tmp_path / "tui.json"
+
+    async def work() -> None:
+        async with opened(board, memory=memory) as ui:
+            await ui.shows("The board is empty.")
+            await ui.press("n", *"Login", "tab", *"A page", "escape")
+            await ui.until(lambda: not isinstance(ui.app.screen, Form))
+        async with opened(board, memory=memory) as ui:
+            await ui.press("n")
+            await ui.shows("New ticket", "Login", "A page")
+            await ui.press("tab", "tab", "tab", "tab", *"x")
+            await ui.shows("after must be numbers of tickets")
+            await ui.press("ctrl+s")
+            assert isinstance(ui.app.screen, Form)
+            await ui.press("backspace", *"99", "ctrl+s")
+            await ui.shows("99")
+            assert board.tickets == {}
+            await ui.press("backspace", "backspace", "ctrl+s")
+            await ui.until(lambda: 1 in board.tickets)
+            assert board.tickets[1].spec.title == "Login"
+            assert board.tickets[1].spec.text == "A page"
+            await ui.shows("Login", "Waiting 1")
+            assert ui.app.drafts.of("form.ticket.") == {}
+
+    drive(work)
+
+
+def test_retry_with_feedback(board: Board):
+    board.put(1, "First", "failed", "gave up")
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.shows("First")
+            await ui.press("r", *"Use the copy", "ctrl+s")
+            await ui.until(lambda: board.tickets[1].state.value == "queued")
+            assert "Use the copy" in board.tickets[1].feedback
+
+    drive(work)
+
+
+def test_an_agent_is_hired_and_a_missing_task_is_explained(board: Board):
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.press("H", "ctrl+s")
+            await ui.shows("Write the task")
+            await ui.press(*"Lead.", "tab", *"boss", "ctrl+s")
+            await ui.until(lambda: not isinstance(ui.app.screen, Form))
+            assert [one.name for one in board.service.agents().agents] == ["boss"]
+
+    drive(work)
+
+
+def test_the_menu_finds_actions_and_lists(board: Board):
+    board.put(1, "First", "done")
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.shows("First")
+            await ui.press("ctrl+p", *"revert")
+            await ui.shows("undo", "Revert a landed ticket")
+            await ui.press("enter")
+            await ui.shows("Revert #1?")
+            await ui.press("n")
+            for name, words in (
+                ("roles", "engineer"), ("teams", "qa_team"), ("settings in", "agents.parallel"), ("providers", "add"),
+                ("routes", "Models of your providers"), ("worktrees of", "trash"),
+            ):  # fmt: skip
+                await ui.press("ctrl+p", *name, "enter")
+                await ui.shows(words)
+                await ui.press("escape")
+            await ui.press("ctrl+p", *"zzz")
+            await ui.shows("Nothing has these letters.")
+            await ui.press("escape")
+            assert not isinstance(ui.app.screen, Menu)
+
+    drive(work)

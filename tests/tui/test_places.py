@@ -1,0 +1,280 @@
+"""The places, driven by keys against the real service: what a person presses is what the daemon is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legion.domain.questions import QuestionKind
+from legion.tui.screens.prompts import YesNo
+from legion.wire.agents import HireAgent
+from legion.wire.tickets import Acted, Diff
+from tests.support.board import Board
+from tests.tui.driving import drive, opened
+
+DIFF = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n-old = 1\n+new = 1\n+more = 2\n"
+
+
+def fill(board: Board) -> None:
+    board.put(1, "Tables for users", "done")
+    board.put(2, "The HTTP side", "working", after=[1])
+    board.put(3, "A page to log in", "landing", after=[1])
+    board.put(4, "Rate limits", "failed", "gave up", after=[1])
+    board.put(5, "End to end", "queued", after=[2, 3])
+    board.put(6, "A paused one", "parked")
+
+
+def test_the_board_follows_events_and_keeps_the_selection(board: Board):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.shows("Rate limits", "A paused one", "live")
+            await ui.press("j")
+            first = ui.app.screen.ticket.id  # type: ignore[attr-defined]
+            board.put(7, "A new one", "failed", "broken")
+            await ui.shows("A new one")
+            assert ui.app.screen.ticket.id == first  # type: ignore[attr-defined]
+
+    drive(work)
+
+
+def test_columns_tree_graph_and_filter(board: Board):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.shows("Needs you 2", "the longest chain: 1 → 2 → 5")
+            await ui.press("l")
+            assert ui.app.screen.ticket.id == 2  # type: ignore[attr-defined]
+            await ui.press("h")
+            assert ui.app.screen.ticket.id == 4  # type: ignore[attr-defined]
+            await ui.press("t")
+            await ui.shows("├─", "tree")
+            await ui.press("t")
+            await ui.shows("Wave 1", "← 2, 3")
+            await ui.press("t", "slash", *"log in", "enter")
+            await ui.shows("filter: log in", "(1 of 6)", "A page to log in")
+            assert "Rate limits" not in ui.text
+            await ui.press("slash", "escape")
+            await ui.shows("Rate limits")
+
+    drive(work)
+
+
+@pytest.mark.parametrize(
+    ("ticket", "key", "question", "asked"),
+    [
+        (4, "d", "Remove #4", "drop"),
+        (2, "s", "Stop #2", "stop"),
+        (2, "x", "Interrupt the agent of #2", "interrupt"),
+        (2, "c", "", "pause_ticket"),
+        (6, "r", "", "resume_ticket"),
+        (2, "v", "", "review"),
+        (1, "u", "Revert #1", "undo"),
+    ],
+)
+def test_keys_of_a_ticket(board: Board, ticket: int, key: str, question: str, asked: str):
+    fill(board)
+    board.callers.instead = {name: Acted(tickets=[ticket], message=f"{asked} was done") for name in ("undo", "review")}
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.press("t")
+            await ui.until(lambda: ui.app.store.graph.value is not None)
+            ui.rows("#column-0 .tickets").select(str(ticket))
+            await ui.press(key)
+            if question:
+                await ui.shows(question)
+                await ui.press("n")
+                assert asked not in board.callers.asked
+                await ui.press(key)
+                await ui.until(lambda: isinstance(ui.app.screen, YesNo))
+                await ui.press("y")
+            await ui.until(lambda: asked in board.callers.asked, asked)
+
+    drive(work)
+
+
+def test_keys_that_do_not_apply_do_nothing_and_are_not_in_the_footer(board: Board):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board, size=(160, 30)) as ui:
+            await ui.press("t")
+            await ui.until(lambda: ui.app.store.graph.value is not None)
+            ui.rows("#column-0 .tickets").select("5")
+            await ui.until(lambda: "r retry" not in ui.text and "s stop" in ui.text, "the footer of a queued ticket")
+            await ui.press("u", "d", "r")
+            assert not isinstance(ui.app.screen, YesNo)
+            ui.rows("#column-0 .tickets").select("4")
+            await ui.shows("r retry")
+
+    drive(work)
+
+
+def test_a_ticket_has_its_tabs_and_a_message_goes_to_its_agent(board: Board):
+    fill(board)
+    run = board.run(2, "I look at the code.\n", ended=False)
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_ticket(2)
+            await ui.shows("I look at the code.", "#2 The HTTP side")
+            board.print(run, "> Edit: app/http.py\n")
+            await ui.shows("> Edit: app/http.py")
+            for words in ("Make it so.", "changed nothing yet", "No check has run", "No review yet", "ticket.moved"):
+                await ui.press("tab")
+                await ui.shows(words)
+            await ui.press("i", *"wait", "enter")
+            await ui.until(lambda: "tell" in board.callers.asked)
+            assert ui.app.drafts.get("message.2") == "wait", "the agent does not run, so the text is kept"
+            await ui.press("escape")
+            await ui.shows("columns")
+
+    drive(work)
+
+
+def test_comments_on_a_change_are_sent_back_as_one_feedback(board: Board):
+    fill(board)
+    board.callers.instead = {
+        "diff": Diff(ticket=3, base="b", head="h", text=DIFF, live=False),
+        "bounce": Acted(tickets=[3], message="Ticket 3 goes back."),
+    }
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_ticket(3, tab="diff")
+            await ui.shows("a.py", "+ more = 2")
+            await ui.press("G", "c", *"Why 2?", "enter")
+            await ui.shows("✎ Why 2?", "b send back")
+            await ui.press("b")
+            await ui.shows("Send #3 back to its agent with 1 comment?")
+            await ui.press("y")
+            await ui.until(lambda: "bounce" in board.callers.asked)
+            sent = board.callers.sent[board.callers.asked.index("bounce")]["action"]
+            assert sent.feedback == "a.py:2\n> more = 2\nWhy 2?"
+            await ui.until(lambda: "✎" not in ui.text)
+            await ui.press("g", "space")
+            await ui.shows("▸ a.py")
+
+    drive(work)
+
+
+def test_the_history_returns_a_ticket_to_a_moment_after_one_question(board: Board):
+    fill(board)
+    history = board.service.history(board.cwd, ticket=2)
+    history.lines[-1].rewind = "1:7"
+    board.callers.instead = {"history": history, "rewind": Acted(tickets=[2], message="Back at 1:7.")}
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_ticket(2, tab="history")
+            await ui.shows("1 moment to return to", "↶")
+            await ui.press("G", "enter")
+            await ui.shows("then R returns")
+            await ui.press("escape", "R")
+            await ui.shows("Return #2 to 1:7?")
+            await ui.press("y")
+            await ui.until(lambda: "rewind" in board.callers.asked)
+
+    drive(work)
+
+
+def test_questions_are_answered_with_a_key_in_words_or_all_at_once(board: Board):
+    board.put(12, "Fetch", "working")
+    for id in (3, 4, 5):
+        board.ask(id, words=f"May it fetch {id}?", kind=QuestionKind.ASK)
+    board.ask(6, words="Which port?", choices=(), fallback="", kind=QuestionKind.ASK)
+
+    async def work() -> None:
+        async with opened(board, "inbox") as ui:
+            await ui.shows("May it fetch 3?", "Which port?", "4 questions")
+            await ui.press("y")
+            await ui.until(lambda: board.question(3).settled_at)
+            await ui.until(lambda: "May it fetch 3?" not in ui.text or "question 3" in ui.text)
+            await ui.until(lambda: len(ui.app.store.inbox.value.questions) == 3)  # type: ignore[union-attr]
+            await ui.press("A")
+            await ui.shows("Answer 2 questions of the kind ask with `yes`?")
+            await ui.press("y")
+            await ui.until(lambda: board.question(5).settled_at)
+            await ui.until(lambda: len(ui.app.store.inbox.value.questions) == 1)  # type: ignore[union-attr]
+            await ui.press("e", *"8080", "enter")
+            await ui.until(lambda: board.question(6).settled_at)
+            await ui.shows("No question waits for you.", "The last 4 answers", "8080")
+
+    drive(work)
+
+
+def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board, tmp_path: Path):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board, "squad", memory=tmp_path / "tui.json") as ui:
+            await ui.shows("No standing agent", "H hire one", "Rate limits")
+            run = board.run(2, "I look.\n", ended=False)
+            await ui.shows("▌ #2 The HTTP side", "▌ I look.")
+            before = ui.app.screen.query_one("#left").size.width
+            await ui.press("right_square_bracket", "right_square_bracket")
+            await ui.until(lambda: ui.app.screen.query_one("#left").size.width > before)
+            board.service.hire(HireAgent(task="Lead.", name="boss", cwd=board.cwd))
+            await ui.shows("boss", "Type to it")
+            ui.app.screen.query_one("#say").focus()
+            await ui.press(*"hello", "enter")
+            await ui.until(lambda: "tell_agent" in board.callers.asked)
+            await ui.shows("you to boss", "  hello")
+            board.end_run(run)
+        assert '"ui.split": "55"' in (tmp_path / "tui.json").read_text()
+
+    drive(work)
+
+
+def test_agents_get_messages_are_interrupted_and_fired(board: Board):
+    hired = board.service.hire(HireAgent(task="Lead the release.", name="boss", cwd=board.cwd))
+
+    async def work() -> None:
+        async with opened(board, "agents") as ui:
+            await ui.shows("boss", "Lead the release.")
+            await ui.press("i", *"Friday", "enter")
+            await ui.shows("Friday")
+            await ui.press("a")
+            await ui.shows("Approve the plan of boss?")
+            await ui.press("n", "F")
+            await ui.shows("Fire boss?")
+            await ui.press("y")
+            await ui.shows("No standing agents")
+            assert hired.id not in ui.text
+
+    drive(work)
+
+
+def test_the_queue_shows_what_lands_and_undoes_what_landed(board: Board):
+    fill(board)
+    board.callers.instead = {"undo": Acted(tickets=[8], message="Ticket 8 reverts it.")}
+
+    async def work() -> None:
+        async with opened(board, "queue") as ui:
+            await ui.shows("Waiting 1", "A page to log in", "Landed 1", "Tables for users")
+            ui.rows("#body").select("1")
+            await ui.press("u")
+            await ui.shows("Revert #1?")
+            await ui.press("y")
+            await ui.until(lambda: "undo" in board.callers.asked)
+
+    drive(work)
+
+
+def test_usage_by_each_cut(board: Board):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board, "usage") as ui:
+            await ui.shows("by day", "Limits")
+            for cut in ("ticket", "agent", "model", "epic", "day"):
+                await ui.press("t")
+                await ui.until(lambda cut=cut: ui.app.store.usage[cut].value is not None)  # type: ignore[misc]
+            await ui.press("h")
+            assert ui.app.screen.cut == "epic"  # type: ignore[attr-defined]
+
+    drive(work)

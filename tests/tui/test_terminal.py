@@ -1,0 +1,134 @@
+"""The terminal UI in a real terminal (tmux) in front of one real daemon: a ticket from the form to the target branch.
+
+It is skipped where tmux is missing: install it with `tools/system-packages.sh tmux`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.legion import Project, Squad
+from tests.support.repository import CHECK, Repository
+
+PATIENCE = 60.0
+AGENT = "sh -c 'cat > prompt.log; echo I wrote it'"
+SETTINGS = f'[sandbox]\nmode = "off"\n\n[drivers.writer]\nrun = "{AGENT}"\n'
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is missing: tools/system-packages.sh tmux")
+
+
+class Terminal:
+    """A tmux of its own with one window."""
+
+    def __init__(self, folder: Path, squad: Squad) -> None:
+        self._socket = str(folder / "tmux")
+        self._env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("LEGION_", "TMUX"))},
+            "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+            "LEGION_CONFIG": str(squad.settings),
+            **squad.found_by(),
+        }
+
+    def tmux(self, *words: str) -> str:
+        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
+        return subprocess.run(argv, env=self._env, capture_output=True, text=True, check=False).stdout
+
+    def open(self, cwd: str, *words: str, columns: int = 100, lines: int = 30) -> None:
+        command = [sys.executable, "-m", "legion", *words]
+        size = ["-x", str(columns), "-y", str(lines)]
+        self.tmux("new-session", "-d", *size, "-c", cwd, *command)
+        self.tmux("set-option", "-g", "remain-on-exit", "on")
+
+    def keys(self, *keys: str) -> None:
+        for key in keys:
+            self.tmux("send-keys", key)
+
+    def type(self, text: str) -> None:
+        self.tmux("send-keys", "-l", text)
+
+    @property
+    def text(self) -> str:
+        return self.tmux("capture-pane", "-p")
+
+    def shows(self, *words: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not all(word in (text := self.text) for word in words):
+            assert time.monotonic() < deadline, f"{words} did not appear:\n{text}"
+
+    def close(self) -> None:
+        self.tmux("kill-server")
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Project]:
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
+        squad = Squad(Path(folder), settings=SETTINGS)
+        squad.start()
+        try:
+            yield squad.adopt(Repository(Path(folder) / "shop", CHECK))
+        finally:
+            squad.close()
+
+
+@pytest.fixture
+def terminal(project: Project, tmp_path: Path) -> Iterator[Terminal]:
+    # The path of a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
+        made = Terminal(Path(folder), project.squad)
+        yield made
+        made.close()
+
+
+def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_between(
+    project: Project, terminal: Terminal
+):
+    terminal.open(project.cwd)
+    terminal.shows("1 squad", "live", "The board is empty.")
+    terminal.keys("n")
+    terminal.shows("New ticket")
+    terminal.type("Write a file")
+    terminal.shows("Write a file")
+    terminal.keys("C-s")
+    terminal.shows("#1 Write a file")
+    project.squad.kill()
+    terminal.shows("gone", "U starts it")
+    project.squad.start()
+    terminal.shows("live")
+    terminal.keys("2")
+    terminal.shows("Ended 1")
+    terminal.keys("Enter")
+    terminal.shows("I wrote it", "It landed.")
+    terminal.keys("f")
+    terminal.shows("prompt.log", "Write a file")
+    terminal.keys("Escape")
+    terminal.shows("columns")
+    terminal.keys("q")
+    terminal.shows("Pane is dead (status 0")
+    assert project.squad.client.ticket(1).ticket.state == "done"
+
+
+def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: Terminal):
+    done = project.squad.cli("tui", cwd=Path(project.cwd), extra={"TERM": "dumb"})
+    assert done.returncode == 2
+    assert "use `legion tui --plain`" in done.stderr
+
+
+def test_plain_lines_say_the_same(project: Project, terminal: Terminal):
+    done = project.squad.cli("tui", "--plain", cwd=Path(project.cwd), stdin="help\nboard\nticket 1\nnonsense\n")
+    assert done.returncode == 0
+    for words in ("answer N CHOICE", "Write a file", "It landed.", "There is no command `nonsense` here"):
+        assert words in done.stdout
+
+
+def test_without_a_terminal_legion_prints_its_help(project: Project, terminal: Terminal):
+    done = project.squad.cli(cwd=Path(project.cwd))
+    assert "Usage: legion" in done.stdout
