@@ -129,7 +129,7 @@ class RunHost:
             message = "The sandbox would show the run's own folder to its program; list narrower folders."
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=message)
         try:
-            chosen = registry.load(self._spec.driver)
+            chosen = registry.load(self._spec.driver, self._spec.kind)
         except StartFailed as missing:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(missing))
         return chosen.run(self)
