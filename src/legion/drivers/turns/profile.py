@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from legion.drivers import Driver, Program
@@ -100,8 +101,10 @@ class DescribedProfile(DriverProfile):
 
     def _options(self, request: RunRequest, model: ModelSetup, access: GatewayEndpoint, home: Path) -> TurnOptions:
         given, settings = request.input, model.settings
+        values = _values(request, model, access, home, self._model(request))
+        resume = tuple(_filled(word, values) for word in self.program.json.resume)
         return TurnOptions(
-            program=self.program,
+            program=replace(self.program, json=replace(self.program.json, resume=resume)),
             conversation=model.conversation,
             home=home,
             prompt=request.given / "briefing.md",
