@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 SESSION = "session-1"
 number = 1000
@@ -20,14 +21,15 @@ def send(**message: object) -> None:
     sys.stdout.flush()
 
 
-def receive() -> dict:
+def receive() -> dict[str, Any]:
     line = sys.stdin.readline()
     if not line:
         sys.exit(0)
-    return json.loads(line)
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
-def ask(method: str, **params: object) -> dict:
+def ask(method: str, **params: object) -> dict[str, Any]:
     """Send a request and return its answer, result or error."""
     global number
     number += 1
@@ -101,7 +103,7 @@ def work(prompt: str) -> str:
             case "die":
                 os._exit(int(rest))
             case "hang":
-                time.sleep(3600)
+                signal.pause()
     return "end_turn"
 
 

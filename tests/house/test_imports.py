@@ -51,7 +51,7 @@ def test_the_domain_imports_only_what_cannot_touch_the_world():
 
 def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_is_imported():
     imported = {name.split(".")[0] for path in python_files("src") for name in imported_modules(path)}
-    # Starlette and pydantic come with FastAPI and have no life apart from it.
+    # Starlette and pydantic come with FastAPI and have no life apart from it; acp's models are pydantic's.
     ours = {"legion", "starlette", "pydantic"}
     foreign = imported - ours - set(sys.stdlib_module_names)
     core = {module(distribution(requirement)) for requirement in project()["dependencies"]}

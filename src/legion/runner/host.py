@@ -83,6 +83,7 @@ class RunHost:
         self._run_dir = run_dir
         self._spec = spec
         self._lock = held
+        self._scoped = False
         self.asks = ControlServer(run_dir, spec.run)
         self._journal = Journal(run_dir, self.asks.ring)
         self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
@@ -136,8 +137,9 @@ class RunHost:
 
     def _enter_scope(self) -> None:
         """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""
-        if self._spec.sandbox is None:
+        if self._spec.sandbox is None or self._scoped:
             return
+        self._scoped = True
         try:
             bwrap = find_bwrap()
         except SandboxMissing as missing:

@@ -10,7 +10,7 @@ from typing import Any
 from acp import RequestError, schema
 
 from legion.drivers import Host, PermissionAnswer
-from legion.drivers.acp.permissions import PermissionVerdict, Policy, ToolRequest, decide
+from legion.drivers.acp.permissions import PermissionQuery, PermissionVerdict, Policy, decide
 from legion.drivers.acp.updates import Updates
 from legion.drivers.acp.worktree_files import WorktreeFiles
 from legion.drivers.turns.journal import RunJournal, summary
@@ -59,7 +59,7 @@ class SessionClient:
         **_meta: Any,  # noqa: ANN401 (the library's)
     ) -> schema.RequestPermissionResponse:
         call, tool, input = self._updates.begin(tool_call)
-        request = ToolRequest.of(str(tool_call.kind or tool), input, self._updates.places_of(call))
+        request = PermissionQuery.of(str(tool_call.kind or tool), input, self._updates.places_of(call))
         verdict = decide(request, self._policy)
         if verdict is PermissionVerdict.ASK:
             allowed = await self._ask(tool, input, request)
@@ -100,7 +100,7 @@ class SessionClient:
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
         return
 
-    async def _ask(self, tool: str, input: object, request: ToolRequest) -> bool:
+    async def _ask(self, tool: str, input: object, request: PermissionQuery) -> bool:
         """A person decides; without an answer in time it is denied."""
         question = str(uuid.uuid4())
         answer: asyncio.Future[PermissionAnswer] = asyncio.get_running_loop().create_future()

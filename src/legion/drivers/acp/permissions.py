@@ -35,7 +35,7 @@ class PermissionVerdict(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolRequest:
+class PermissionQuery:
     """One use of a tool, as the program describes it."""
 
     kind: str
@@ -45,14 +45,14 @@ class ToolRequest:
     url: str = ""
 
     @staticmethod
-    def of(kind: str, input: object, locations: Sequence[str]) -> ToolRequest:
+    def of(kind: str, input: object, locations: Sequence[str]) -> PermissionQuery:
         facts = input if isinstance(input, Mapping) else {}
         command = next((facts[name] for name in ("command", "cmd") if isinstance(facts.get(name), str)), "")
         names = ("file_path", "path", "filePath", "filepath", "fileName", "absolute_path")
         named = [facts[name] for name in names if isinstance(facts.get(name), str)]
         url = facts.get("url")
         paths = tuple(dict.fromkeys((*locations, *named)))
-        return ToolRequest(kind=kind, command=command, paths=paths, url=url if isinstance(url, str) else "")
+        return PermissionQuery(kind=kind, command=command, paths=paths, url=url if isinstance(url, str) else "")
 
     @property
     def rule(self) -> str:
@@ -73,7 +73,7 @@ class Policy:
     tree: Path
 
 
-def decide(request: ToolRequest, policy: Policy) -> PermissionVerdict:
+def decide(request: PermissionQuery, policy: Policy) -> PermissionVerdict:
     if policy.mode == "bypassPermissions" or request.kind == "think":
         return PermissionVerdict.ALLOW
     if any(_matches(rule, request) for rule in policy.allowed):
@@ -87,14 +87,14 @@ def decide(request: ToolRequest, policy: Policy) -> PermissionVerdict:
     return PermissionVerdict.ASK if policy.asks and policy.mode != "dontAsk" else PermissionVerdict.DENY
 
 
-def _is_harmless(request: ToolRequest, policy: Policy, *, inside: bool) -> bool:
+def _is_harmless(request: PermissionQuery, policy: Policy, *, inside: bool) -> bool:
     """In a sandbox nothing outside can be harmed; without one only the worktree may change."""
     if policy.sandboxed:
         return request.kind != "switch_mode"
     return request.kind in _WRITING and inside and bool(request.paths)
 
 
-def _matches(rule: str, request: ToolRequest) -> bool:
+def _matches(rule: str, request: PermissionQuery) -> bool:
     found = _RULE.fullmatch(rule.strip())
     tool = _TOOLS.get(request.kind)
     if found is None or tool is None or _SAME.get(found[1], found[1]) != tool:

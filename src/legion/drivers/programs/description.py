@@ -135,11 +135,11 @@ class JsonPart:
 class TrialPart:
     """[trial]: how the scripted model of the conformance suite calls its tools."""
 
-    shell: str = ""
+    command_tool: str = ""
     """The tool that runs a command."""
-    shell_input: str = ""
+    command_input: str = ""
     """Its input as JSON, in which {command} stands for the command."""
-    edit: str = ""
+    edit_tool: str = ""
     """The tool that writes a file."""
     edit_input: str = ""
     """Its input as JSON, with {path} and {content}."""
