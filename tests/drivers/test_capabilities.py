@@ -92,7 +92,7 @@ def at_work(office: Office, driver: str) -> int:
 
 def test_the_spec_of_a_run_is_made_by_its_driver(office: Office, tmp_path: Path):
     context = office.context
-    chosen = spec.choose_program(context, context.project_context(office.project).config, "", "toy")
+    chosen = spec.choose_program(context, context.project(office.project).config, "", "toy")
     with context.store.write() as tx:
         run = runs.start(tx, add_ticket(tx, office.project).id, 1)
     paths = RunPaths(tree=tmp_path, state=tmp_path, given=tmp_path, env={"A": "b"}, sandbox=None)

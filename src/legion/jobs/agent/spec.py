@@ -50,25 +50,17 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
 
 
 def spec(
-    context: Context,
-    project_context: ProjectContext,
-    ticket: Ticket,
-    this_run: Run,
-    tree: Path,
-    given: Path,
-    env: WorkspaceEnv,
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
-    chosen = choose_program(context, project_context.config, ticket.spec.command, ticket.spec.driver)
-    paths = run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_URL=context.url)
-    return model_run.spec(
-        context, this_run, chosen, _input(context, project_context, ticket, this_run, chosen, tree), paths
-    )
+    chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
+    return model_run.spec(context, this_run, chosen, _input(context, project, ticket, this_run, chosen, tree), paths)
 
 
 def run_paths(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     this_run: Run,
     chosen: AgentProgram,
     tree: Path,
@@ -77,22 +69,17 @@ def run_paths(
     **identity: str,
 ) -> RunPaths:
     """The folders, variables and sandbox of a run of a ticket, whatever its part."""
-    state = project_context.agents / this_run.seat
+    state = project.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     own = {"LEGION_TICKET": str(this_run.ticket), "LEGION_ATTEMPT": str(this_run.attempt), "LEGION_STATE": str(state)}
     variables = sandbox.environment(context, {**own, **identity, **env.env})
     readable = (given, *_own_file(chosen))
-    box = sandbox.sandbox(context, project_context, writable=(tree, state, *env.writable), readable=readable)
+    box = sandbox.sandbox(context, project, writable=(tree, state, *env.writable), readable=readable)
     return RunPaths(tree=tree, state=state, given=given, env=variables, sandbox=box)
 
 
 def _input(
-    context: Context,
-    project_context: ProjectContext,
-    ticket: Ticket,
-    this_run: Run,
-    chosen: AgentProgram,
-    tree: Path,
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path
 ) -> RunInput:
     crew = teams.of_ticket(context, ticket)
     stage = crew.builder
@@ -101,7 +88,7 @@ def _input(
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
-        prompt=briefing(ticket, project_context.config, advice=advice, messages=messages, role=stage.role.prompt),
+        prompt=briefing(ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
         spent=spent,
@@ -112,16 +99,16 @@ def _input(
     if not chosen.capabilities.talks:
         return given
     rules = f"{RULES}\n\n{stage.role.prompt}".strip()
-    given = replace(given, prompt=briefing(ticket, project_context.config, tried, advice, messages), rules=rules)
-    given = _with_conversation(context, project_context, ticket, this_run, given)
+    given = replace(given, prompt=briefing(ticket, project.config, tried, advice, messages), rules=rules)
+    given = _with_conversation(context, project, ticket, this_run, given)
     if chosen.capabilities.rewinds:
-        recorded = rewind_points.state_store(context, project_context, ticket, this_run, tree)
+        recorded = rewind_points.state_store(context, project, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given
 
 
 def _with_conversation(
-    context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run, given: RunInput
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, given: RunInput
 ) -> RunInput:
     """Adds the resume prompt, the tools, and what the ticket's plan and a rewind change."""
     with context.store.read() as tx:
@@ -129,7 +116,7 @@ def _with_conversation(
         rewound = rewinds.by_conversation(tx, this_run.conversation)
     tools = teams.tools(teams.of_ticket(context, ticket).builder, ticket)
     reads = plan is not None and plan.only_reads
-    later = resume_prompt(context, project_context, ticket, this_run)
+    later = resume_prompt(context, project, ticket, this_run)
     return replace(
         given,
         prompt=plan_approval.with_plan(context, plan, this_run, given.prompt, resumes=False),

@@ -29,23 +29,21 @@ from legion.system.crash import Point
 _MOST_POINTERS = 20
 
 
-def prepare(
-    context: Context, project_context: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
-) -> None:
+def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run) -> None:
     """Checkout, dependencies, prompt, spec."""
     crash.reach(Point.REVIEW_BEFORE_WORKTREE)
     seat = this_run.seat
-    tree = project_context.worktrees.replant(
-        seat, reading.commit, project_context.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
+    tree = project.worktrees.replant(
+        seat, reading.commit, project.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
     )
-    stage = reviewers.stage(context, project_context, ticket, reading.reader)
+    stage = reviewers.stage(context, project, ticket, reading.reader)
     chosen = spec.choose_program(
-        context, project_context.config, "", stage.role.driver or context.user.reviewer.driver or CLAUDE
+        context, project.config, "", stage.role.driver or context.user.reviewer.driver or CLAUDE
     )
     only_reads = chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
     if not only_reads:
-        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-        env = environment.prepare(context, project_context, this_run, tree)
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        env = environment.prepare(context, project, this_run, tree)
     else:
         # Nothing of the change is executed, so it cannot show its reviewer other files than its own.
         env = environment.bare(context, this_run)
@@ -53,40 +51,37 @@ def prepare(
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
     variables = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
-    paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, **variables)
-    material = _material(context, project_context, ticket, reading, tree)
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
+    material = _material(context, project, ticket, reading, tree)
     run_input = _input(context, stage, material, chosen, paths)
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
 def subject(
-    context: Context, project_context: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
+    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
 ) -> ReviewSubject:
     """The facts that its verdict is checked against."""
-    paths = tuple(file.path for file in project_context.hub.changed_files(reading.base, reading.commit))
+    paths = tuple(file.path for file in project.hub.changed_files(reading.base, reading.commit))
     return ReviewSubject(
         changed=paths,
         # A path that cannot be printed was not copied from the list of files.
         exists=lambda path: (
             path in paths
             or (
-                path.isprintable()
-                and any(project_context.hub.holds(commit, path) for commit in (reading.commit, reading.base))
+                path.isprintable() and any(project.hub.holds(commit, path) for commit in (reading.commit, reading.base))
             )
         ),
         criteria=len(criteria_of(ticket.spec.criteria)),
-        root=str(project_context.worktrees.path(this_run.seat)),
-        unseen=coverage.unseen(context, project_context, reading, this_run, paths),
+        root=str(project.worktrees.path(this_run.seat)),
+        unseen=coverage.unseen(context, project, reading, this_run, paths),
     )
 
 
-def since(
-    project_context: ProjectContext, before: ReviewRequest | None, reading: ReviewRequest
-) -> ReviewedSince | None:
+def since(project: ProjectContext, before: ReviewRequest | None, reading: ReviewRequest) -> ReviewedSince | None:
     """What has changed since the reviewer's last verdict; None where there is none."""
     if before is None:
         return None
-    found = diffs.read(project_context.hub.patch(before.commit, reading.commit))
+    found = diffs.read(project.hub.patch(before.commit, reading.commit))
     return ReviewedSince(lines={file.path: [_line_range(hunk) for hunk in file.hunks] for file in found})
 
 
@@ -118,7 +113,7 @@ def _input(
 
 
 def _material(
-    context: Context, project_context: ProjectContext, ticket: Ticket, reading: ReviewRequest, tree: Path
+    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, tree: Path
 ) -> ReviewMaterial:
     with context.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
@@ -126,23 +121,23 @@ def _material(
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
     change = Change(base=reading.base, commit=reading.commit)
-    diff = project_context.hub.diff(change.base, change.commit)
+    diff = project.hub.diff(change.base, change.commit)
     # A held-out check must not reach the builder through a finding.
     began = built.started_at if built is not None else 0.0
     fresh = {one.command: one for one in ran if one.made_at >= began and not one.held_out}
-    commands = [check.command for check in project_context.config.checks if check.command not in fresh]
-    new = project_context.hub.diff(seen[-1].commit, reading.commit) if seen else ""
+    commands = [check.command for check in project.config.checks if check.command not in fresh]
+    new = project.hub.diff(seen[-1].commit, reading.commit) if seen else ""
     cut = prompt.cut_short(diff) or prompt.cut_short(new)
     return ReviewMaterial(
         ticket=ticket,
         reading=reading,
-        files=project_context.hub.changed_files(change.base, change.commit),
+        files=project.hub.changed_files(change.base, change.commit),
         diff=diff,
         since=new,
         said=findings_of(seen),
         receipts=tuple(fresh.values()),
         to_run=[] if ticket.ended else commands,
-        pointers=_pointers(project_context, ticket, change),
+        pointers=_pointers(project, ticket, change),
         advice=advice,
         whole_diff=_write_diff(tree, diff) if cut else "",
     )
@@ -157,9 +152,7 @@ def _write_diff(tree: Path, diff: str) -> str:
     return WHOLE_DIFF
 
 
-def _pointers(project_context: ProjectContext, ticket: Ticket, change: Change) -> list[str]:
-    weak = [
-        f"{one.path}: {approvals.sentence(one)}" for one in approvals.find_weakenings(project_context, ticket, change)
-    ]
-    guarded = [f"{path} is protected" for path in reviewers.change_scope(project_context, ticket, change).protected]
+def _pointers(project: ProjectContext, ticket: Ticket, change: Change) -> list[str]:
+    weak = [f"{one.path}: {approvals.sentence(one)}" for one in approvals.find_weakenings(project, ticket, change)]
+    guarded = [f"{path} is protected" for path in reviewers.change_scope(project, ticket, change).protected]
     return [*weak, *guarded][:_MOST_POINTERS]

@@ -63,9 +63,9 @@ class EnvironmentRecord:
     notes: tuple[str, ...] = ()
 
 
-def prepare(context: Context, project_context: ProjectContext, this_run: Run, tree: Path) -> WorkspaceEnv:
+def prepare(context: Context, project: ProjectContext, this_run: Run, tree: Path) -> WorkspaceEnv:
     """Prepare everything that this run has to itself. Raises EnvironmentFailed."""
-    wanted = project_context.config.environment
+    wanted = project.config.environment
     with context.store.read() as tx:
         earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
     folder = context.data.runs / this_run.name
@@ -74,21 +74,21 @@ def prepare(context: Context, project_context: ProjectContext, this_run: Run, tr
     slot = slots.claim(context, this_run, ports=wanted.ports)
     environment = _environment(context, this_run, slot)
     _make_caches(context)
-    notes = _copy(context, project_context, tree)
-    _write_env_file(context, project_context, this_run, slot, tree)
+    notes = _copy(context, project, tree)
+    _write_env_file(context, project, this_run, slot, tree)
     record = read_record(context, this_run)
     if record.up_result is not None and record.up_result.ok and record.up_result.command == wanted.up and record.owed:
         return environment
     if record.owed:
         # An interrupted `up` may have left anything.
-        _take_down(context, project_context, this_run, record, environment, tree)
+        _take_down(context, project, this_run, record, environment, tree)
     owed = bool(wanted.up or wanted.down)
     new = EnvironmentRecord(slot=slot, down=wanted.down, timeout=wanted.timeout, owed=owed, notes=notes)
     # Most projects have neither command, and their runs start without a write to disk.
     if owed or notes or record != EnvironmentRecord():
         _write_record(context, this_run, new)
     if wanted.up:
-        _bring_up(context, project_context, this_run, new, environment, tree)
+        _bring_up(context, project, this_run, new, environment, tree)
     return environment
 
 
@@ -102,16 +102,16 @@ def release(context: Context, this_run: Run, outcome: Outcome) -> None:
     """Undo what was prepared for an ended run, and release its slot. A `down` that fails is recorded and ignored."""
     record = read_record(context, this_run)
     if record.owed and record.slot is not None:
-        project_context = context.project_context(this_run.project)
-        tree = project_context.worktrees.path(this_run.seat)
-        _take_down(context, project_context, this_run, record, _environment(context, this_run, record.slot), tree)
+        project = context.project(this_run.project)
+        tree = project.worktrees.path(this_run.seat)
+        _take_down(context, project, this_run, record, _environment(context, this_run, record.slot), tree)
     slots.release(context, this_run, outcome)
 
 
-def kept_out(context: Context, project_context: ProjectContext) -> tuple[str, ...]:
+def kept_out(context: Context, project: ProjectContext) -> tuple[str, ...]:
     """The files that Legion puts into worktrees: they never land, whatever an agent does to the ignore files."""
-    env_file = project_context.config.environment.env_file
-    return (*((env_file,) if env_file else ()), *context.user.environment.copies(project_context.project.name))
+    env_file = project.config.environment.env_file
+    return (*((env_file,) if env_file else ()), *context.user.environment.copies(project.name))
 
 
 def owner(this_run: Run) -> str:
@@ -162,26 +162,26 @@ def _make_caches(context: Context) -> None:
             ) from wrong
 
 
-def _copy(context: Context, project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
+def _copy(context: Context, project: ProjectContext, tree: Path) -> tuple[str, ...]:
     """Copy the files that the person named from their checkout. Returns notes for the person."""
     notes = []
-    for path in context.user.environment.copies(project_context.project.name):
-        _refuse_tracked(project_context, path, "`environment.copy` in your settings")
-        content = safe_files.read(Path(project_context.project.root), path)
+    for path in context.user.environment.copies(project.name):
+        _refuse_tracked(project, path, "`environment.copy` in your settings")
+        content = safe_files.read(Path(project.record.root), path)
         if content is None:
-            notes.append(f"{path} was not copied: there is no such plain file in {project_context.project.root}")
+            notes.append(f"{path} was not copied: there is no such plain file in {project.record.root}")
         else:
             _put(tree, path, content)
     return tuple(notes)
 
 
-def _write_env_file(context: Context, project_context: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:
-    wanted = project_context.config.environment
+def _write_env_file(context: Context, project: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:
+    wanted = project.config.environment
     if not wanted.env_file:
         return
-    _refuse_tracked(project_context, wanted.env_file, "`environment.env_file` in legion.toml")
+    _refuse_tracked(project, wanted.env_file, "`environment.env_file` in legion.toml")
     # From the target, like legion.toml, and not from the tree, where a link could lead to any file of the person.
-    template = project_context.hub.read_file(project_context.target, wanted.template) if wanted.template else b""
+    template = project.hub.read_file(project.target, wanted.template) if wanted.template else b""
     if template is None:
         raise EnvironmentFailed(
             f"There is no file {wanted.template} for `environment.template` in legion.toml: commit one or change it."
@@ -203,9 +203,9 @@ def _write_env_file(context: Context, project_context: ProjectContext, this_run:
     _put(tree, wanted.env_file, f"{text}{gap}{lines}".encode("utf-8", "surrogateescape"))
 
 
-def _refuse_tracked(project_context: ProjectContext, path: str, where: str) -> None:
+def _refuse_tracked(project: ProjectContext, path: str, where: str) -> None:
     """By the target's ignore files: changes of an agent to those in its tree are judged at its end."""
-    if not is_left_out(project_context.hub, project_context.target, path):
+    if not is_left_out(project.hub, project.target, path):
         raise EnvironmentFailed(
             f"{path} would become part of changes: add it to .gitignore, or take it out of {where}."
         )
@@ -222,19 +222,19 @@ def _put(tree: Path, path: str, content: bytes) -> None:
 
 def _bring_up(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     this_run: Run,
     record: EnvironmentRecord,
     environment: WorkspaceEnv,
     tree: Path,
 ) -> None:
-    wanted = project_context.config.environment
-    result, lost = _run(context, project_context, this_run, "up", wanted.up, wanted.timeout, environment, tree)
+    wanted = project.config.environment
+    result, lost = _run(context, project, this_run, "up", wanted.up, wanted.timeout, environment, tree)
     record = replace(record, up_result=result)
     _write_record(context, this_run, record)
     if result.ok:
         return
-    _take_down(context, project_context, this_run, record, environment, tree)
+    _take_down(context, project, this_run, record, environment, tree)
     if lost:
         raise EnvironmentFailed(f"The project's `up` was interrupted ({result.how}) and runs again soon.")
     raise EnvironmentFailed(
@@ -245,7 +245,7 @@ def _bring_up(
 
 def _take_down(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     this_run: Run,
     record: EnvironmentRecord,
     environment: WorkspaceEnv,
@@ -255,7 +255,7 @@ def _take_down(
     result = None
     if record.down:
         try:
-            result, _ = _run(context, project_context, this_run, "down", record.down, record.timeout, environment, tree)
+            result, _ = _run(context, project, this_run, "down", record.down, record.timeout, environment, tree)
         except LegionError as trouble:
             result = HookRun(command=record.down, ok=False, how=trouble.message, tail="")
     _write_record(context, this_run, replace(record, owed=False, down_result=result))
@@ -263,7 +263,7 @@ def _take_down(
 
 def _run(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     this_run: Run,
     name: str,
     command: str,
@@ -274,7 +274,7 @@ def _run(
     """How it ended, and whether it did not finish for a reason outside of it."""
     ended = commands.run(
         context,
-        project_context,
+        project,
         name=name,
         command=command,
         tree=tree,
