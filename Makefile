@@ -19,7 +19,7 @@ AGAIN := { echo "Repeating the failed tests, one at a time. A test that passes n
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test durations check soak bench lock clean
+.PHONY: help demo quick test agents durations check soak bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ test: check ## check, then every test but the long loops (LEGION_SEED=N repeats 
 	@tools/system-packages.sh bubblewrap postgresql chromium
 	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
+
+agents: $(DEV) ## install all agent programs and play the conformance suite against each (2 GB; AGENTS="codex pi" limits it)
+	@tools/system-packages.sh bubblewrap
+	@$(COMPILE)
+	PYTHONPATH=src:. $(BIN)/python tools/agents.py $(AGENTS)
 
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
 	@tools/system-packages.sh bubblewrap postgresql chromium

@@ -134,12 +134,18 @@ def test_what_a_driver_declares_it_overrides(name: str):
 def test_the_table_in_the_documents_says_what_drivers_declare():
     page = (Path(__file__).parents[2] / "docs/drivers.md").read_text()
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in page.splitlines() if row.startswith("| `")]
-    found = {cells[0].strip("`"): cells[2:] for cells in rows if len(cells) == 4}
-    claude, plain = (asdict(registry.PROFILES[name].capabilities) for name in (registry.DEFAULT, registry.COMMAND))
-    assert found == {name: ["yes" if can[name] else "no" for can in (claude, plain)] for name in claude}
+    found = {cells[0].strip("`"): cells[2:] for cells in rows if len(cells) == 6}
+    kinds = (registry.DEFAULT, "copilot", "codex", registry.COMMAND)
+    columns = [asdict(profile.capabilities) for name in kinds if (profile := registry.find(name)) is not None]
+    assert {name: [cell.partition(",")[0] for cell in cells] for name, cells in found.items()} == {
+        name: ["yes" if can[name] else "no" for can in columns] for name in columns[0]
+    }
 
 
 def test_the_registry_imports_no_sdk():
-    code = "import sys, legion.jobs.run.job, legion.service.operations; print('claude_agent_sdk' in sys.modules)"
+    code = (
+        "import sys, legion.jobs.run.job, legion.service.operations; "
+        "print([name for name in ('claude_agent_sdk', 'acp') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "[]\n"

@@ -30,6 +30,15 @@ def distribution(requirement: str) -> str:
     return match[0]
 
 
+# Distributions whose module has another name.
+MODULES = {"agent-client-protocol": "acp"}
+
+
+def module(distribution: str) -> str:
+    """A distribution may be called with dashes; its module is not."""
+    return MODULES.get(distribution, distribution.replace("-", "_"))
+
+
 def test_the_domain_imports_only_what_cannot_touch_the_world():
     found = [
         f"{place(path)} imports {module}"
@@ -43,11 +52,10 @@ def test_the_domain_imports_only_what_cannot_touch_the_world():
 
 def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_is_imported():
     imported = {name.split(".")[0] for path in python_files("src") for name in imported_modules(path)}
-    # Starlette and pydantic come with FastAPI and have no life apart from it.
+    # Starlette and pydantic come with FastAPI and have no life apart from it; acp's models are pydantic's.
     ours = {"legion", "starlette", "pydantic"}
     foreign = imported - ours - set(sys.stdlib_module_names)
-    # A distribution may be called with dashes; its module is not.
-    core = {distribution(requirement).replace("-", "_") for requirement in project()["dependencies"]}
+    core = {module(distribution(requirement)) for requirement in project()["dependencies"]}
     optional = {"psycopg"}
     assert foreign <= core | optional, f"declare these in pyproject.toml: {sorted(foreign - core - optional)}"
     assert core <= foreign, f"nothing imports these, take them out of pyproject.toml: {sorted(core - foreign)}"

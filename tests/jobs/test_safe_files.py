@@ -9,7 +9,7 @@ import pytest
 
 from legion.drivers import registry
 from legion.jobs.agent import model_run
-from legion.jobs.workspace import safe_files
+from legion.system import safe_files
 
 
 @pytest.fixture

@@ -1,37 +1,74 @@
-"""Agent programs that come by npm, in pinned versions, installed once beside the tools and kept there."""
+"""Agent programs of npm and pip, in pinned versions, installed once beside the tools and kept there."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from legion.drivers.programs.description import ProgramDescription
 from legion.system import files
 
 _KEPT = Path(__file__).parents[2] / ".venv" / "programs"
 _PATIENCE = 300.0
 
 
+class NotInstalled(Exception):
+    """The program cannot be installed here; the message says why."""
+
+
 def installed(package: str, version: str, program: str) -> Path:
     """The program. Skips the test where npm cannot bring it."""
-    folder = _KEPT / f"{program}-{version}"
-    found = folder / "node_modules" / ".bin" / program
+    try:
+        return _by_npm(f"{program}-{version}", f"{package}@{version}") / program
+    except NotInstalled as missing:
+        pytest.skip(f"{package} cannot be tried: {missing}")
+
+
+def install(program: ProgramDescription) -> Path:
+    """The folder with the program of this description. Raises NotInstalled."""
+    wanted = program.program
+    if wanted.npm:
+        version = wanted.npm.rpartition("@")[2]
+        more = [f"node@{wanted.node}"] if wanted.node else []
+        return _by_npm(f"{program.program.run[0]}-{version}", wanted.npm, *more)
+    if wanted.pip:
+        return _by_pip(f"{program.name}-{wanted.pip.rpartition('=')[2]}", wanted.pip)
+    raise NotInstalled("neither npm nor pip has it")
+
+
+def _by_npm(name: str, *packages: str) -> Path:
     if shutil.which("npm") is None:
-        pytest.skip("npm is not installed, so that other agent programs cannot be tried")
+        raise NotInstalled("npm is not installed")
+    folder = _KEPT / name
+    argv = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages]
+    _once(folder, [argv])
+    return folder / "node_modules" / ".bin"
+
+
+def _by_pip(name: str, package: str) -> Path:
+    folder = _KEPT / name
+    _once(folder, [[sys.executable, "-m", "venv", str(folder)], [f"{folder}/bin/pip", "install", "-q", package]])
+    return folder / "bin"
+
+
+def _once(folder: Path, commands: list[list[str]]) -> None:
+    """npm and pip check the packages against the digests of their registry."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = files.lock(folder / "lock", patience=_PATIENCE)
     try:
-        if not (folder / "whole").exists():
-            argv = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), f"{package}@{version}"]
+        if (folder / "whole").exists():
+            return
+        for argv in commands:
             try:
                 ended = subprocess.run(argv, capture_output=True, timeout=_PATIENCE, check=False)
             except subprocess.TimeoutExpired:
-                pytest.skip(f"npm takes too long to bring {package}")
+                raise NotInstalled(f"{argv[0]} takes too long") from None
             if ended.returncode != 0:
-                pytest.skip(f"npm cannot bring {package}: {ended.stderr.decode(errors='replace')[-200:]}")
-            (folder / "whole").touch()
+                raise NotInstalled(f"{Path(argv[0]).name}: {ended.stderr.decode(errors='replace')[-200:]}")
+        (folder / "whole").touch()
     finally:
         lock.release()
-    return found

@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "init": CommandEntry("project.setup", "init", "Make a git repository a project."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
+        "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
         "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
         "models": CommandEntry("models.route", "models", "The models that your providers have."),
         "demo": CommandEntry("system.program", "demo", "Watch a complete run on a scratch repository."),

@@ -56,6 +56,7 @@ slots = {slots}
 provider = "{provider}"
 # Commands of agents are scripted: no permission is needed, with or without a sandbox.
 allow = ["Bash"]
+permission_mode = "{permission_mode}"
 
 [models]
 # Another name would not make a scripted model stronger.
@@ -108,9 +109,17 @@ class Scratch:
     def gateway(self) -> GatewayFolder:
         return GatewayFolder(DataDir(self.data).gateway)
 
-    def prepare(self, more_settings: str = "", *, slots: int | None = None) -> None:
+    def prepare(
+        self, more_settings: str = "", *, slots: int | None = None, permission_mode: str = "acceptEdits"
+    ) -> None:
         """Write the settings. `slots`: agents in parallel; None: as many as the project allows."""
-        settings = _SETTINGS.format(port=_PORT, gateway_port=_GATEWAY_PORT, slots=slots or _SLOTS, provider=PROVIDER)
+        settings = _SETTINGS.format(
+            port=_PORT,
+            gateway_port=_GATEWAY_PORT,
+            slots=slots or _SLOTS,
+            provider=PROVIDER,
+            permission_mode=permission_mode,
+        )
         self.settings.write_text(f"{settings}\n{more_settings}", "utf-8")
         files.write_atomic(self.key, "scripted-and-worth-nothing\n", mode=0o600)
         values = {
@@ -189,6 +198,11 @@ def is_inside_a_tool(scratch: Scratch, ticket: int, run: int, text: str) -> bool
     )
     conversations = DataDir(scratch.data).projects.glob(f"*/agents/ticket-{ticket}/claude/projects/*/*.jsonl")
     return started and any(text in file.read_text("utf-8", "replace") for file in conversations)
+
+
+def journal(scratch: Scratch, ticket: int, run: int) -> Iterator[dict[str, object]]:
+    """The events of a run, as its runner recorded them."""
+    return _journal(_run_folder(scratch, ticket, run))
 
 
 def _run_folder(scratch: Scratch, ticket: int, run: int) -> Path:

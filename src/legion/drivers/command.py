@@ -11,7 +11,6 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from legion.drivers import (
     Child,
@@ -39,9 +38,9 @@ def briefed(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], briefing:
 class CommandProfile(DriverProfile):
     """No capability at all: the program reads its briefing, works and exits."""
 
-    name: ClassVar[str] = "command"
-    title: ClassVar[str] = "a plain program"
-    needs_command: ClassVar[bool] = True
+    name: str = "command"
+    title: str = "a plain program"
+    needs_command: bool = True
 
     def load(self) -> Driver:
         return CommandDriver()

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
@@ -203,16 +203,22 @@ class PreparedRun:
 class DriverProfile(ABC):
     """One driver as the daemon sees it. A driver overrides what its capabilities promise."""
 
-    name: ClassVar[str]
+    name: str
     """As specs, settings and tickets name it."""
-    title: ClassVar[str]
+    title: str
     """For people."""
-    capabilities: ClassVar[Capabilities] = Capabilities()
-    needs_command: ClassVar[bool] = False
+    capabilities: Capabilities = Capabilities()
+    kind: str = ""
+    """The driver that a runner loads; empty: the one of this name."""
+    own_home: bool = False
+    """The program keeps its conversations in its home folder, so each agent has one of its own."""
+    default_model: str = ""
+    """The model where neither ticket nor ladder names one; empty: the program's own choice."""
+    needs_command: bool = False
     """It starts any command line, so it cannot be chosen by its name alone."""
-    heavy: ClassVar[bool] = False
+    heavy: bool = False
     """Its library takes long to import: the fork server imports it before the first run that needs it."""
-    instruction_files: ClassVar[tuple[str, ...]] = ()
+    instruction_files: tuple[str, ...] = ()
     """Files in which a repository instructs every agent of this kind."""
 
     @abstractmethod

@@ -83,6 +83,7 @@ class RunHost:
         self._run_dir = run_dir
         self._spec = spec
         self._lock = held
+        self._scoped = False
         self.asks = ControlServer(run_dir, spec.run)
         self._journal = Journal(run_dir, self.asks.ring)
         self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
@@ -129,15 +130,16 @@ class RunHost:
             message = "The sandbox would show the run's own folder to its program; list narrower folders."
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=message)
         try:
-            chosen = registry.load(self._spec.driver)
+            chosen = registry.load(self._spec.driver, self._spec.kind)
         except StartFailed as missing:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(missing))
         return chosen.run(self)
 
     def _enter_scope(self) -> None:
         """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""
-        if self._spec.sandbox is None:
+        if self._spec.sandbox is None or self._scoped:
             return
+        self._scoped = True
         try:
             bwrap = find_bwrap()
         except SandboxMissing as missing:

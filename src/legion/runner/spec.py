@@ -40,6 +40,8 @@ class RunSpec:
     run: str
     program: Program
     driver: str = registry.COMMAND
+    kind: str = ""
+    """What the runner loads for a described program; empty: the driver of that name."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The driver's own options besides the program, as JSON."""
     sandbox: Sandbox | None
@@ -49,7 +51,9 @@ class RunSpec:
 
     @property
     def profile(self) -> DriverProfile:
-        return registry.PROFILES[self.driver]
+        found = registry.find(self.driver, self.kind)
+        assert found is not None, "read_spec refuses an unknown driver"
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +125,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
         "version": VERSION,
         "run": spec.run,
         "driver": spec.driver,
+        "kind": spec.kind,
         "options": dict(spec.options),
         "argv": list(program.argv),
         "cwd": str(program.cwd),
@@ -136,7 +141,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
 
 def read_spec(run_dir: Path) -> RunSpec:
     facts = _read(RunFolder(run_dir).spec)
-    if "driver" in facts and facts["driver"] not in registry.PROFILES:
+    if "driver" in facts and not registry.is_known(facts["driver"], facts.get("kind", "")):
         raise UnreadableSpec(
             f"The spec in {run_dir} needs the driver {facts['driver']!r}, unknown here; update Legion."
         )
@@ -151,6 +156,8 @@ def read_spec(run_dir: Path) -> RunSpec:
             run=facts["run"],
             program=program,
             driver=facts["driver"],
+            # A daemon of the last release does not write it.
+            kind=facts.get("kind", ""),
             options=facts.get("options", {}),
             sandbox=None if facts["sandbox"] is None else Sandbox.from_json(facts["sandbox"]),
             timeout=facts["timeout"],

@@ -25,7 +25,7 @@ from legion.service.projects import memories as remembering
 from legion.service.projects import registry
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
-from legion.service.providers import catalog, probe
+from legion.service.providers import agent_programs, catalog, probe
 from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
@@ -294,6 +294,9 @@ class Service(Operations):
         return definitions.remove(self.context, cwd, DefinitionKind.TEAM, name)
 
     # Providers
+    drivers = _use_case(agent_programs.listed)
+    driver = _use_case(agent_programs.shown)
+    add_driver = _use_case(agent_programs.add)
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)

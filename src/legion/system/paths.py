@@ -22,6 +22,11 @@ def user_config_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config").absolute() / "legion" / "config.toml"
 
 
+def user_cache_dir() -> Path:
+    """Files that can be made again at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "legion"
+
+
 @dataclass(frozen=True)
 class DataDir:
     """The folder of one daemon. Everything below is private to the person (0700)."""

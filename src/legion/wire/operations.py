@@ -331,6 +331,18 @@ class Operations(PlanOperations):
     def providers(self) -> wire.providers.Providers:
         """All providers, the source of each key, and their limits"""
 
+    @operation("GET", "/v1/drivers")
+    def drivers(self) -> wire.drivers.Drivers:
+        """All drivers: which programs they start, what they can do, and whether they were tried"""
+
+    @operation("GET", "/v1/drivers/{name}", waits=True)
+    def driver(self, name: Text, /) -> wire.drivers.DriverPage:
+        """One driver, and whether its program is installed"""
+
+    @operation("POST", "/v1/drivers")
+    def add_driver(self, wanted: wire.drivers.AddDriver, /) -> wire.projects.Done:
+        """Add an agent program, or change a shipped one"""
+
     @operation("POST", "/v1/providers")
     def add_provider(self, wanted: wire.providers.AddProvider, /) -> wire.projects.Done:
         """Add a provider, or change one"""

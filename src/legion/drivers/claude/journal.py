@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from claude_agent_sdk import (
@@ -19,13 +17,9 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from legion.domain.watchdog.activity import gist, tally_of
 from legion.drivers import Host
+from legion.drivers.turns.journal import LONGEST_RESULT, RunJournal, cut, summary
 
-_LONGEST_TEXT = 8000
-_LONGEST_RESULT = 100_000
-_LONGEST_INPUT = 400
-_LONGEST_HEAD = 200
 _IGNORED = frozenset({"init", "status", "hook_started", "hook_response"})
 
 
@@ -34,6 +28,7 @@ class ClaudeJournal:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._run = RunJournal(host)
 
     def take(self, message: Message) -> None:
         match message:
@@ -54,37 +49,19 @@ class ClaudeJournal:
                 self._system(message)
 
     def print(self, line: str) -> None:
-        self._host.output.write(line.encode("utf-8", "replace") + b"\n")
+        self._run.print(line)
 
     def _assistant(self, block: object, parent: str | None, answer: str | None) -> None:
         match block:
             case TextBlock(text=text) if text.strip():
-                self._host.record("said", text=_cut(text, _LONGEST_TEXT), parent=parent)
-                self.print(text)
+                self._run.record_text(text, parent)
             case ThinkingBlock(thinking=thinking):
-                self._host.record("thought", length=len(thinking), parent=parent)
+                self._run.record_thought(thinking, parent)
             case ToolUseBlock(id=call, name=tool, input=input):
-                self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
-                self.print(f"> {tool}: {summary(input)}")
+                self._run.record_call(call, tool, input, parent=parent, answer=answer)
 
     def _returned(self, block: ToolResultBlock) -> None:
-        text = _text_of(block.content)
-        tests = tally_of(text)
-        failed = bool(block.is_error)
-        head = _cut(text, _LONGEST_HEAD)
-        self._host.record(
-            "returned",
-            call=block.tool_use_id,
-            failed=failed,
-            length=len(text),
-            digest=_digest(text),
-            gist=_digest(gist(text)),
-            tests=None if tests is None else [tests.failed, tests.passed],
-            head=head,
-        )
-        first = head.strip().splitlines()[:1]
-        if failed:
-            self.print(f"  failed: {first[0] if first else '(no output)'}")
+        self._run.record_return(block.tool_use_id, _text_of(block.content), failed=bool(block.is_error))
 
     def _system(self, message: SystemMessage) -> None:
         data = message.data
@@ -95,8 +72,7 @@ class ClaudeJournal:
                 why = f"{data.get('error')}, {status}" if status else "the connection broke"
                 self.print(f"  the model did not answer ({why}); retrying")
             case "permission_denied":
-                self._host.record("denied", tool=data.get("tool_name"), call=data.get("tool_use_id"))
-                self.print(f"  denied: {data.get('tool_name')}")
+                self._run.record_denial(str(data.get("tool_name")), data.get("tool_use_id"))
             case "model_fallback":
                 self._host.record("fallback", **_plain(data))
             case ignored if ignored in _IGNORED:
@@ -110,7 +86,7 @@ class ClaudeJournal:
             subtype=result.subtype,
             error=result.is_error,
             reason=result.terminal_reason,
-            text=_cut(result.result or "", _LONGEST_RESULT),
+            text=cut(result.result or "", LONGEST_RESULT),
             status=result.api_error_status,
             turns=result.num_turns,
             cost_usd=result.total_cost_usd,
@@ -118,24 +94,6 @@ class ClaudeJournal:
             models=result.model_usage,
             denials=[summary(denial) for denial in result.permission_denials or []],
         )
-
-
-def summary(input: object) -> str:
-    """A tool's input in one line: its command, its path, or as much of it as fits."""
-    if isinstance(input, dict):
-        for name in ("command", "file_path", "path", "pattern", "url", "description", "prompt"):
-            if isinstance(input.get(name), str):
-                return _cut(" ".join(input[name].split()), _LONGEST_INPUT)
-    return _cut(json.dumps(input, ensure_ascii=False, default=str), _LONGEST_INPUT)
-
-
-def digest_of(input: object) -> str:
-    """Distinguishes inputs whose summaries are equal."""
-    return _digest(json.dumps(input, sort_keys=True, default=str))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:
@@ -146,7 +104,3 @@ def _text_of(content: str | list[dict[str, Any]] | None) -> str:
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if isinstance(value, int | float | str)}
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."

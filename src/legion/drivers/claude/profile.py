@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
@@ -47,9 +47,9 @@ _TOKENS = {
 
 
 class ClaudeProfile(DriverProfile):
-    name: ClassVar[str] = "claude"
-    title: ClassVar[str] = "Claude Code"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name: str = "claude"
+    title: str = "Claude Code"
+    capabilities: Capabilities = Capabilities(
         talks=True,
         interrupts=True,
         resumes=True,
@@ -61,8 +61,8 @@ class ClaudeProfile(DriverProfile):
         transcript=True,
         rewinds=True,
     )
-    heavy: ClassVar[bool] = True
-    instruction_files: ClassVar[tuple[str, ...]] = ("CLAUDE.md", ".claude/CLAUDE.md")
+    heavy: bool = True
+    instruction_files: tuple[str, ...] = ("CLAUDE.md", ".claude/CLAUDE.md")
 
     def load(self) -> Driver:
         # The SDK takes a second to import and much memory, which only a runner should pay.

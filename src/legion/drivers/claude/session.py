@@ -44,13 +44,15 @@ from legion.drivers import (
     TellRequest,
 )
 from legion.drivers.claude import transcript
-from legion.drivers.claude.journal import ClaudeJournal, digest_of, summary
+from legion.drivers.claude.journal import ClaudeJournal
 from legion.drivers.claude.mcp_server import server
 from legion.drivers.claude.options import ClaudeOptions
-from legion.drivers.claude.outcome import FinalResult, SessionFacts, StopCause, judge
-from legion.drivers.claude.permission_rules import rule_for
+from legion.drivers.claude.outcome import FinalResult, SessionFacts, judge
 from legion.drivers.claude.state_timing import StateTiming
 from legion.drivers.claude.transport import HostTransport
+from legion.drivers.turns.journal import digest_of, summary
+from legion.drivers.turns.outcome import StopCause
+from legion.drivers.turns.permission_rules import rule_for
 
 _DISALLOWED = ("AskUserQuestion",)
 """A person can answer only yes or no."""

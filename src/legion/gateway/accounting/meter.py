@@ -38,6 +38,7 @@ log = logging.getLogger("legion.gateway")
 
 _BATCH = 0.5
 _RETRY = 1.0
+_MOST_RUNS = 10_000
 
 
 @dataclass(eq=False)
@@ -77,11 +78,23 @@ class RequestRecord:
         return self.counter.summary if self.counter is not None else AnswerSummary()
 
 
+@dataclass(kw_only=True)
+class LastAnswer:
+    """How the last request of a run ended, and since when its requests fail."""
+
+    status: int = 0
+    error: str = ""
+    failures: int = 0
+    failing_since: float = 0.0
+
+
 class Meter:
     def __init__(self, folder: GatewayFolder, prices: PriceList) -> None:
         self._folder = folder
         self._prices = prices
         self._spent: dict[str, float] = defaultdict(float)
+        self._last: dict[str, LastAnswer] = {}
+        """By run, the most recent last; lost when the gateway ends."""
         self._open: dict[str, set[RequestRecord]] = defaultdict(set)
         self._activity = RequestActivity(folder, self._open_since)
         self._pending = bytearray()
@@ -118,6 +131,13 @@ class Meter:
         counted = [one for one in self._open.get(run, ()) if one.counter is not None]
         return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in counted)
 
+    def last(self, run: str) -> LastAnswer | None:
+        """None where no request of the run has ended yet."""
+        return self._last.get(run)
+
+    def open_count(self, run: str) -> int:
+        return len(self._open.get(run, ()))
+
     def has_price(self, model: str) -> bool:
         return self._prices.current().knows(model)
 
@@ -144,6 +164,7 @@ class Meter:
         if not open_:
             del self._open[record.pass_.run]
         self._activity.changed()
+        self._note_last(record)
         if record.refused is not None and not self._gets_line(
             RefusalGroup(status=record.status, error=record.refused, run=record.pass_.run)
         ):
@@ -151,6 +172,23 @@ class Meter:
         entry = self._entry(record)
         self._spent[entry.run] += entry.usd or 0.0
         self._write_soon(entry)
+
+    def _note_last(self, record: RequestRecord) -> None:
+        """A request that its caller gave up says nothing about the provider."""
+        if record.error in (RequestError.CALLER_GONE, RequestError.ENDED):
+            return
+        run = record.pass_.run
+        last = self._last.pop(run, None) or LastAnswer()
+        failed = record.status >= 400 or record.status == 0 or record.cut
+        if failed and not last.failures:
+            last.failing_since = time.monotonic()
+        last.failures = last.failures + 1 if failed else 0
+        last.status = record.status
+        error = record.error or record.refused
+        last.error = error.value if error is not None else record.summary.error or ""
+        self._last[run] = last
+        if len(self._last) > _MOST_RUNS:
+            del self._last[next(iter(self._last))]
 
     def skip(self, record: RequestRecord, status: int, error: RequestError) -> None:
         """Write a line for a provider that was skipped for this reason. The request itself stays open."""

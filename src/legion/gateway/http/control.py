@@ -5,6 +5,7 @@ Address and key of the provider are the person's choice and cannot be changed he
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from aiohttp import web
@@ -70,6 +71,20 @@ class Control:
             "ticket": pass_.ticket,
             "budget_usd": pass_.budget_usd,
             "spent_usd": round(pass_.spent_usd + self._meter.spent(pass_.run), 6),
+            "last": self._last(pass_),
+        }
+
+    def _last(self, pass_: Pass) -> Json | None:
+        """How the run's last request ended. Drivers read it: programs do not report that reliably."""
+        last = self._meter.last(pass_.run)
+        if last is None:
+            return None
+        return {
+            "status": last.status,
+            "error": last.error,
+            "failures": last.failures,
+            "failing_for": round(time.monotonic() - last.failing_since, 3) if last.failures else 0.0,
+            "open": self._meter.open_count(pass_.run),
         }
 
     def _providers(self, pass_: Pass) -> Json:

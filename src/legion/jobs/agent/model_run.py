@@ -36,11 +36,11 @@ from legion.gateway.recording import tape
 from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import Access, NoModelAccess, OwnLogin
 from legion.jobs.context import Context
-from legion.jobs.workspace import safe_files
 from legion.runner import toolchains
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec
 from legion.store.work import runs, usage
+from legion.system import safe_files
 
 _MOST_INSTRUCTIONS = 100_000
 """Bytes: they are passed as one argument of a command line, which the kernel limits to 128 KB."""
@@ -91,7 +91,7 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
         request = replace(
             request,
             input=replace(given, rules=rules),
-            env=paths.env if request.sandboxed else _unsandboxed(paths),
+            env=_with_own_home(paths) if chosen.driver.own_home or not request.sandboxed else paths.env,
             model=_model_setup(context, this_run, chosen.driver, given),
         )
     prepared = chosen.driver.prepare(request)
@@ -102,6 +102,7 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
         run=this_run.name,
         program=prepared.program,
         driver=chosen.driver.name,
+        kind=chosen.driver.kind,
         options=prepared.options,
         timeout=chosen.timeout,
         sandbox=sandbox,
@@ -111,6 +112,10 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
 def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
     program = find_program(context, driver)
     access = model_access.choose(context, given.provider)
+    if isinstance(access, OwnLogin) and driver.login_file() is None:
+        raise NoModelAccess(
+            f"{driver.title} reaches a model only through a provider: run `legion provider add anthropic`."
+        )
     endpoint = _open_access(context, this_run, driver, given, access)
     with context.store.write() as tx:
         runs.note_access(tx, this_run.id, access.label)
@@ -127,8 +132,10 @@ def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: 
 
 
 def find_program(context: Context, driver: DriverProfile | None = None) -> ProgramFile:
+    chosen = driver or registry.default()
+    wanted = context.user.claude.program if chosen is registry.default() else ""
     try:
-        return (driver or registry.default()).find_program(context.user.claude.program)
+        return chosen.find_program(wanted)
     except ProgramUnusable as missing:
         raise NoModelAccess(str(missing)) from missing
 
@@ -157,7 +164,7 @@ def instruction_files(tree: Path, driver: DriverProfile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(safe_files.behind(tree, path) for path in driver.instruction_files))
 
 
-def _unsandboxed(paths: RunPaths) -> dict[str, str]:
+def _with_own_home(paths: RunPaths) -> dict[str, str]:
     """With the person's HOME its shell would read their own start files."""
     home = own_folder(paths.state, "home")
     return {**toolchains.variables(Path.home()), **paths.env, "HOME": str(home)}
@@ -221,7 +228,7 @@ def _models(context: Context, driver: DriverProfile, model: str) -> tuple[str, .
     wanted = context.user.claude
     if not wanted.models:
         return None
-    chosen = (model or wanted.model, wanted.fallback_model)
+    chosen = (model or wanted.model, driver.default_model, wanted.fallback_model)
     return tuple(dict.fromkeys(map(driver.model_pattern, (*wanted.models, *filter(None, chosen)))))
 
 

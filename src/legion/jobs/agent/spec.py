@@ -44,7 +44,9 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         raise NoProgram(f"{missing.message.rstrip('.')}, or pass --command to dispatch.") from missing
     own = context.user.drivers.get(name)
     if own is None:
-        return AgentProgram(driver=registry.PROFILES[name], timeout=timeout)
+        built_in = registry.find(name)
+        assert built_in is not None, "driver_name returns a driver that exists"
+        return AgentProgram(driver=built_in, timeout=timeout)
     return AgentProgram(driver=_plain(), argv=own.argv, timeout=own.timeout or timeout)
 
 

@@ -19,11 +19,11 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
 from legion.jobs.review.prompt import ReviewMaterial
-from legion.jobs.workspace import environment, safe_files, setup
+from legion.jobs.workspace import environment, setup
 from legion.runner.spec import write_spec
 from legion.store.board import receipts, verdicts
 from legion.store.work import runs, usage
-from legion.system import crash
+from legion.system import crash, safe_files
 from legion.system.crash import Point
 
 _MOST_POINTERS = 20

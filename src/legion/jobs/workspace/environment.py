@@ -18,10 +18,10 @@ from legion.domain.runs import Outcome, Run
 from legion.git.trees.ignore_rules import is_left_out
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
-from legion.jobs.workspace import quota, safe_files, slots
+from legion.jobs.workspace import quota, slots
 from legion.jobs.workspace.slots import Slot
 from legion.store.work import runs
-from legion.system import files
+from legion.system import files, safe_files
 
 _TAIL = 2000
 

@@ -40,8 +40,11 @@ def behind(root: Path, path: str) -> str:
     return path if place.startswith(("/", "..")) else place
 
 
-def write(root: Path, path: str, content: bytes) -> None:
-    """Write a file that only its owner can read, replacing any other. Raises OSError."""
+def write(root: Path, path: str, content: bytes, *, keep_mode: bool = False) -> None:
+    """Write a file that only its owner can read, replacing any other. Raises OSError.
+
+    With `keep_mode` it has the mode of the file that it replaces, or the usual one.
+    """
     name = PurePosixPath(path).name
     half = f".{name}.{os.getpid()}.half"
     with _parent(root, path, make=True) as folder:
@@ -50,11 +53,21 @@ def write(root: Path, path: str, content: bytes) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(half, flags, 0o600, dir_fd=folder), "wb") as file:
             file.write(content)
+            if keep_mode:
+                os.fchmod(file.fileno(), _mode(folder, name))
         try:
             os.replace(half, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             os.unlink(half, dir_fd=folder)
             raise
+
+
+def _mode(folder: int, name: str) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISREG(mode):
+            return stat.S_IMODE(mode) & 0o777
+    return 0o644
 
 
 @contextlib.contextmanager

@@ -1,0 +1,177 @@
+"""`legion driver`: lists, shows, tests and adds agent programs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.client.discovery import find
+from legion.system.paths import default_data_dir
+from legion.wire.drivers import AddDriver, DriverLine, DriverPage, Drivers
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.projects import Done
+
+_ADD = """\
+legion driver add mine --run 'my-agent --acp'
+legion driver add mine --file my-agent.toml"""
+
+
+@click.group(
+    "driver",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  legion driver list\n  legion driver test codex",
+)
+@click.pass_context
+def driver(ctx: click.Context) -> None:
+    """Agent programs: list, show, test, add.
+
+    A ticket chooses one with `--driver NAME`. Each is described by a TOML file; yours are next to your settings.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of existing drivers. Completion never starts the daemon."""
+    try:
+        there = find(ctx.params.get("data_dir") or default_data_dir()).drivers().drivers
+    except LegionError:
+        return []
+    return [CompletionItem(one.name, help=sanitize(one.title)) for one in there if one.name.startswith(incomplete)]
+
+
+@command("list", example="legion driver list")
+def listed(call: CommandCall) -> None:
+    """List all drivers: what they start, whether it is installed, and whether it was tried."""
+    found = call.legion().drivers()
+    call.answer(found, lambda: _table(found, call.screen))
+
+
+def _table(found: Drivers, screen: Screen) -> Iterator[str]:
+    rows = screen.table([_row(line) for line in found.drivers], indent=0)
+    for line, row in zip(found.drivers, rows, strict=True):
+        yield row
+        if line.fault:
+            yield from screen.aside(sanitize(line.fault))
+    yield screen.line(Cell(f"your own: {sanitize(found.folder)}", Colour.DIM))
+
+
+def _row(line: DriverLine) -> list[Cell]:
+    there = Cell("installed", Colour.GREEN) if line.found else Cell("not installed", Colour.DIM)
+    return [
+        Cell(sanitize(line.name), Colour.BOLD),
+        Cell(sanitize(line.title)),
+        Cell(sanitize(line.kind), Colour.DIM),
+        Cell("broken", Colour.RED) if line.fault else there,
+        Cell("" if line.tried or line.origin == "settings" else "not tried", Colour.YELLOW),
+        Cell(sanitize(line.origin), Colour.DIM),
+    ]
+
+
+@command("show", example="legion driver show codex")
+@click.argument("name", metavar="NAME", shell_complete=names)
+def show(call: CommandCall, name: str) -> None:
+    """Show one driver: its program, its version, its model, and what it can do."""
+    page = call.legion().driver(name)
+    call.answer(page, lambda: _page(page, call.screen))
+
+
+def _page(page: DriverPage, screen: Screen) -> Iterator[str]:
+    line = page.driver
+    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {sanitize(line.title)}"))
+    facts = [
+        ("driven by", line.kind),
+        ("program", page.path or ("" if line.origin == "settings" else "not found")),
+        ("version", page.version + (f" (at least {page.least})" if page.least else "")),
+        ("command line", " ".join(page.run)),
+        ("install", page.install if not page.path else ""),
+        ("model", page.model),
+        ("can", ", ".join(line.can) or "read its briefing, work and exit"),
+        ("tried", "yes" if line.tried else "no"),
+        ("instructions", ", ".join(page.instructions)),
+        ("conversations", ", ".join(page.conversations)),
+        ("your file", page.file),
+        ("note", line.note),
+        ("fault", line.fault),
+    ]
+    rows = [[Cell(key, Colour.DIM), Cell(sanitize(value))] for key, value in facts if value]
+    yield from screen.table(rows, uncut=True)
+
+
+@command("test", example="legion driver test codex")
+@click.argument("name", metavar="NAME", shell_complete=names)
+def test(call: CommandCall, name: str) -> int:
+    """Play the conformance suite against the installed program, with a scripted model: nothing is spent.
+
+    It starts, edits, runs a command, is interrupted, is killed and continues, meets a limit, is refused a permission,
+    stays in its sandbox, and its usage is counted. Your own Legion is not used. Ends with 1 if a promise is broken.
+    """
+    page = call.legion().driver(name)
+    # By name: the command line itself depends on nothing that the suite needs.
+    room = importlib.import_module("legion.demo.conformance.suite")
+    if not call.json:
+        call.say(f"Testing {sanitize(page.driver.title)} {sanitize(page.version)} with a scripted model.")
+    result = room.play_suite(page, lambda one: None if call.json else click.echo(_promise(one, call.screen)))
+    if call.json:
+        sys.stdout.write(json.dumps(asdict(result), indent=2 if call.screen.tty else None) + "\n")
+    elif result.ok:
+        click.echo(f"{sanitize(page.driver.title)} keeps every promise ({result.seconds:.0f} s).")
+    else:
+        click.echo(f"{sanitize(page.driver.title)} breaks a promise ({result.seconds:.0f} s).")
+    return 0 if result.ok else LegionError.exit_code
+
+
+def _promise(one: object, screen: Screen) -> str:
+    ok, promise, detail = getattr(one, "ok", None), getattr(one, "promise", ""), getattr(one, "detail", "")
+    mark = {True: Cell("yes", Colour.GREEN), False: Cell("NO ", Colour.RED), None: Cell("-  ", Colour.DIM)}[ok]
+    return screen.line(mark, Cell(f"  {promise}"), Cell(f"  {sanitize(detail)}" if detail else "", Colour.DIM))
+
+
+@command("add", example=_ADD)
+@click.argument("name", metavar="NAME")
+@click.option("--run", default="", metavar="CMD", help="The command line that starts the program.")
+@click.option("--kind", default="acp", type=click.Choice(("acp", "command")), help="How it is driven. [default: acp]")
+@click.option("--title", default="", metavar="TEXT", help="Its name for people.")
+@click.option("--file", type=click.Path(path_type=Path), help="A complete description, or a change of a shipped one.")
+def add(call: CommandCall, name: str, run: str, kind: str, title: str, file: Path | None) -> None:
+    """Add an agent program, or change a shipped one.
+
+    A program that speaks the Agent Client Protocol needs no more than its command line. How it takes a model and an
+    endpoint is said in its description: docs/drivers.md lists the keys.
+    """
+    if (file is None) == (not run):
+        raise BadInput("Pass either --run CMD or --file FILE.")
+    text = _read(file) if file is not None else _text(run, kind, title or name)
+    done: Done = call.legion().add_driver(AddDriver(name=name, text=text))
+    call.answer(done, lambda: iter([sanitize(done.message), *(f"Note: {sanitize(note)}" for note in done.notes)]))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadInput(f"{file} cannot be read as UTF-8 text ({fault}); pass a description of a program.") from None
+
+
+def _text(run: str, kind: str, title: str) -> str:
+    try:
+        words = shlex.split(run)
+    except ValueError:
+        raise BadInput("--run has a quote that is not closed; close it.") from None
+    listed = ", ".join(json.dumps(word) for word in words)
+    return f'title = {json.dumps(title)}\ndriver = "{kind}"\n\n[program]\nrun = [{listed}]\n'
+
+
+for _command in (listed, show, test, add):
+    driver.add_command(_command)

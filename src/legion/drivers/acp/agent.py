@@ -1,0 +1,238 @@
+"""One session of a program that speaks the Agent Client Protocol: opened or loaded, prompted, cancelled, closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+from acp import PROTOCOL_VERSION, Client, RequestError, schema
+from acp.client.connection import ClientSideConnection
+from pydantic import ValidationError
+
+from legion import __version__
+from legion.drivers import Host, PermissionAnswer
+from legion.drivers.acp.client import SessionClient
+from legion.drivers.acp.transport import PipeTransport
+from legion.drivers.acp.updates import Updates
+from legion.drivers.turns import conversations
+from legion.drivers.turns.journal import RunJournal
+from legion.drivers.turns.options import TurnOptions
+from legion.drivers.turns.outcome import readable
+from legion.drivers.turns.process import AgentProcess
+from legion.drivers.turns.run import ProgramGone, TurnActivity, TurnReport
+from legion.drivers.turns.tool_server import ToolServer
+
+_T = TypeVar("_T")
+
+_START_PATIENCE = 120.0
+"""Seconds: some programs unpack themselves at their first start."""
+_CANCEL_PATIENCE = 10.0
+"""Seconds for a cancelled turn to end; then the program is killed."""
+_AUTH_REQUIRED = -32000
+
+
+def _nothing() -> None:
+    """Until the run is there."""
+
+
+class AcpAgent:
+    def __init__(self, host: Host, options: TurnOptions, activity: TurnActivity) -> None:
+        self._host = host
+        self._options = options
+        self._process = AgentProcess(host)
+        self._updates = Updates(RunJournal(host), activity)
+        self._client = SessionClient(host, options, self._updates, lambda: self.on_work())
+        self._tools: ToolServer | None = None
+        self._connection: ClientSideConnection | None = None
+        self._session = ""
+        self._turn_over = asyncio.Event()
+        self._turn_over.set()
+        self.on_work: Callable[[], None] = _nothing
+        """Called when the program works on its prompt."""
+
+    @property
+    def denied(self) -> list[str]:
+        return self._client.denied
+
+    @property
+    def stderr(self) -> str:
+        return self._process.stderr
+
+    async def open(self) -> bool:
+        await self._process.start(self._host.program.argv)
+        # The library takes one object for both directions; ours limits the length of lines.
+        self._connection = ClientSideConnection(cast(Client, self._client), PipeTransport(self._process))
+        started = await self._answer(self._connection.initialize, _START_PATIENCE, **self._introduction())
+        abilities = started.agent_capabilities or schema.AgentCapabilities()
+        servers = await self._servers(abilities)
+        known = conversations.remembered(self._options.home, self._options.conversation)
+        if known and abilities.load_session and await self._load(known, servers):
+            return True
+        await self._new(servers)
+        return False
+
+    async def turn(self, text: str) -> TurnReport:
+        assert self._connection is not None, "open"
+        self._turn_over.clear()
+        self._updates.start_turn()
+        try:
+            answer = await self._connection.prompt(
+                session_id=self._session, prompt=[schema.TextContentBlock(type="text", text=text)]
+            )
+        except RequestError as refused:
+            self._updates.end_turn()
+            return TurnReport(text=self._updates.last_text, error=_sentence(refused))
+        except ValidationError as strange:
+            self._updates.end_turn()
+            return TurnReport(error=f"its answer cannot be read ({strange.error_count()} faults)")
+        except (ConnectionError, OSError) as gone:
+            self._updates.end_turn()
+            raise self._gone() from gone
+        finally:
+            self._turn_over.set()
+        self._updates.end_turn()
+        return TurnReport(
+            reason=str(answer.stop_reason),
+            text=self._updates.last_text,
+            usage={} if answer.usage is None else answer.usage.model_dump(exclude_none=True, exclude={"field_meta"}),
+            cost_usd=self._updates.cost_usd,
+        )
+
+    async def cancel(self) -> None:
+        """Returns when the turn has ended. A program that ignores it is killed."""
+        if self._connection is None or not self._session:
+            return
+        try:
+            await self._connection.cancel(session_id=self._session)
+            await asyncio.wait_for(self._turn_over.wait(), _CANCEL_PATIENCE)
+        except TimeoutError:
+            self._process.kill()
+        except (ConnectionError, OSError) as gone:
+            raise self._gone() from gone
+
+    def answer(self, answer: PermissionAnswer) -> None:
+        self._client.answer(answer)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def close(self, grace: float) -> int | None:
+        code = await self._process.end(grace)
+        if self._connection is not None:
+            await self._connection.close()
+        if self._tools is not None:
+            await self._tools.close()
+        return code
+
+    def _introduction(self) -> dict[str, object]:
+        """What the program may ask of us. Without it, programs use their own tools, inside the sandbox."""
+        own = self._options.program.acp.files
+        files = schema.FileSystemCapabilities(read_text_file=own, write_text_file=own)
+        return {
+            "protocol_version": PROTOCOL_VERSION,
+            "client_capabilities": schema.ClientCapabilities(fs=files, terminal=False),
+            "client_info": schema.Implementation(name="legion", title="Legion", version=__version__),
+        }
+
+    async def _servers(self, abilities: schema.AgentCapabilities) -> list[schema.HttpMcpServer]:
+        """Legion's own tools, where the run has them and the program takes servers over HTTP."""
+        link, takes = self._options.link, abilities.mcp_capabilities
+        if link is None or takes is None or not takes.http:
+            return []
+        self._tools = await ToolServer.open(link)
+        header = schema.HttpHeader(name="Authorization", value=f"Bearer {self._tools.token}")
+        return [schema.HttpMcpServer(type="http", name=link.server, url=self._tools.url, headers=[header])]
+
+    async def _load(self, session: str, servers: list[schema.HttpMcpServer]) -> bool:
+        """False where the program does not know the conversation any more."""
+        assert self._connection is not None, "open"
+        self._client.replays = True
+        try:
+            await self._answer(
+                self._connection.load_session,
+                _START_PATIENCE,
+                cwd=str(self._host.program.cwd),
+                session_id=session,
+                mcp_servers=servers,
+            )
+        except _Refused as refused:
+            self._process.keep(f"The conversation could not be resumed: {refused}\n".encode())
+            conversations.forget(self._options.home, self._options.conversation)
+            return False
+        finally:
+            self._client.replays = False
+        self._session = session
+        await self._choose_mode(None)
+        return True
+
+    async def _new(self, servers: list[schema.HttpMcpServer]) -> None:
+        assert self._connection is not None, "open"
+        facts = {"cwd": str(self._host.program.cwd), "mcp_servers": servers}
+        try:
+            made = await self._answer(self._connection.new_session, _START_PATIENCE, **facts)
+        except _Refused as refused:
+            login = self._options.program.acp.login
+            if refused.code != _AUTH_REQUIRED or not login:
+                raise ProgramGone(f"{self._options.program.title} opens no session: {refused}") from refused
+            await self._log_in(login)
+            made = await self._answer(self._connection.new_session, _START_PATIENCE, **facts)
+        self._session = made.session_id
+        conversations.remember(self._options.home, self._options.conversation, made.session_id)
+        await self._choose_mode(made.modes)
+
+    async def _log_in(self, method: str) -> None:
+        assert self._connection is not None, "open"
+        try:
+            await self._answer(self._connection.authenticate, _START_PATIENCE, method_id=method)
+        except _Refused as refused:
+            raise ProgramGone(f"{self._options.program.title} refuses to authenticate: {refused}") from refused
+
+    async def _choose_mode(self, modes: schema.SessionModeState | None) -> None:
+        """By the end of its id: some programs use addresses as ids."""
+        wanted = self._options.program.acp.mode
+        if not wanted or modes is None:
+            return
+        for mode in modes.available_modes:
+            if mode.id.endswith(wanted) and mode.id != modes.current_mode_id:
+                assert self._connection is not None, "open"
+                await self._answer(
+                    self._connection.set_session_mode, _START_PATIENCE, session_id=self._session, mode_id=mode.id
+                )
+
+    async def _answer(self, ask: Callable[..., Awaitable[_T]], patience: float, **facts: object) -> _T:
+        """Raises ProgramGone where the program ended or is silent, _Refused where it answers with an error."""
+        try:
+            return await asyncio.wait_for(ask(**facts), patience)
+        except TimeoutError:
+            raise ProgramGone(f"{self._options.program.title} did not answer within {patience:g} s.") from None
+        except RequestError as refused:
+            raise _Refused(refused) from refused
+        except ValidationError as strange:
+            raise ProgramGone(f"{self._options.program.title} answers in a form that cannot be read.") from strange
+        except (ConnectionError, OSError) as gone:
+            raise self._gone() from gone
+
+    def _gone(self) -> ProgramGone:
+        stderr = readable(self._process.stderr)
+        more = f": {stderr}" if stderr else ""
+        return ProgramGone(f"{self._options.program.title} ended in the middle of its work{more}.")
+
+
+class _Refused(ProgramGone):
+    """The program answered with an error."""
+
+    def __init__(self, error: RequestError) -> None:
+        super().__init__(_sentence(error))
+        self.code = error.code
+
+
+def _sentence(error: RequestError) -> str:
+    """The error's own words, and those of its details."""
+    details = ""
+    if isinstance(error.data, dict):
+        found = [error.data.get(name) for name in ("details", "message", "error")]
+        details = next((one for one in found if isinstance(one, str)), "")
+    elif isinstance(error.data, str):
+        details = error.data
+    return f"{error}: {details}" if details and details not in str(error) else str(error)

@@ -1,0 +1,54 @@
+"""Moves JSON-RPC messages over the pipes of a program. The program may be hostile: its lines are limited in length."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from legion.drivers.turns.process import AgentProcess
+
+
+class PipeTransport:
+    """The transport of an `acp.Connection`. What is no message goes to the run's log."""
+
+    def __init__(self, process: AgentProcess) -> None:
+        self._process = process
+
+    async def send(self, message: dict[str, Any]) -> None:
+        writer = self._process.stdin
+        if writer is None or writer.is_closing():
+            raise ConnectionError("The program no longer reads its input.")
+        writer.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        await writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        reader = self._process.stdout
+        while True:
+            try:
+                line = await reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as end:
+                line = end.partial
+                if not line:
+                    return None
+            except asyncio.LimitOverrunError as long:
+                self._process.keep(b"A message that is too long was skipped.\n")
+                await reader.readexactly(long.consumed)
+                continue
+            message = _parse(line)
+            if message is not None:
+                return message
+            if line.strip():
+                self._process.keep(line)
+
+    async def close(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) and "jsonrpc" in message else None

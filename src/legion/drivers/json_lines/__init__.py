@@ -1,0 +1,1 @@
+"""Programs that print a JSON object per line and exit after each turn."""

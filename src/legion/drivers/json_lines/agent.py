@@ -1,0 +1,175 @@
+"""One conversation with a program that prints JSON lines: a process per turn, each of which resumes the one before."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from legion.drivers import Host, PermissionAnswer
+from legion.drivers.json_lines.readers import READERS
+from legion.drivers.turns import conversations
+from legion.drivers.turns.journal import RunJournal
+from legion.drivers.turns.options import TurnOptions
+from legion.drivers.turns.outcome import readable
+from legion.drivers.turns.process import AgentProcess
+from legion.drivers.turns.run import ProgramGone, TurnActivity, TurnReport
+
+_CANCEL_PATIENCE = 5.0
+"""Seconds to exit after SIGINT; then it is killed."""
+_EXIT_PATIENCE = 10.0
+"""Seconds to exit after its last line."""
+
+
+def _nothing() -> None:
+    """Until the run is there."""
+
+
+class JsonLinesAgent:
+    def __init__(self, host: Host, options: TurnOptions, activity: TurnActivity) -> None:
+        self._host = host
+        self._options = options
+        self._activity = activity
+        self._journal = RunJournal(host)
+        self._read = READERS[options.program.json.reader]
+        self._process: AgentProcess | None = None
+        self._session = ""
+        self._open: set[str] = set()
+        self._text = ""
+        self._error = ""
+        self._report: TurnReport | None = None
+        self._cancelled = False
+        self._code: int | None = None
+        self.denied: list[str] = []
+        """These programs ask for no permission: the sandbox holds them."""
+        self.on_work: Callable[[], None] = _nothing
+        """Called when the program works on its prompt."""
+
+    @property
+    def stderr(self) -> str:
+        return "" if self._process is None else self._process.stderr
+
+    async def open(self) -> bool:
+        if self._options.program.json.resume:
+            self._session = conversations.remembered(self._options.home, self._options.conversation)
+        return bool(self._session)
+
+    async def turn(self, text: str) -> TurnReport:
+        self._text, self._error, self._report, self._cancelled = "", "", None, False
+        self._open.clear()
+        process = self._process = AgentProcess(self._host)
+        await process.start(self._command_line(text))
+        try:
+            await self._send(process, text)
+            await self._read_lines(process)
+        finally:
+            self._code = await process.end(_EXIT_PATIENCE)
+            self._activity.open_calls = 0
+        if self._cancelled:
+            return TurnReport(reason="cancelled", text=self._text)
+        if self._report is not None:
+            return self._report
+        if self._error:
+            return TurnReport(text=self._text, error=self._error)
+        stderr = readable(process.stderr)
+        more = f": {stderr}" if stderr else ""
+        title = self._options.program.title
+        raise ProgramGone(f"{title} ended without a result (exit code {self._code}){more}.")
+
+    async def cancel(self) -> None:
+        """Returns when the turn's process has ended."""
+        self._cancelled = True
+        if self._process is None or self._process.exit.done():
+            return
+        self._process.signal(signal.SIGINT)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._process.exit), _CANCEL_PATIENCE)
+        self._process.kill()
+
+    def answer(self, answer: PermissionAnswer) -> None:
+        """It asks nothing."""
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    async def close(self, grace: float) -> int | None:
+        return self._code
+
+    def take_session(self, id: str) -> None:
+        if id != self._session:
+            self._session = id
+            conversations.remember(self._options.home, self._options.conversation, id)
+
+    def take_text(self, text: str) -> None:
+        if text.strip():
+            self._text = text
+            self._journal.record_text(text)
+
+    def take_thinking(self, text: str) -> None:
+        self._journal.record_thought(text)
+
+    def start_call(self, call: str, tool: str, input: object) -> None:
+        if call not in self._open:
+            self._open.add(call)
+            self._activity.open_calls = len(self._open)
+            self._journal.record_call(call, tool, input)
+            self._journal.record_start(call, tool, input)
+
+    def end_call(self, call: str, text: str, *, failed: bool) -> None:
+        self._open.discard(call)
+        self._activity.open_calls = len(self._open)
+        self._journal.record_return(call, text, failed=failed)
+
+    def take_error(self, message: str) -> None:
+        self._error = message
+        if self._process is not None:
+            self._process.keep(f"{message}\n".encode())
+
+    def end_turn(self, reason: str, usage: Mapping[str, Any], cost_usd: float | None) -> None:
+        self._report = TurnReport(reason=reason, text=self._text, usage=dict(usage), cost_usd=cost_usd)
+
+    def _command_line(self, text: str) -> tuple[str, ...]:
+        program, *arguments = self._host.program.argv
+        if self._session:
+            arguments = [word.replace("{session}", self._session) for word in self._options.program.json.resume]
+        return (program, *(word.replace("{prompt}", text) for word in arguments))
+
+    async def _send(self, process: AgentProcess, text: str) -> None:
+        assert process.stdin is not None, "it talks"
+        with contextlib.suppress(ConnectionError, OSError):
+            if self._options.program.json.prompt_on_stdin:
+                process.stdin.write(text.encode("utf-8", "replace"))
+                await process.stdin.drain()
+        process.stdin.close()
+
+    async def _read_lines(self, process: AgentProcess) -> None:
+        while True:
+            try:
+                line = await process.stdout.readuntil(b"\n")
+            except asyncio.IncompleteReadError as end:
+                line = end.partial
+                if not line:
+                    return
+            except asyncio.LimitOverrunError as long:
+                process.keep(b"A line that is too long was skipped.\n")
+                await process.stdout.readexactly(long.consumed)
+                continue
+            self._take(process, line)
+
+    def _take(self, process: AgentProcess, line: bytes) -> None:
+        try:
+            facts = json.loads(line)
+        except (ValueError, RecursionError):
+            facts = None
+        if not isinstance(facts, dict):
+            process.keep(line)
+            return
+        self._activity.note()
+        before = self._session
+        self._read(facts, self)
+        if self._session == before and (self._text or self._open):
+            self.on_work()

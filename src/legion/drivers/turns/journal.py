@@ -1,0 +1,119 @@
+"""Writes what an agent does as events of its run's journal and as lines of its log, in one form for all drivers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from legion.domain.watchdog.activity import gist, tally_of
+from legion.drivers import Host
+
+LONGEST_TEXT = 8000
+LONGEST_RESULT = 100_000
+LONGEST_INPUT = 400
+_LONGEST_HEAD = 200
+_SHOWN = ("command", "cmd", "file_path", "path", "filePath", "pattern", "url", "description", "prompt")
+"""Inputs of tools that say most, in this order."""
+
+
+class RunJournal:
+    """One method per kind of event."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def print(self, line: str) -> None:
+        self._host.output.write(line.encode("utf-8", "replace") + b"\n")
+
+    def record_text(self, text: str, parent: str | None = None) -> None:
+        self._host.record("said", text=cut(text, LONGEST_TEXT), parent=parent)
+        self.print(text)
+
+    def record_thought(self, thinking: str, parent: str | None = None) -> None:
+        self._host.record("thought", length=len(thinking), parent=parent)
+
+    def record_call(
+        self, call: str, tool: str, input: object, *, parent: str | None = None, answer: str | None = None
+    ) -> None:
+        """The model wrote a call."""
+        self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
+        self.print(f"> {tool}: {summary(input)}")
+
+    def record_start(self, call: str, tool: str, input: object) -> None:
+        """A call that starts here and never returns was cut off; the prompt that resumes the conversation lists it."""
+        self._host.record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
+
+    def record_return(self, call: str, text: str, *, failed: bool, **more: object) -> None:
+        tests = tally_of(text)
+        head = cut(text, _LONGEST_HEAD)
+        self._host.record(
+            "returned",
+            call=call,
+            failed=failed,
+            length=len(text),
+            digest=_digest(text),
+            gist=_digest(gist(text)),
+            tests=None if tests is None else [tests.failed, tests.passed],
+            head=head,
+            **more,
+        )
+        first = head.strip().splitlines()[:1]
+        if failed:
+            self.print(f"  failed: {first[0] if first else '(no output)'}")
+
+    def record_denial(self, tool: str, call: str | None) -> None:
+        self._host.record("denied", tool=tool, call=call)
+        self.print(f"  denied: {tool}")
+
+    def record_plan(self, steps: Sequence[Mapping[str, str]]) -> None:
+        """The program's own list of what it intends to do."""
+        self._host.record("planned", steps=[dict(step) for step in steps])
+
+    def record_turn_end(
+        self,
+        *,
+        reason: str,
+        error: bool,
+        text: str,
+        status: int | None,
+        usage: Mapping[str, Any],
+        cost_usd: float | None,
+        denials: Sequence[str],
+    ) -> None:
+        self._host.record(
+            "result",
+            subtype="error_during_execution" if error else "success",
+            error=error,
+            reason=reason,
+            text=cut(text, LONGEST_RESULT),
+            status=status,
+            turns=1,
+            cost_usd=cost_usd,
+            usage=dict(usage),
+            models={},
+            denials=list(denials),
+        )
+
+
+def summary(input: object) -> str:
+    """A tool's input in one line: its command, its path, or as much of it as fits."""
+    if isinstance(input, dict):
+        for name in _SHOWN:
+            if isinstance(input.get(name), str):
+                return cut(" ".join(input[name].split()), LONGEST_INPUT)
+    return cut(json.dumps(input, ensure_ascii=False, default=str), LONGEST_INPUT)
+
+
+def digest_of(input: object) -> str:
+    """Distinguishes inputs whose summaries are equal."""
+    return _digest(json.dumps(input, sort_keys=True, default=str))
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

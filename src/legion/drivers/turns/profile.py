@@ -1,0 +1,158 @@
+"""A described agent program as the daemon sees it: its capabilities, its files, and how a run of it is prepared."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from legion.drivers import Driver, Program
+from legion.drivers.profile import (
+    Capabilities,
+    DriverProfile,
+    GatewayEndpoint,
+    ModelSetup,
+    PreparedRun,
+    ProgramFile,
+    RunRequest,
+)
+from legion.drivers.programs import locate
+from legion.drivers.programs.description import DriverKind, ProgramDescription
+from legion.drivers.state_folder import own_folder
+from legion.drivers.turns import conversations
+from legion.drivers.turns.options import TurnOptions
+from legion.system import files, safe_files
+
+LOADED = {
+    DriverKind.ACP: ("legion.drivers.acp.driver", "AcpDriver"),
+    DriverKind.JSON: ("legion.drivers.json_lines.driver", "JsonLinesDriver"),
+    DriverKind.COMMAND: ("legion.drivers.command", "CommandDriver"),
+}
+"""Module and class of each driver: a library that only runners need is imported only there."""
+
+
+def load(kind: DriverKind) -> Driver:
+    module, name = LOADED[kind]
+    made: Driver = getattr(importlib.import_module(module), name)()
+    return made
+
+
+class DescribedProfile(DriverProfile):
+    """The profile of one description."""
+
+    own_home = True
+
+    def __init__(self, program: ProgramDescription) -> None:
+        self.program = program
+        self.name = program.name
+        self.kind = program.driver.value
+        self.title = program.title
+        self.default_model = program.model.default
+        self.heavy = program.driver is DriverKind.ACP
+        self.instruction_files = program.instructions
+        self.capabilities = capabilities(program)
+
+    def load(self) -> Driver:
+        return load(self.program.driver)
+
+    def find_program(self, wanted: str) -> ProgramFile:
+        return locate.find(self.program)
+
+    def has_conversation(self, state: Path, conversation: str) -> bool:
+        return bool(conversations.remembered(state / self.name, conversation))
+
+    def prepare(self, request: RunRequest) -> PreparedRun:
+        assert request.model is not None, "this driver uses models"
+        assert isinstance(request.model.access, GatewayEndpoint), "only the gateway serves it"
+        home = own_folder(request.state, self.name)
+        values = _values(request, request.model, request.model.access, home, self._model(request))
+        for path, text in self.program.files.items():
+            safe_files.write(home, path, _filled(text, values).encode())
+        files.write_atomic(request.given / "briefing.md", self._first_prompt(request), mode=0o644)
+        files.write_atomic(request.given / "again.md", request.input.resume_prompt, mode=0o644)
+        found = request.model.program.path
+        variables = {name: _filled(text, values) for name, text in self.program.environment.items()}
+        path = locate.search_path(found, request.env.get("PATH", ""))
+        unpacked = locate.unpacked(found, self.program)
+        env = {**request.env, "HOME": str(home), "PATH": path, **unpacked, **variables}
+        argv = (str(found), *(_filled(word, values) for word in self.program.program.run[1:]))
+        reads = self.program.driver is DriverKind.COMMAND
+        return PreparedRun(
+            program=Program(
+                argv=argv, cwd=request.tree, env=env, stdin=request.given / "briefing.md" if reads else None
+            ),
+            options={} if reads else self._options(request, request.model, request.model.access, home).to_json(),
+            readable=(*locate.needed_folders(found), *map(Path, unpacked.values())),
+        )
+
+    def _first_prompt(self, request: RunRequest) -> str:
+        """A program that only reads its briefing gets the rules in front of it."""
+        given = request.input
+        if self.program.driver is DriverKind.COMMAND and given.rules:
+            return f"{given.rules}\n\n{given.prompt}"
+        return given.prompt
+
+    def _model(self, request: RunRequest) -> str:
+        """The ticket's model. That of [claude] is Claude Code's own, and may be one of its short names."""
+        assert request.model is not None, "this driver uses models"
+        wanted = request.input.model
+        return wanted if wanted and wanted != request.model.settings.model else self.default_model
+
+    def _options(self, request: RunRequest, model: ModelSetup, access: GatewayEndpoint, home: Path) -> TurnOptions:
+        given, settings = request.input, model.settings
+        values = _values(request, model, access, home, self._model(request))
+        resume = tuple(_filled(word, values) for word in self.program.json.resume)
+        return TurnOptions(
+            program=replace(self.program, json=replace(self.program.json, resume=resume)),
+            conversation=model.conversation,
+            home=home,
+            prompt=request.given / "briefing.md",
+            again=request.given / "again.md",
+            rules=given.rules,
+            sandboxed=request.sandboxed,
+            permission_mode=settings.permission_mode or "acceptEdits",
+            allowed_tools=settings.allowed_tools,
+            asks=given.asks,
+            patience=settings.answer_within,
+            prompt_id=given.prompt_id,
+            link=given.tool_link if self.program.can.tools else None,
+            gateway_url=access.url,
+            gateway_token=access.token,
+        )
+
+
+def capabilities(program: ProgramDescription) -> Capabilities:
+    """The gateway keeps the budget of every program whose model it serves."""
+    talks = program.driver is not DriverKind.COMMAND
+    can = program.can
+    return Capabilities(
+        talks=talks,
+        interrupts=talks and can.interrupt,
+        resumes=talks and can.resume,
+        asks=talks and can.permissions and can.tools,
+        reads_only=False,
+        budgets=True,
+        models=True,
+        usage=can.usage,
+    )
+
+
+def _values(
+    request: RunRequest, model: ModelSetup, access: GatewayEndpoint, home: Path, name: str
+) -> Mapping[str, str]:
+    return {
+        "url": access.url,
+        "token": access.token,
+        "model": name,
+        "home": str(home),
+        "tree": str(request.tree),
+        "briefing": str(request.given / "briefing.md"),
+    }
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Other braces stay as they are: many of these texts are JSON."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

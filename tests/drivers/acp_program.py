@@ -1,0 +1,132 @@
+"""A small program that speaks the Agent Client Protocol, honestly or not, for tests of the driver.
+
+It knows no library, so that it needs nothing but an interpreter inside the sandbox. The prompt names what it does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+SESSION = "session-1"
+number = 1000
+
+
+def send(**message: object) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def receive() -> dict[str, Any]:
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def ask(method: str, **params: object) -> dict[str, Any]:
+    """Send a request and return its answer, result or error."""
+    global number
+    number += 1
+    send(id=number, method=method, params={"sessionId": SESSION, **params})
+    while True:
+        answer = receive()
+        if answer.get("id") == number and "method" not in answer:
+            return answer
+
+
+def update(**facts: object) -> None:
+    send(method="session/update", params={"sessionId": SESSION, "update": facts})
+
+
+def say(text: str) -> None:
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text})
+
+
+def call(id: str, **facts: object) -> None:
+    update(sessionUpdate="tool_call", toolCallId=id, title=id, **facts)
+
+
+def permission(id: str, kind: str, **facts: object) -> str:
+    options = [
+        {"optionId": "yes", "name": "y", "kind": "allow_once"},
+        {"optionId": "no", "name": "n", "kind": "reject_once"},
+    ]
+    tool = {"toolCallId": id, "title": id, "kind": kind, **facts}
+    answer = ask("session/request_permission", toolCall=tool, options=options)
+    return str(answer["result"]["outcome"].get("optionId"))
+
+
+def work(prompt: str) -> str:
+    """One turn; returns its stop reason."""
+    for line in prompt.splitlines():
+        word, _, rest = line.partition(" ")
+        match word:
+            case "say":
+                say(rest)
+            case "edit":
+                call("edit-1", kind="edit", status="pending", rawInput={"path": rest}, locations=[{"path": rest}])
+                Path(rest).write_text("edited\n")
+                diff = {"type": "diff", "path": rest, "oldText": "", "newText": "edited\n"}
+                update(sessionUpdate="tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
+            case "plan":
+                update(sessionUpdate="plan", entries=[{"content": rest, "priority": "high", "status": "pending"}])
+            case "run":
+                say(f"{rest}: {permission('run-1', 'execute', rawInput={'command': rest})}")
+            case "read":
+                say(json.dumps(ask("fs/read_text_file", path=rest)))
+            case "write":
+                path, _, content = rest.partition(" ")
+                say(json.dumps(ask("fs/write_text_file", path=path, content=content)))
+            case "link":
+                target, link = rest.split(" ")
+                Path(link).symlink_to(target)
+            case "terminal":
+                say(json.dumps(ask("terminal/create", command="id", args=[])))
+            case "flood":
+                sys.stdout.write("x" * int(rest) + "\n")
+            case "strange":
+                send(method="session/update", params={"sessionId": SESSION, "update": {"sessionUpdate": rest}})
+                send(id=5, method=rest, params=["?"])
+                sys.stdout.write('{"jsonrpc": "2.0", "id": "never asked", "result": 1}\nnot json\n')
+            case "wait":
+                while receive().get("method") != "session/cancel":
+                    pass
+                return "cancelled"
+            case "stop-with":
+                return rest
+            case "die":
+                os._exit(int(rest))
+            case "hang":
+                signal.pause()
+    return "end_turn"
+
+
+def main() -> None:
+    while True:
+        message = receive()
+        id, params = message.get("id"), message.get("params", {})
+        match message.get("method"):
+            case "initialize":
+                send(id=id, result={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
+            case "session/new":
+                send(id=id, result={"sessionId": SESSION})
+            case "session/load" if "forgets" in sys.argv:
+                send(id=id, error={"code": -32002, "message": "no such session"})
+            case "session/load":
+                say("an old message, which is part of the history")
+                send(id=id, result={})
+            case "session/prompt":
+                text = params["prompt"][0]["text"]
+                if "fail" in text.split():
+                    send(id=id, error={"code": -32603, "message": "Internal error", "data": {"details": "it broke"}})
+                else:
+                    send(id=id, result={"stopReason": work(text)})
+
+
+main()

@@ -1,0 +1,227 @@
+"""The driver of the Agent Client Protocol in a real runner and sandbox, with a small program that may be hostile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from legion.drivers import EndKind, Program
+from legion.drivers.programs.description import ProgramDescription, described
+from legion.drivers.turns.options import TurnOptions
+from legion.runner import launch
+from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.launch import Launcher
+from legion.runner.sandbox import Sandbox
+from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
+
+PROGRAM = Path(__file__).with_name("acp_program.py")
+PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else shutil.which("python3")
+
+
+class Stage:
+    """Runs of the small program, all with one conversation."""
+
+    def __init__(self, bench: Workbench, folder: Path) -> None:
+        self.bench = bench
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.given = folder / "given"
+        self.given.mkdir()
+        self.conversation = str(uuid.uuid4())
+
+    def start(self, prompt: str, *words: str, again: str = "say resumed", **changes: Any) -> Path:
+        (self.given / "briefing.md").write_text(prompt)
+        (self.given / "again.md").write_text(again)
+        acp = {"files": changes.pop("files", False)}
+        table = {"title": "Small", "driver": "acp", "program": {"run": ["small"]}, "acp": acp}
+        program: ProgramDescription = described("small", table, "f")
+        options = TurnOptions(
+            program=program,
+            conversation=self.conversation,
+            home=self.home,
+            prompt=self.given / "briefing.md",
+            again=self.given / "again.md",
+            **{"sandboxed": True, "permission_mode": "acceptEdits", **changes},
+        )
+        assert PYTHON is not None
+        tree = self.bench.worktree
+        spec = Program(argv=(PYTHON, str(PROGRAM), *words), cwd=tree, env=ENV)
+        box = Sandbox(home=Path("/home/ada"), writable=(tree, self.home), readable=(PROGRAM,))
+        return self.bench.start(
+            (), program=spec, driver="small", kind="acp", options=options.to_json(), sandbox=box, grace=2.0
+        )
+
+    def play(self, prompt: str, *words: str, **changes: Any) -> tuple[EndKind, list[JournalEvent]]:
+        run = self.start(prompt, *words, **changes)
+        return self.bench.result(run).outcome, read_journal(run)
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    """One warm process for all runs."""
+    one = Launcher()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, launcher: Launcher) -> Iterator[Stage]:
+    bench = Workbench(tmp_path, launcher=launcher)
+    yield Stage(bench, tmp_path)
+    bench.close()
+
+
+def texts(events: list[JournalEvent]) -> list[str]:
+    return [str(one.facts["text"]) for one in events if one.kind == "said"]
+
+
+def facts(events: list[JournalEvent], kind: str) -> list[dict[str, Any]]:
+    return [dict(one.facts) for one in events if one.kind == kind]
+
+
+def seen(run: Path, kind: str, **wanted: object) -> None:
+    """Return when the journal has such an event."""
+
+    def look() -> None:
+        for _ in launch._bells(run):
+            if any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)):
+                return
+        assert any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)), read_journal(run)
+
+    within(look)
+
+
+def test_a_turn_becomes_events(stage: Stage):
+    outcome, events = stage.play("say I write.\nplan Write it\nedit hello.txt\nsay It is\nsay  done.")
+    assert outcome is EndKind.FINISHED
+    assert (stage.bench.worktree / "hello.txt").read_text() == "edited\n"
+    assert texts(events) == ["I write.", "It is done."]
+    assert facts(events, "planned") == [{"steps": [{"text": "Write it", "status": "pending"}]}]
+    (called,), (back,) = facts(events, "called"), facts(events, "returned")
+    assert (called["tool"], called["input"]) == ("edit", "hello.txt")
+    assert (back["failed"], back["places"]) == (False, ["hello.txt"])
+    assert back["diffs"] == [{"path": "hello.txt", "before": 0, "after": 1}]
+    assert [one.kind for one in events].index("heard") < [one.kind for one in events].index("said")
+    assert facts(events, "result")[0]["text"] == "It is done."
+
+
+def test_the_conversation_is_loaded_again_and_its_history_is_not_repeated(stage: Stage):
+    stage.play("say one")
+    outcome, events = stage.play("say never")
+    assert outcome is EndKind.FINISHED
+    assert facts(events, "conversation") == [{"id": stage.conversation, "resumed": True}]
+    assert texts(events) == ["resumed"]
+
+
+def test_a_conversation_that_the_program_forgot_starts_with_the_briefing(stage: Stage):
+    stage.play("say one")
+    outcome, events = stage.play("say two", "forgets")
+    assert (outcome, texts(events)) == (EndKind.FINISHED, ["two"])
+
+
+def test_a_killed_runner_takes_the_program_along_and_the_next_run_resumes(stage: Stage):
+    run = stage.start("say one\nwait")
+    seen(run, "heard")
+    program = program_of(run)
+    runner_of(run).kill()
+    stage.bench.wait(run)
+    assert_gone([program])
+    assert texts(stage.play("say never")[1]) == ["resumed"]
+
+
+def test_messages_follow_the_turn_and_an_interrupt_cancels_it(stage: Stage):
+    run = stage.start("say one\nwait")
+    seen(run, "heard")
+    launch.tell(run, "m1", "say told")
+    launch.tell(run, "m1", "say told")
+    launch.interrupt(run, "m2", "say interrupted")
+    assert stage.bench.result(run).outcome is EndKind.FINISHED
+    events = read_journal(run)
+    assert texts(events) == ["one", "interrupted", "told"]
+    assert [one["id"] for one in facts(events, "heard")][1:] == ["m2", "m1"]
+
+
+def test_a_stop_and_an_interrupt_without_a_message_end_the_run(stage: Stage):
+    run = stage.start("say one\nwait")
+    seen(run, "heard")
+    launch.interrupt(run)
+    assert stage.bench.result(run).outcome is EndKind.INTERRUPTED
+    run = stage.start("", again="say one\nhang")
+    seen(run, "heard")
+    launch.stop(run)
+    assert stage.bench.result(run).outcome is EndKind.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("prompt", "outcome", "message"),
+    [
+        ("fail", EndKind.FAILED, "Internal error: it broke"),
+        ("say x\ndie 3", EndKind.FAILED, "Small ended in the middle of its work."),
+        ("stop-with max_tokens", EndKind.FAILED, "Small ended its turn with max_tokens."),
+        ("say STUCK: no key", EndKind.GAVE_UP, "no key"),
+    ],
+)
+def test_a_failed_turn_is_reported(stage: Stage, prompt: str, outcome: EndKind, message: str):
+    result = stage.bench.result(stage.start(prompt))
+    assert (result.outcome, result.message) == (outcome, message)
+
+
+def test_the_settings_decide_about_permissions(stage: Stage):
+    assert texts(stage.play("run make")[1]) == ["make: yes"]
+    stage.conversation = str(uuid.uuid4())
+    run = stage.start("run make", permission_mode="default")
+    assert (stage.bench.result(run).denied, texts(read_journal(run))) == (("execute",), ["make: no"])
+    assert facts(read_journal(run), "denied") == [{"tool": "execute", "call": "run-1"}]
+
+
+def test_a_person_is_asked(stage: Stage):
+    run = stage.start("run make", permission_mode="default", asks=True)
+    seen(run, "asked", tool="execute", input="make", rule="Bash(make)")
+    launch.permit(run, str(facts(read_journal(run), "asked")[0]["question"]), True)
+    stage.bench.result(run)
+    assert texts(read_journal(run)) == ["make: yes"]
+
+
+def test_files_are_read_and_written_inside_the_worktree_only(stage: Stage, tmp_path: Path):
+    tree = stage.bench.worktree
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tree / "run.sh").write_text("x")
+    (tree / "run.sh").chmod(0o755)
+    prompts = [
+        f"write {tree}/run.sh changed",
+        "write new/file.txt hello",
+        "read new/file.txt",
+        f"read {secret}",
+        f"read {tree}/../secret",
+        f"link {secret} {tree}/link",
+        f"read {tree}/link",
+        f"link {tmp_path} {tree}/folder",
+        f"write {tree}/folder/planted x",
+        f"write {tree}/link x",
+        f"write {tmp_path}/planted x",
+        "read /etc/passwd",
+    ]
+    outcome, events = stage.play("\n".join(prompts), files=True)
+    assert outcome is EndKind.FINISHED
+    answers = [json.loads(one) for one in "".join(texts(events)).replace("}{", "}\n{").splitlines()]
+    assert [list(one)[-1] for one in answers] == ["result"] * 3 + ["error"] * 4 + ["result", "error", "error"]
+    assert answers[2]["result"]["content"] == "hello"
+    assert secret.read_text() == "secret"
+    assert not (tmp_path / "planted").exists()
+    assert (tree / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (tree / "run.sh").read_text() == "changed"
+    assert not (tree / "link").is_symlink(), "the link itself was replaced"
+
+
+def test_strange_messages_do_no_harm(stage: Stage):
+    outcome, events = stage.play("strange no_such_thing\nterminal\nflood 17000000\nsay still there")
+    assert outcome is EndKind.FINISHED
+    assert "still there" in "".join(texts(events))
+    assert '"code": -32601' in "".join(texts(events)), "there is no terminal"

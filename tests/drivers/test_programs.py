@@ -1,0 +1,115 @@
+"""Agent programs as data: the shipped files, the person's own, and what is refused in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legion.domain.errors import BadInput
+from legion.drivers import registry
+from legion.drivers.programs import catalog
+from legion.drivers.programs.description import DriverKind, ProgramDescription, described
+from legion.drivers.turns import profile
+
+LEAST = {"title": "X", "driver": "acp", "program": {"run": ["x", "--acp"]}}
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's folder of programs."""
+    monkeypatch.setenv("LEGION_CONFIG", str(tmp_path / "config.toml"))
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(catalog.shipped()))
+def test_a_shipped_program_says_everything_that_a_run_and_the_suite_need(name: str):
+    program = described(name, catalog.shipped()[name], name)
+    assert program.title
+    assert program.program.install
+    if program.tried:
+        assert program.model.default
+        assert program.trial.command_tool
+        assert program.program.least
+        assert program.program.npm or program.program.pip
+    texts = [*program.environment.values(), *program.files.values(), *program.program.run]
+    if program.tried:
+        assert any("{url}" in text for text in texts), "its model goes through the gateway"
+        assert any("{token}" in text for text in texts)
+
+
+def test_a_description_survives_the_spec_of_a_run():
+    program = described("copilot", catalog.shipped()["copilot"], "copilot.toml")
+    assert ProgramDescription.from_json({**program.to_json(), "later": 1}) == program
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"titel": "X"}, "In f, `titel` is unknown: did you mean `title`?."),
+        ({"driver": "tmux"}, "In f, `driver` must be one of acp, json, command."),
+        ({"tried": "yes"}, "In f, `tried` must be true or false."),
+        ({"title": 3}, "In f, `title` must be text."),
+        ({"program": {"run": "x"}}, "In f, `program.run` must be a list of texts."),
+        (
+            {"program": {}},
+            "In f, `program.run` is missing: list the words",
+        ),
+        ({"environment": {"A": 1}}, "In f, `environment` must be a table of texts."),
+        ({"can": {"fly": True}}, "In f, `can.fly` is unknown: known are resume"),
+        ({"can": 1}, "In f, `can` must be a table."),
+        ({"files": {"../x": ""}}, "In f, `files.../x` must be a path below the program's home folder."),
+        ({"files": {"/etc/x": ""}}, "In f, `files./etc/x` must be a path below the program's home folder."),
+        ({"driver": "json"}, "In f, `json.reader` is missing: name the reader of its lines."),
+    ],
+)
+def test_a_fault_is_answered_with_file_key_and_remedy(change: dict[str, object], sentence: str):
+    with pytest.raises(BadInput) as refused:
+        described("x", {**LEAST, **change}, "f")
+    assert refused.value.message.startswith(sentence)
+
+
+def test_a_title_is_needed():
+    with pytest.raises(BadInput, match="`title` is missing"):
+        described("x", {"driver": "acp"}, "f")
+
+
+def test_a_file_of_the_person_adds_a_program_and_another_changes_a_shipped_one(own: Path):
+    (own / "mine.toml").write_text('title = "Mine"\ndriver = "acp"\n[program]\nrun = ["mine", "--acp"]\n')
+    (own / "copilot.toml").write_text('[model]\ndefault = "gpt-5"\n')
+    mine, copilot = registry.find("mine"), registry.find("copilot")
+    assert mine is not None
+    assert mine.title == "Mine"
+    assert mine.kind == DriverKind.ACP.value
+    assert copilot is not None
+    assert copilot.default_model == "gpt-5"
+    assert copilot.capabilities.resumes
+    assert "mine" in registry.built_in()
+    (own / "mine.toml").unlink()
+    assert registry.find("mine") is None
+    assert registry.is_known("mine", "acp"), "its runs go on"
+
+
+def test_a_changed_command_line_counts_as_not_tried(own: Path):
+    (own / "copilot.toml").write_text('[program]\nrun = ["/opt/copilot", "--acp"]\n')
+    program = catalog.programs().found["copilot"]
+    assert (program.tried, program.program.run, program.program.least) == (False, ("/opt/copilot", "--acp"), "1.0.100")
+
+
+def test_a_broken_file_makes_only_its_own_program_unusable(own: Path):
+    (own / "copilot.toml").write_text("[model\n")
+    (own / "Bad Name.toml").write_text("")
+    found = catalog.programs()
+    assert "copilot" not in found.found
+    assert "claude" not in found.faults
+    assert "is not valid TOML" in found.faults["copilot"]
+    assert "small letters" in found.faults["Bad Name"]
+    assert registry.find("claude") is not None
+
+
+def test_a_program_without_a_conversation_can_only_keep_a_budget():
+    program = described("x", {**LEAST, "driver": "command", "can": {"resume": True, "interrupt": True}}, "f")
+    found = profile.capabilities(program)
+    assert (found.talks, found.resumes, found.interrupts, found.budgets, found.models) == (False,) * 3 + (True,) * 2
