@@ -19,7 +19,9 @@ from legion.client.legion import Legion
 from legion.system.paths import DataDir
 from legion.wire.projects import AddProject, CollectResult, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
+from tests.support.migrated import migrated_file
 from tests.support.repository import Repository
+from tests.support.session import under_test
 from tests.support.warm import Forked, warm
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -43,6 +45,7 @@ class Squad:
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
         self.settings.write_text(f"{settings}\n{lines}")
         self.process: subprocess.Popen[bytes] | Forked | None = None
+        self._found: tuple[object, Legion] | None = None
 
     @property
     def log(self) -> str:
@@ -51,6 +54,7 @@ class Squad:
     def start(self, extra: Mapping[str, str] | None = None) -> Squad:
         """Start the daemon and return once it answers."""
         self.data.prepare()
+        self._copy_database()
         reading, writing = os.pipe()
         env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
@@ -74,9 +78,19 @@ class Squad:
             raise AssertionError(f"the daemon said {word!r}; its log:\n{self.log[-3000:]}")
         return self
 
+    def _copy_database(self) -> None:
+        """Without a `launch`, the first start finds the database as the migrations leave it."""
+        if not self.launch and not self.data.database.exists() and under_test():
+            migrated_file(self.data.database)
+
     @property
     def client(self) -> Legion:
-        return discovery.find(self.data.root)
+        """Found once per start: each search is a request of its own."""
+        if self.process is None or self.process.poll() is not None:
+            return discovery.find(self.data.root)
+        if self._found is None or self._found[0] is not self.process:
+            self._found = (self.process, discovery.find(self.data.root))
+        return self._found[1]
 
     def kill(self) -> None:
         """kill -9, and nothing else."""
@@ -123,15 +137,14 @@ class Squad:
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""
-        mine = []
+        named = {pid for pid in psutil.pids() if os.fsencode(self.folder) in _command_line(pid)} - {os.getpid()}
         # A forked daemon does not name its folder.
-        own = self.process.pid if self.process is not None and self.process.poll() is None else None
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                words = process.cmdline()
-                named = process.pid != os.getpid() and any(str(self.folder) in word for word in words)
-                if named or process.pid == own:
-                    mine.append(process)
+        if self.process is not None and self.process.poll() is None:
+            named.add(self.process.pid)
+        mine = []
+        for pid in sorted(named):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                mine.append(psutil.Process(pid))
         return mine
 
     def fork_server(self) -> psutil.Process:
@@ -156,6 +169,14 @@ class Squad:
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+
+def _command_line(pid: int) -> bytes:
+    """Read by hand: psutil asks for much more of each process, and there are hundreds."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 class Project:

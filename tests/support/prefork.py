@@ -1,7 +1,7 @@
-"""A fork server that is forked with its daemon instead of exec'd by it, so that it need not import anything again.
+"""A fork server and a gateway that are forked with their daemon instead of exec'd by it: they import nothing again.
 
-The daemon's first fork server comes from here; those that replace it are exec'd as everywhere. It gets the arguments,
-environment, folder, session and handles that the launcher gives to one that it starts.
+The daemon's first fork server and its first gateway come from here; those that replace them are exec'd as everywhere.
+They get the arguments, environment, folder, session and handles that the daemon gives to those that it starts.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import legion.gateway.__main__
+import legion.gateway.http.server  # what the gateway imports when it starts
 from legion.drivers import registry
+from legion.gateway import lifecycle
 from legion.runner import forkserver, launch
 from legion.runner.launch import ServerProcess
 from legion.system import crash
@@ -32,24 +35,22 @@ def warm() -> None:
 
 
 def prepare() -> None:
-    """Fork a process that becomes this process's first fork server. Call it before any thread is started."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(KeyboardInterrupt):
-            ours.close()
-            _wait(theirs)
-        os._exit(0)
-    theirs.close()
-    waiting = _Waiting(ours, pid)
-    exec_server = launch.start_server
+    """Fork the processes that become this process's first fork server and gateway. Call it before any thread starts."""
+    server, gateway = _fork(_become_fork_server), _fork(_become_gateway)
+    exec_server, exec_gateway = launch.start_server, lifecycle.start_process
 
-    def start(argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int]) -> ServerProcess:
-        if waiting.used:
+    def start_server(argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int]) -> ServerProcess:
+        if server.used:
             return exec_server(argv, env, handles)
-        return waiting.use(argv, env, handles)
+        return server.use(argv, env, handles)
 
-    launch.start_server = start
+    def start_gateway(argv: Sequence[str], env: Mapping[str, str], *, ready: int, log: int) -> Callable[[], int]:
+        if gateway.used:
+            return exec_gateway(argv, env, ready=ready, log=log)
+        return gateway.use(argv, env, (ready,), log).wait
+
+    launch.start_server = start_server
+    lifecycle.start_process = start_gateway
 
 
 class _Waiting:
@@ -60,10 +61,15 @@ class _Waiting:
         self.pid = pid
         self.used = False
 
-    def use(self, argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int]) -> _Waiting:
+    def use(
+        self, argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int], output: int | None = None
+    ) -> _Waiting:
+        """Have it become the program. The last words of `argv` are the numbers of the handles."""
         self.used = True
+        ask = {"argv": list(argv), "env": dict(env), "output": output is not None}
+        sent = list(handles) if output is None else [*handles, output]
         with self._asks:
-            socket.send_fds(self._asks, [json.dumps({"argv": list(argv), "env": dict(env)}).encode()], list(handles))
+            socket.send_fds(self._asks, [json.dumps(ask).encode()], sent)
             # As an exec, it is over when the process is the new program.
             self._asks.recv(1)
         return self
@@ -78,13 +84,31 @@ class _Waiting:
         return 0
 
 
-def _wait(asks: socket.socket) -> None:
-    """Become the fork server when asked to; end if the daemon ends before."""
+def _fork(become: Callable[[list[str], list[int]], int]) -> _Waiting:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        code = 0
+        with contextlib.suppress(KeyboardInterrupt):
+            ours.close()
+            code = _wait(theirs, become)
+        os._exit(code)
+    theirs.close()
+    return _Waiting(ours, pid)
+
+
+def _wait(asks: socket.socket, become: Callable[[list[str], list[int]], int]) -> int:
+    """Become the program when asked to; end if the daemon ends before."""
     message, handles, _, _ = socket.recv_fds(asks, _LONGEST, 2)
     if not message:
-        return
+        return 0
     ask = json.loads(message)
-    show_command_line([*ask["argv"][: -len(handles)], *map(str, handles)])
+    if ask["output"]:
+        output = handles.pop()
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+    argv = [*ask["argv"][: -len(handles)], *map(str, handles)]
+    show_command_line(argv)
     os.setsid()
     os.chdir("/")
     asks.send(b".")
@@ -95,7 +119,17 @@ def _wait(asks: socket.socket) -> None:
     crash.load_environment()
     # As the option -P leaves it.
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
+    return become(argv, handles)
+
+
+def _become_fork_server(_argv: list[str], handles: list[int]) -> int:
     forkserver.main(*handles)
+    return 0
+
+
+def _become_gateway(argv: list[str], _handles: list[int]) -> int:
+    sys.argv = argv[argv.index("legion.gateway") :]
+    return legion.gateway.__main__.main()
 
 
 def _inherit_nothing_but(handles: Sequence[int]) -> None:

@@ -34,6 +34,11 @@ class Session:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def under_test() -> bool:
+    """Whether this process belongs to a test session."""
+    return _VARIABLE in os.environ
+
+
 def session_folder() -> Path:
     return Path(os.environ[_VARIABLE])
 

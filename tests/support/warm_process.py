@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import legion.daemon.main
+from legion.api import routes
 from legion.system import crash
+from legion.wire.operations import OPERATIONS
 from tests.support import prefork
 from tests.support.warm import LONGEST
 
@@ -53,6 +55,9 @@ def main(handle: int) -> None:
     for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
         importlib.import_module(name)
     prefork.warm()
+    for row in OPERATIONS.values():
+        # Else every daemon compiles the shapes of each route that it is asked for.
+        routes.route_of(row, routes.perform).made()
     # A terminal's interrupt is for the tests, which still ask us how their daemons ended.
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()

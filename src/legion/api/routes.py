@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
@@ -68,9 +68,7 @@ class LazyApp(FastAPI):
     """Makes all routes for the OpenAPI document."""
 
     def take(self, rows: Iterable[Operation], perform: Perform) -> None:
-        for row in rows:
-            options = {"summary": row.summary, "status_code": 201 if row.created else 200}
-            self.router.routes.append(LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **options))
+        self.router.routes += [route_of(row, perform) for row in rows]
 
     def openapi(self) -> dict[str, Any]:
         self.router.routes[:] = [each.made() if isinstance(each, LazyRoute) else each for each in self.router.routes]
@@ -102,6 +100,13 @@ class LazyRoute(Route):
             assert isinstance(made, APIRoute)
             self._made = made
         return self._made
+
+
+@cache
+def route_of(row: Operation, perform: Perform) -> LazyRoute:
+    """The same one for every app of a process: it holds nothing of an app, and its shapes are compiled once."""
+    options = {"summary": row.summary, "status_code": 201 if row.created else 200}
+    return LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **options)
 
 
 def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import legion
@@ -88,26 +89,19 @@ def replace(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = ID
 def _start(folder: GatewayFolder, port: int, idle: float) -> GatewayAddress:
     reading, writing = os.pipe()
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    argv = [
+        *(sys.executable, "-P", "-m", "legion.gateway", str(folder.root)),
+        *("--port", str(port), "--idle", str(idle), "--ready", str(writing)),
+    ]
+    # All of it: any variable may hold a key, and TLS and the keyring have their own.
+    env = {**os.environ, "PYTHONPATH": _libraries()}
     try:
-        child = subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", "legion.gateway", str(folder.root)),
-                *("--port", str(port), "--idle", str(idle), "--ready", str(writing)),
-            ],
-            cwd="/",
-            # All of it: any variable may hold a key, and TLS and the keyring have their own.
-            env={**os.environ, "PYTHONPATH": _libraries()},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(writing,),
-            start_new_session=True,
-        )
+        wait = start_process(argv, env, ready=writing, log=log)
     finally:
         os.close(writing)
         os.close(log)
     # Usually it survives this process. If it ends first, it must not stay as a zombie.
-    threading.Thread(target=child.wait, daemon=True, name="gateway-reaper").start()
+    threading.Thread(target=wait, daemon=True, name="gateway-reaper").start()
     with os.fdopen(reading, "rb") as answers:
         line = _first_line(answers.fileno())
     found = address(folder) if line == "ready" else None
@@ -115,6 +109,20 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> GatewayAddress:
         sentence = line.removeprefix("error:").strip()
         raise GatewayFailed(sentence or f"The gateway died while it started: read the last lines of {folder.log}.")
     return found
+
+
+def start_process(argv: Sequence[str], env: Mapping[str, str], *, ready: int, log: int) -> Callable[[], int]:
+    """Start the gateway as a session of its own that inherits `ready` and writes to `log`. Returns its `wait`."""
+    return subprocess.Popen(
+        argv,
+        cwd="/",
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=(ready,),
+        start_new_session=True,
+    ).wait
 
 
 def _libraries() -> str:

@@ -157,8 +157,14 @@ def _copy_file(source: Path, facts: os.stat_result, target: Path) -> None:
 
 
 def _copy_link(link: str, target: Path) -> None:
-    if target.is_symlink() and str(target.readlink()) == link:
+    try:
+        if str(target.readlink()) == link:
+            return
+    except FileNotFoundError:
+        target.symlink_to(link)
         return
+    except OSError:
+        pass  # a file or a folder
     half = target.with_name(f".{target.name}.half")
     half.unlink(missing_ok=True)
     half.symlink_to(link)
@@ -178,7 +184,8 @@ def _make_folder(target: Path) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    with os.scandir(folder) as entries:
+        return {entry.name for entry in entries}
 
 
 def _remove(path: Path) -> None:
