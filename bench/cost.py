@@ -22,7 +22,6 @@ from tests.support.repository import Repository
 _AT_ONCE = 30
 _CONFIG = f'[checks.test]\nrun = "true"\n[agents]\nparallel = {_AT_ONCE}\n'
 _SETTINGS = f"[worktrees]\npool = {_AT_ONCE}\n"
-_AGENT = "date +%s.%N > started-{number}; sleep 2; git add -A; git commit -qm {number}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +42,14 @@ def run(folder: Path, report: Report) -> None:
             project = one.adopt(repository)
             # The first round fills caches and warms the fork server.
             rounds = [(_ours(project, n, group, beat), _plain(repository, n, alone, beat)) for n in range(ROUNDS + 1)]
+            own = ground.alone(repository, alone, [_agent(f"alone-{n}", seconds=0) for n in range(20)])
         say(f"a beat of the pace: {beat.usual() * 1000:.2f} ms")
     mine, plain = [pair[0] for pair in rounds[1:]], [pair[1] for pair in rounds[1:]]
-    own = statistics.median(one.cpu for one in plain)
     used = statistics.median(one.cpu for one in mine) - own
     report.value("30 at once: CPU of a ticket besides agent and check", used * 1000, "ms", aim=120)
-    report.value("30 at once: CPU of an agent in the plain way", own * 1000, "ms")
+    report.value("30 at once: CPU of agent and check alone", own * 1000, "ms")
+    added = statistics.median(one.cpu for one in plain) - own
+    report.value("30 at once: CPU of the plain way besides agent and check", added * 1000, "ms")
     report.ratio("30 at once: last start", [one.last for one in mine], [one.last for one in plain], aim=1.0)
     report.ratio(
         "30 at once: first start", [one.first for one in mine], [one.first for one in plain], aim=1.0, extra=0.08
@@ -57,11 +58,15 @@ def run(folder: Path, report: Report) -> None:
     report.value("30 at once: all landed, after the last agent's end", landed, "s", aim=2.0)
 
 
+def _agent(name: str, seconds: float = 2.0) -> str:
+    return f"date +%s.%N > started-{name}; sleep {seconds:g}; git add -A; git commit -qm {name}"
+
+
 def _ours(project: Project, number: int, group: CpuGroup, beat: Pace) -> _Round:
     ground.until_warm(project, _AT_ONCE)
     group.until_quiet()
     before, at, began = group.seconds(), beat.beats(), time.time()
-    agents = [_AGENT.format(number=f"{number}-{n}") for n in range(_AT_ONCE)]
+    agents = [_agent(f"{number}-{n}") for n in range(_AT_ONCE)]
     ids = project.dispatch_all([new(f"one of thirty {number}-{n}", agent) for n, agent in enumerate(agents)])
     ended = project.until_settled(*ids, patience=300)
     group.until_quiet()
@@ -81,7 +86,7 @@ def _plain(repository: Repository, number: int, group: CpuGroup, beat: Pace) -> 
 
     def start(tree: Path) -> None:
         add = f"flock {lock} git worktree add --quiet -b plain-{tree.name} {tree}"
-        work = f"cd {tree} && {_AGENT.format(number=tree.name)}; sh -c true"
+        work = f"cd {tree} && {_agent(tree.name)}; sh -c true"
         subprocess.run(group.run("sh", "-c", f"{add} && {work}"), cwd=repository.root, check=True)
 
     before, at, began = group.seconds(), beat.beats(), time.time()
