@@ -22,11 +22,16 @@ def repository(root: Path, files: int, config: str) -> Repository:
     made = Repository(root, config)
     line = "a line of a source file that somebody wrote one day\n"
     for number in range(files):
-        folder = root / f"part{number // 50:04d}"
-        folder.mkdir(exist_ok=True)
-        (folder / f"file{number:05d}.py").write_text(f"# {number}\n" + line * (20 + number % 90))
+        file = root / path_of(number)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# {number}\n" + line * (20 + number % 90))
     made.commit("files", {})
     return made
+
+
+def path_of(number: int) -> str:
+    """The file of this number in such a repository."""
+    return f"part{number // 50:04d}/file{number:05d}.py"
 
 
 def plain_start(repository: Repository, name: str) -> float:

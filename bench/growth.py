@@ -21,8 +21,8 @@ TICKETS = 1_000
 _BLOCK = 100
 _MEMORY = 10
 """MB by which the daemon may grow: less than the interpreter's own scatter from block to block."""
-_NAMES = 120
-"""Files that the agents write in turn, so that the repository itself does not grow."""
+_FILES = 100
+"""The agents change them in turn, so that the repository itself does not grow."""
 _CONFIG = '[checks.test]\nrun = "true"\n[agents]\nparallel = 30\n'
 _SETTINGS = "[worktrees]\npool = 30\ndisk_gb = 1\n"
 """With a small trash, so that the cost of emptying it is part of the figures."""
@@ -37,7 +37,7 @@ class _Block:
 
 
 def run(folder: Path, report: Report, count: int = TICKETS) -> None:
-    repository = ground.repository(folder / "repo", 100, _CONFIG)
+    repository = ground.repository(folder / "repo", _FILES, _CONFIG)
     with cpu_group("daemon") as group, cpu_group("agents") as plain, pace(folder) as beat:
         own = ground.alone(repository, plain, [_agent(number) for number in range(20)])
         say(f"agent and check alone: {own * 1000:.1f} ms; a beat of the pace at rest: {beat.usual() * 1000:.2f} ms")
@@ -55,8 +55,8 @@ def run(folder: Path, report: Report, count: int = TICKETS) -> None:
 
 
 def _agent(number: int) -> str:
-    """Writes and commits one file; its name comes back after `_NAMES` tickets."""
-    return f"echo {number} > f{number % _NAMES}.txt; git add -A; git commit -qm {number}"
+    """Changes and commits one file; no two agents of a block have the same."""
+    return f"echo {number} > {ground.path_of(number % _FILES)}; git add -A; git commit -qm {number}"
 
 
 def _block(project: Project, first: int, group: CpuGroup, beat: Pace, own: float) -> _Block:

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
+_TRASH_EVERY = 60.0
 _BURST = 10.0
 """Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
 time, and have to be moved when the changes have landed.
@@ -143,7 +144,9 @@ def tidy(context: Context, project_context: ProjectContext, *, patient: bool = F
     rewind_points.clean(context, project_context)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
-    project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
+    project_context.worktrees.empty_trash(
+        older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock(), every=_TRASH_EVERY
+    )
     count = settings.warm(project_context.config.agents.parallel)
     with context.store.read() as tx:
         live = tickets.live(tx, project_context.project.id)
