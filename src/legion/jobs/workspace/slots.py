@@ -128,7 +128,8 @@ def _temps(context: Context) -> Path:
 
 def _all(context: Context) -> list[Slot]:
     slots = []
-    with os.scandir(context.data.root / "slots") as entries:
+    # There is no folder before the first run.
+    with contextlib.suppress(FileNotFoundError), os.scandir(context.data.root / "slots") as entries:
         for entry in entries:
             if _SLOT.fullmatch(entry.name):
                 # A file that a power cut emptied belongs to a run that ended with it.
