@@ -22,8 +22,8 @@ def board(tmp_path: Path) -> Iterator[Board]:
 def tidied(board: Board, *, patient: bool, later: float = 0.0) -> tuple[bool, int]:
     """Whether nothing is left to do, and how many trees wait."""
     context = replace(board.context, clock=lambda: board.context.clock() + later)
-    project_context = context.project_context(1)
-    return tidy(context, project_context, patient=patient), project_context.worktrees.waiting()
+    project = context.project(1)
+    return tidy(context, project, patient=patient), project.worktrees.waiting()
 
 
 @pytest.mark.parametrize("state", ["queued", "working", "landing"])

@@ -117,65 +117,62 @@ class Housekeeper:
                 and projects.is_trusted(tx, project.id, project.config_hash)
             ]
 
-    def _tidy(self, project: Project) -> None:
+    def _tidy(self, record: Project) -> None:
         now = self.context.clock()
-        length, until = self._backoffs.get(project.id, (_QUIET, 0.0))
+        length, until = self._backoffs.get(record.id, (_QUIET, 0.0))
         if now < until:
             return
         try:
-            project_context = self.context.project_context_of(project)
-            since = self._waiting_since.get(project.id, math.inf)
-            done = tidy(self.context, project_context, patient=time.monotonic() - since < _BURST)
-            project_context.hub.tidy_if_crowded()
-            self._backoffs.pop(project.id, None)
+            project = self.context.project_of(record)
+            since = self._waiting_since.get(record.id, math.inf)
+            done = tidy(self.context, project, patient=time.monotonic() - since < _BURST)
+            project.hub.tidy_if_crowded()
+            self._backoffs.pop(record.id, None)
             if done:
-                self._waiting_since.pop(project.id, None)
-                self._pending.discard(project.id)
+                self._waiting_since.pop(record.id, None)
+                self._pending.discard(record.id)
             else:
-                self._waiting_since.setdefault(project.id, time.monotonic())
+                self._waiting_since.setdefault(record.id, time.monotonic())
         except Exception as trouble:  # the next round may work, and no other part tidies up
-            log.warning("housekeeping in %s failed, will retry: %s", project.name, " ".join(str(trouble).split()))
-            self._backoffs[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
+            log.warning("housekeeping in %s failed, will retry: %s", record.name, " ".join(str(trouble).split()))
+            self._backoffs[record.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
-def tidy(context: Context, project_context: ProjectContext, *, patient: bool = False) -> bool:
+def tidy(context: Context, project: ProjectContext, *, patient: bool = False) -> bool:
     """False where the pool was left alone because of a burst of tickets, as `patient` asks, and has to be seen to."""
-    _put_away(context, project_context)
-    rewind_points.clean(context, project_context)
+    _put_away(context, project)
+    rewind_points.clean(context, project)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
-    project_context.worktrees.empty_trash(
+    project.worktrees.empty_trash(
         older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock(), every=_TRASH_EVERY
     )
-    count = settings.warm(project_context.config.agents.parallel)
+    count = settings.warm(project.config.agents.parallel)
     with context.store.read() as tx:
-        live = tickets.live(tx, project_context.project.id)
+        live = tickets.live(tx, project.id)
     # Runs start or changes land just now. The event of the last of them brings the housekeeper back.
     moving = any(ticket.state in (State.QUEUED, State.CHECKING, State.LANDING) for ticket in live)
     # Nothing does, but soon may: of many tickets that started together the first may end at any time.
     started = any(ticket.state is State.WORKING and context.clock() - ticket.moved_at < _BURST for ticket in live)
-    low = project_context.worktrees.waiting() * 4 < count
+    low = project.worktrees.waiting() * 4 < count
     if patient and (started or (moving and low)):
         return False
     if not moving:
-        project_context.worktrees.freshen(project_context.target)
+        project.worktrees.freshen(project.target)
 
     def prepare(tree: Path) -> None:
-        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
 
     if low or not moving:
-        project_context.worktrees.fill(
-            count,
-            project_context.target,
-            disk_cap_bytes=cap,
-            prepare=prepare if project_context.config.setup.run else None,
+        project.worktrees.fill(
+            count, project.target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None
         )
     return True
 
 
-def _put_away(context: Context, project_context: ProjectContext) -> None:
+def _put_away(context: Context, project: ProjectContext) -> None:
     """Move worktrees of landed or dropped tickets and fired agents to the trash."""
-    seats = {name: found for name in project_context.worktrees.names() if (found := seated(name)) is not None}
+    seats = {name: found for name in project.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
     readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
     with context.store.read() as tx:
@@ -183,11 +180,11 @@ def _put_away(context: Context, project_context: ProjectContext) -> None:
         over = {number for number, state in states.items() if state is State.DONE}
         over |= tickets.dropped(tx, of_tickets.values())
         at_work = {run.seat for run in runs.active(tx)}
-        fired = agents.gone(tx, project_context.project.id)
+        fired = agents.gone(tx, project.id)
     # A reviewer that has ended does not use its worktree again.
     left = {name for name, number in of_tickets.items() if number in over} | readers
     for name in sorted((left - at_work) | (fired & seats.keys())):
-        project_context.worktrees.discard(name)
+        project.worktrees.discard(name)
 
 
 def end_left_over_commands(context: Context) -> None:
