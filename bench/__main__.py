@@ -9,10 +9,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import back, claude, daemon, foresight, gateway, governor, growth, landing, mail, pipeline, scale, start, tui
+from bench import (
+    back,
+    claude,
+    cost,
+    daemon,
+    foresight,
+    gateway,
+    governor,
+    growth,
+    landing,
+    mail,
+    pipeline,
+    scale,
+    start,
+    tui,
+)
 from bench.report import Report
 
 PARTS = {
+    "cost": cost.run,
     "start": start.run,
     "landing": landing.run,
     "train": landing.train,

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from bench.cpu import CpuGroup
 from legion.wire.tickets import Dispatch
 from tests.support.legion import SOURCE, Project, Squad, new
 from tests.support.repository import Repository
@@ -20,11 +22,16 @@ def repository(root: Path, files: int, config: str) -> Repository:
     made = Repository(root, config)
     line = "a line of a source file that somebody wrote one day\n"
     for number in range(files):
-        folder = root / f"part{number // 50:04d}"
-        folder.mkdir(exist_ok=True)
-        (folder / f"file{number:05d}.py").write_text(f"# {number}\n" + line * (20 + number % 90))
+        file = root / path_of(number)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# {number}\n" + line * (20 + number % 90))
     made.commit("files", {})
     return made
+
+
+def path_of(number: int) -> str:
+    """The file of this number in such a repository."""
+    return f"part{number // 50:04d}/file{number:05d}.py"
 
 
 def plain_start(repository: Repository, name: str) -> float:
@@ -34,6 +41,16 @@ def plain_start(repository: Repository, name: str) -> float:
     repository.git("worktree", "add", "--quiet", "-b", f"plain-{name}", str(tree))
     subprocess.run(["sh", "-c", _TIME_IT], cwd=tree, check=True)
     return float((tree / "started-at").read_text()) - began
+
+
+def alone(repository: Repository, group: CpuGroup, agents: Sequence[str]) -> float:
+    """CPU seconds of an agent and a check that does nothing, as a person would start them: no sandbox, no daemon."""
+    tree = repository.root.parent / "alone"
+    repository.git("worktree", "add", "--quiet", "--detach", str(tree))
+    before = group.seconds()
+    for agent in agents:
+        subprocess.run(group.run("sh", "-c", f"{agent}; sh -c true"), cwd=tree, check=True)
+    return (group.seconds() - before) / len(agents)
 
 
 def legion_start(project: Project, title: str) -> float:

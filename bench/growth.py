@@ -6,7 +6,6 @@ same file system, set TMPDIR to one that they do not use: ext4 then searches lon
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +21,8 @@ TICKETS = 1_000
 _BLOCK = 100
 _MEMORY = 10
 """MB by which the daemon may grow: less than the interpreter's own scatter from block to block."""
-_NAMES = 120
-"""Files that the agents write in turn, so that the repository itself does not grow."""
+_FILES = 100
+"""The agents change them in turn, so that the repository itself does not grow."""
 _CONFIG = '[checks.test]\nrun = "true"\n[agents]\nparallel = 30\n'
 _SETTINGS = "[worktrees]\npool = 30\ndisk_gb = 1\n"
 """With a small trash, so that the cost of emptying it is part of the figures."""
@@ -38,9 +37,9 @@ class _Block:
 
 
 def run(folder: Path, report: Report, count: int = TICKETS) -> None:
-    repository = ground.repository(folder / "repo", 100, _CONFIG)
+    repository = ground.repository(folder / "repo", _FILES, _CONFIG)
     with cpu_group("daemon") as group, cpu_group("agents") as plain, pace(folder) as beat:
-        own = _agent_alone(repository.root, plain)
+        own = ground.alone(repository, plain, [_agent(number) for number in range(20)])
         say(f"agent and check alone: {own * 1000:.1f} ms; a beat of the pace at rest: {beat.usual() * 1000:.2f} ms")
         with squad(folder, launch=group.launch, settings=_SETTINGS) as one:
             project = one.adopt(repository)
@@ -56,18 +55,8 @@ def run(folder: Path, report: Report, count: int = TICKETS) -> None:
 
 
 def _agent(number: int) -> str:
-    """Writes and commits one file; its name comes back after `_NAMES` tickets."""
-    return f"echo {number} > f{number % _NAMES}.txt; git add -A; git commit -qm {number}"
-
-
-def _agent_alone(repository: Path, group: CpuGroup, rounds: int = 20) -> float:
-    """CPU seconds of agent and check as a person would start them: no sandbox, no daemon."""
-    tree = repository.parent / "alone"
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree)], cwd=repository, check=True)
-    before = group.seconds()
-    for number in range(rounds):
-        subprocess.run(group.run("sh", "-c", f"{_agent(number)}; sh -c true"), cwd=tree, check=True)
-    return (group.seconds() - before) / rounds
+    """Changes and commits one file; no two agents of a block have the same."""
+    return f"echo {number} > {ground.path_of(number % _FILES)}; git add -A; git commit -qm {number}"
 
 
 def _block(project: Project, first: int, group: CpuGroup, beat: Pace, own: float) -> _Block:

@@ -1,4 +1,4 @@
-"""Figures as they are measured, and at the end those that miss their aim."""
+"""Figures as they are measured, and at the end a table of those that have an aim."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class Report:
         missed = [figure for figure in self._figures if figure.met is False]
         aimed = [figure for figure in self._figures if figure.met is not None]
         say(f"\n{len(aimed) - len(missed)} of {len(aimed)} aims met.")
-        for figure in missed:
-            say(f"  missed: {figure.name}: {figure.shown.strip()} (aim: {figure.aim})")
+        for figure in aimed:
+            short = figure.shown.split("(")[0].strip()
+            say(f"{'ok  ' if figure.met else 'MISS'} {figure.name:<68} {short:>16}   aim {figure.aim}")
 
     def _add(self, name: str, shown: str, aim: str, met: bool | None) -> None:
         self._figures.append(Figure(name=name, shown=shown, aim=aim, met=met))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.scheduling.decide import Claim, JobKind
+from legion.domain.scheduling.decide import Claim, JobKind, Wake
 from legion.jobs.scheduling.scheduler import Scheduler, UnreleasedClaims
 from legion.service.views import doctor, status
 from legion.store.board import projects
@@ -18,6 +18,7 @@ from legion.store.work import claims
 from legion.wire.projects import DaemonLine
 from tests.jobs.office import Office
 from tests.store.making import add_project, add_ticket
+from tests.support.board import Board
 
 DAEMON = DaemonLine(pid=1, url="", version="", data_dir="", started_at=0.0, sandbox="")
 
@@ -90,3 +91,12 @@ def test_one_unreadable_legion_toml_holds_its_own_project_and_no_other(office: O
     assert any("cannot be read" in note and "legion trust" in note for note in page.project.notes)
     findings = doctor.doctor(office.context, str(office.root)).findings
     assert [one.ok for one in findings if one.name == "legion.toml"] == [False]
+
+
+def test_an_outdated_command_takes_none_of_its_group_with_it(tmp_path: Path):
+    board = Board(tmp_path)
+    versions = {number: board.put(number, state="parked").version for number in (1, 2, 3)}
+    Scheduler(board.context)._apply([Wake(1, versions[1]), Wake(2, versions[2] - 1), Wake(3, versions[3])])
+    parked = [number for number, ticket in board.tickets.items() if ticket.parked is not None]
+    board.close()
+    assert parked == [2]

@@ -17,8 +17,11 @@ class AlreadyLocked(Exception):
     """Another process holds this lock."""
 
 
-def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Replace `path` so that a reader sees either the old content or the new."""
+def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600, durable: bool = True) -> None:
+    """Replace `path` so that a reader sees either the old content or the new.
+
+    After a power cut too, unless `durable` is false: then the file may be empty, and its readers must not mind.
+    """
     data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -26,7 +29,8 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600) -> None
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

@@ -8,8 +8,10 @@ trash. Does not know tickets or agents.
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,7 @@ class Worktrees:
         self._side = side.absolute() / "worktrees"
         self._publishing = threading.Lock()
         self._trash_sizes: dict[str, int] = {}
+        self._trash_emptied_at = -math.inf
         self._side.mkdir(parents=True, exist_ok=True)
         self._pool = Pool(hub, self._root, self._trash, side.absolute(), author)
 
@@ -154,7 +157,11 @@ class Worktrees:
         """Worktrees without a known owner."""
         return tuple(name for name in self.names() if name not in known_names)
 
-    def empty_trash(self, *, older_than: float, keep_bytes: int, now: float) -> tuple[Path, ...]:
+    def empty_trash(self, *, older_than: float, keep_bytes: int, now: float, every: float = 0.0) -> tuple[Path, ...]:
+        """At most once in `every` seconds: a full trash holds ten thousand trees, and each time all are listed."""
+        if every and time.monotonic() - self._trash_emptied_at < every:
+            return ()
+        self._trash_emptied_at = time.monotonic()
         sizes = self._trash_sizes
         return tuple(files.empty_trash(self._trash, older_than=older_than, keep_bytes=keep_bytes, now=now, sizes=sizes))
 

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
+_TRASH_EVERY = 60.0
 _BURST = 10.0
 """Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
 time, and have to be moved when the changes have landed.
@@ -148,7 +149,9 @@ def tidy(context: Context, project: ProjectContext, *, patient: bool = False) ->
     rewind_points.clean(context, project)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
-    project.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
+    project.worktrees.empty_trash(
+        older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock(), every=_TRASH_EVERY
+    )
     count = settings.warm(project.config.agents.parallel)
     setup.drop_stale_pool(project)
     with context.store.read() as tx:

@@ -62,7 +62,8 @@ def claim(context: Context, run: Run, *, ports: int) -> Slot:
         block = _free_block(context.user.environment.port_base, ports, taken) if ports else range(0)
         slot = Slot(number=number, run=run.name, first=block.start, count=len(block))
         facts = {"run": slot.run, "first": slot.first, "count": slot.count}
-        files.write_atomic(_file(context, number), json.dumps(facts))
+        # The run that a slot belongs to ends with a power cut.
+        files.write_atomic(_file(context, number), json.dumps(facts), durable=False)
         return slot
 
 
@@ -127,7 +128,8 @@ def _temps(context: Context) -> Path:
 
 def _all(context: Context) -> list[Slot]:
     slots = []
-    with os.scandir(context.data.root / "slots") as entries:
+    # There is no folder before the first run.
+    with contextlib.suppress(FileNotFoundError), os.scandir(context.data.root / "slots") as entries:
         for entry in entries:
             if _SLOT.fullmatch(entry.name):
                 # A file that a power cut emptied belongs to a run that ended with it.

@@ -79,7 +79,7 @@ def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None
     draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
     ticket = rules.move(draft, Submit(), tx.now)
     texts = {"ticket": ticket.id} | {name: getattr(spec, name) for name in _TEXT_COLUMNS}
-    tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket) | {"dropped_at": None})
+    tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket))
     tx.run(_INSERT_TEXTS, texts)
     if spec.after:
         tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(spec.after)])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BindParameter, Dialect, Table, bindparam, insert, update
+from sqlalchemy import BindParameter, Dialect, Insert, Table, bindparam, insert, update
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement, ColumnElement
 
@@ -29,16 +29,16 @@ class _Compiled:
 
 
 class PreparedStatement:
-    """The values that vary are named by `bindparam`; those of an insert by their columns."""
+    """The values that vary are named by `bindparam`; those of an insert by the columns that are set."""
 
-    def __init__(self, statement: ClauseElement, *, columns: Collection[str] | None = None) -> None:
+    def __init__(self, statement: ClauseElement) -> None:
         self._statement = statement
-        self._columns = None if columns is None else list(columns)
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[tuple[str, ...], _Compiled] = {}
 
     def bound(self, dialect: Dialect, values: Mapping[str, object]) -> tuple[str, Any]:
         """The text in the driver's own language, and the values for it."""
-        compiled = self._compiled.get(dialect.name) or self._compile(dialect)
+        names = tuple(values) if isinstance(self._statement, Insert) else ()
+        compiled = self._compiled.get((dialect.name, *names)) or self._compile(dialect, names)
         given: dict[str, Any] = {**compiled.fixed, **values}
         for name, bind in compiled.binders.items():
             if name in values:
@@ -47,8 +47,8 @@ class PreparedStatement:
             return compiled.text, given
         return compiled.text, tuple(given[name] for name in compiled.order)
 
-    def _compile(self, dialect: Dialect) -> _Compiled:
-        compiled = self._compile_plain(dialect)
+    def _compile(self, dialect: Dialect, names: tuple[str, ...]) -> _Compiled:
+        compiled = self._compile_plain(dialect, names)
         binders: dict[str, _Binder] = {
             name: binder
             for name, bind in compiled.binds.items()
@@ -64,18 +64,18 @@ class PreparedStatement:
             },
             binders=binders,
         )
-        self._compiled[dialect.name] = made
+        self._compiled[dialect.name, *names] = made
         return made
 
-    def _compile_plain(self, dialect: Dialect) -> SQLCompiler:
-        compiled = self._statement.compile(dialect=dialect, column_keys=self._columns)
+    def _compile_plain(self, dialect: Dialect, names: tuple[str, ...] = ()) -> SQLCompiler:
+        compiled = self._statement.compile(dialect=dialect, column_keys=list(names) or None)
         assert isinstance(compiled, SQLCompiler)
         return compiled
 
 
 def inserting(table: Table) -> PreparedStatement:
-    """Insert one row; its values are named like the columns, and every column has one."""
-    return PreparedStatement(insert(table).inline(), columns=table.c.keys())
+    """Insert one row; its values are named like the columns."""
+    return PreparedStatement(insert(table).inline())
 
 
 def updating(table: Table, *where: ColumnElement[bool], columns: Collection[str]) -> PreparedStatement:

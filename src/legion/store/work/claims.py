@@ -34,7 +34,7 @@ def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: flo
         until=until,
         active=True,
     )
-    tx.run(_INSERT, asdict(claim) | {"claimed_at": tx.now, "finished_at": None})
+    tx.run(_INSERT, asdict(claim) | {"claimed_at": tx.now})
     return claim
 
 
