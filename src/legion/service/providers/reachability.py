@@ -1,4 +1,4 @@
-"""Connects to a provider's machine to learn whether it is there. Sends no request: it costs nothing and needs no key."""
+"""Connects to a provider's machine to learn whether it is there. Sends no request, so it costs nothing."""
 
 from __future__ import annotations
 
