@@ -20,6 +20,7 @@ from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
 from legion.jobs.checks import execution
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.system import files
 
@@ -72,8 +73,11 @@ def found(project_context: ProjectContext) -> BlindChecks | None:
     return BlindChecks(names=names, files=last.files, remedy=remedy(config.setup.run)) if names else None
 
 
-def run(context: Context, project_context: ProjectContext) -> None:
-    """Try the checks and record the result. Checks that are red on the target itself are not tried."""
+def run(context: Context, project_context: ProjectContext, cancel: CancelToken) -> None:
+    """Try the checks and record the result. Checks that are red on the target itself are not tried.
+
+    Raises Cancelled if the token is cancelled before the end.
+    """
     target, config = project_context.target, project_context.config
     source = source_files(
         partial_trees.tracked(project_context.hub, target), tuple(_commands(project_context, target, config.checks))
@@ -81,15 +85,19 @@ def run(context: Context, project_context: ProjectContext) -> None:
     green: dict[str, bool] = {}
     if source:
         wanted = execution.project_checks(project_context)
-        tested = execution.test(context, project_context, target, wanted)
+        tested = execution.test_unless_cancelled(context, project_context, target, wanted, cancel)
         sound = {one.command for one in tested.receipts if one.verdict is CheckResult.GREEN}
         commit = _without_source(project_context, target, source)
         for check in config.checks:
             if check.command in sound:
-                code = execution.try_out(context, project_context, commit, check, why="canary", prepared_on=target)
+                code = execution.try_out(
+                    context, project_context, commit, check, why="canary", prepared_on=target, cancel=cancel
+                )
                 green[check.name] = code == 0
     result = _Result(key=key(config), commit=target, files=len(source), green=green)
     files.write_atomic(_file(project_context), json.dumps(asdict(result)))
+    if not source:
+        return
     with context.store.write() as tx:
         data = {"commit": target, "files": len(source), "green": green}
         tx.record(EventKind.EMPTIED, project=project_context.project.id, data=data)
