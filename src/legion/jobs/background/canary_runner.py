@@ -64,15 +64,15 @@ class CanaryRunner:
         """Run the canary of every project whose checks were never tried and of which nothing is checked now."""
         if not self.context.user.protection.canary:
             return
-        for project in self._untried():
+        for record in self._untried():
             try:
-                project_context = self.context.project_context_of(project)
+                project = self.context.project_of(record)
             except BadInput:
                 # `legion status` reports it.
                 continue
-            if canary.is_due(project_context):
-                canary.run(self.context, project_context, self._cancel)
-            self._tried[project.id] = (project.config_hash, project.target)
+            if canary.is_due(project):
+                canary.run(self.context, project, self._cancel)
+            self._tried[record.id] = (record.config_hash, record.target)
 
     def _untried(self) -> list[Project]:
         with self.context.store.read() as tx:

@@ -116,59 +116,56 @@ class Housekeeper:
                 and projects.is_trusted(tx, project.id, project.config_hash)
             ]
 
-    def _tidy(self, project: Project) -> None:
+    def _tidy(self, record: Project) -> None:
         now = self.context.clock()
-        length, until = self._backoffs.get(project.id, (_QUIET, 0.0))
+        length, until = self._backoffs.get(record.id, (_QUIET, 0.0))
         if now < until:
             return
         try:
-            project_context = self.context.project_context_of(project)
-            tidy(self.context, project_context)
-            project_context.hub.tidy_if_crowded()
-            self._backoffs.pop(project.id, None)
-            self._pending.discard(project.id)
+            project = self.context.project_of(record)
+            tidy(self.context, project)
+            project.hub.tidy_if_crowded()
+            self._backoffs.pop(record.id, None)
+            self._pending.discard(record.id)
         except Exception as trouble:  # the next round may work, and no other part tidies up
-            log.warning("housekeeping in %s failed, will retry: %s", project.name, " ".join(str(trouble).split()))
-            self._backoffs[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
+            log.warning("housekeeping in %s failed, will retry: %s", record.name, " ".join(str(trouble).split()))
+            self._backoffs[record.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
-def tidy(context: Context, project_context: ProjectContext) -> None:
-    _put_away(context, project_context)
-    rewind_points.clean(context, project_context)
+def tidy(context: Context, project: ProjectContext) -> None:
+    _put_away(context, project)
+    rewind_points.clean(context, project)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
-    project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
-    count = settings.warm(project_context.config.agents.parallel)
-    setup.drop_stale_pool(project_context)
-    busy = _is_busy(context, project_context)
+    project.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
+    count = settings.warm(project.config.agents.parallel)
+    setup.drop_stale_pool(project)
+    busy = _is_busy(context, project)
     if not busy:
-        project_context.worktrees.freshen(project_context.target)
+        project.worktrees.freshen(project.target)
 
     def prepare(tree: Path) -> None:
-        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
+        setup.ensure(context, project, tree, setup.record_of(project, tree))
 
-    if not busy or project_context.worktrees.waiting() * 4 < count:
-        project_context.worktrees.fill(
-            count,
-            project_context.target,
-            disk_cap_bytes=cap,
-            prepare=prepare if project_context.config.setup.run else None,
+    if not busy or project.worktrees.waiting() * 4 < count:
+        project.worktrees.fill(
+            count, project.target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None
         )
 
 
-def _is_busy(context: Context, project_context: ProjectContext) -> bool:
+def _is_busy(context: Context, project: ProjectContext) -> bool:
     """Whether runs start or changes land just now: trees made ready meanwhile cost others time and are stale at once.
 
     The event of the last of them brings the housekeeper back. A tree that is taken before is moved by its taker.
     """
     with context.store.read() as tx:
-        states = {ticket.state for ticket in tickets.live(tx, project_context.project.id)}
+        states = {ticket.state for ticket in tickets.live(tx, project.id)}
     return not states.isdisjoint({State.QUEUED, State.CHECKING, State.LANDING})
 
 
-def _put_away(context: Context, project_context: ProjectContext) -> None:
+def _put_away(context: Context, project: ProjectContext) -> None:
     """Move worktrees of landed or dropped tickets and fired agents to the trash."""
-    seats = {name: found for name in project_context.worktrees.names() if (found := seated(name)) is not None}
+    seats = {name: found for name in project.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
     readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
     with context.store.read() as tx:
@@ -176,11 +173,11 @@ def _put_away(context: Context, project_context: ProjectContext) -> None:
         over = {number for number, state in states.items() if state is State.DONE}
         over |= tickets.dropped(tx, of_tickets.values())
         at_work = {run.seat for run in runs.active(tx)}
-        fired = agents.gone(tx, project_context.project.id)
+        fired = agents.gone(tx, project.id)
     # A reviewer that has ended does not use its worktree again.
     left = {name for name, number in of_tickets.items() if number in over} | readers
     for name in sorted((left - at_work) | (fired & seats.keys())):
-        project_context.worktrees.discard(name)
+        project.worktrees.discard(name)
 
 
 def end_left_over_commands(context: Context) -> None:

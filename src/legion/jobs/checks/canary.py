@@ -43,29 +43,29 @@ class BlindChecks:
         return f"{named} {stays} green when {files} empty, so {tests} not test this tree"
 
 
-def is_due(project_context: ProjectContext) -> bool:
+def is_due(project: ProjectContext) -> bool:
     """Whether checks in force were never tried, or only on a target on which some of them are red."""
-    last = _last(project_context)
-    if not project_context.config.checks or (last is not None and _is_complete(last, project_context.config)):
+    last = _last(project)
+    if not project.config.checks or (last is not None and _is_complete(last, project.config)):
         return False
-    return last is None or last.commit != project_context.project.target
+    return last is None or last.commit != project.record.target
 
 
-def state(project_context: ProjectContext) -> str:
+def state(project: ProjectContext) -> str:
     """How far the canary has come, for a person."""
-    last = _last(project_context)
+    last = _last(project)
     if last is None:
         return "not tried yet"
     if not last.files:
         return "not known: no source files were recognised"
-    if not _is_complete(last, project_context.config):
+    if not _is_complete(last, project.config):
         return "not known: they fail on the target itself"
     return "they fail when the source files are empty"
 
 
-def found(project_context: ProjectContext) -> BlindChecks | None:
+def found(project: ProjectContext) -> BlindChecks | None:
     """The checks in force that the canary showed to prove nothing."""
-    last, config = _last(project_context), project_context.config
+    last, config = _last(project), project.config
     if last is None:
         return None
     passes = {check: last.green.get(check.name) for check in config.checks}
@@ -73,34 +73,32 @@ def found(project_context: ProjectContext) -> BlindChecks | None:
     return BlindChecks(names=names, files=last.files, remedy=remedy(config.setup.run)) if names else None
 
 
-def run(context: Context, project_context: ProjectContext, cancel: CancelToken) -> None:
+def run(context: Context, project: ProjectContext, cancel: CancelToken) -> None:
     """Try the checks and record the result. Checks that are red on the target itself are not tried.
 
     Raises Cancelled if the token is cancelled before the end.
     """
-    target, config = project_context.target, project_context.config
-    source = source_files(
-        partial_trees.tracked(project_context.hub, target), tuple(_commands(project_context, target, config.checks))
-    )
+    target, config = project.target, project.config
+    source = source_files(partial_trees.tracked(project.hub, target), tuple(_commands(project, target, config.checks)))
     green: dict[str, bool] = {}
     if source:
-        wanted = execution.project_checks(project_context)
-        tested = execution.test_unless_cancelled(context, project_context, target, wanted, cancel)
+        wanted = execution.project_checks(project)
+        tested = execution.test_unless_cancelled(context, project, target, wanted, cancel)
         sound = {one.command for one in tested.receipts if one.verdict is CheckResult.GREEN}
-        commit = _without_source(project_context, target, source)
+        commit = _without_source(project, target, source)
         for check in config.checks:
             if check.command in sound:
                 code = execution.try_out(
-                    context, project_context, commit, check, why="canary", prepared_on=target, cancel=cancel
+                    context, project, commit, check, why="canary", prepared_on=target, cancel=cancel
                 )
                 green[check.name] = code == 0
     result = _Result(key=key(config), commit=target, files=len(source), green=green)
-    files.write_atomic(_file(project_context), json.dumps(asdict(result)))
+    files.write_atomic(_file(project), json.dumps(asdict(result)))
     if not source:
         return
     with context.store.write() as tx:
         data = {"commit": target, "files": len(source), "green": green}
-        tx.record(EventKind.EMPTIED, project=project_context.project.id, data=data)
+        tx.record(EventKind.EMPTIED, project=project.id, data=data)
 
 
 def key(config: ProjectConfig) -> str:
@@ -120,27 +118,27 @@ class _Result:
     """By name of the check; one that is red on the target itself is missing."""
 
 
-def _last(project_context: ProjectContext) -> _Result | None:
+def _last(project: ProjectContext) -> _Result | None:
     """The result for the checks in force."""
     try:
-        last = _Result(**json.loads(_file(project_context).read_bytes()))
+        last = _Result(**json.loads(_file(project).read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
-    return last if last.key == key(project_context.config) else None
+    return last if last.key == key(project.config) else None
 
 
 def _is_complete(last: _Result, config: ProjectConfig) -> bool:
     return not last.files or all(check.name in last.green for check in config.checks)
 
 
-def _file(project_context: ProjectContext) -> Path:
-    return project_context.folder / "canary.json"
+def _file(project: ProjectContext) -> Path:
+    return project.folder / "canary.json"
 
 
-def _commands(project_context: ProjectContext, target: str, checks: Iterable[Check]) -> Iterable[str]:
+def _commands(project: ProjectContext, target: str, checks: Iterable[Check]) -> Iterable[str]:
     """The commands of the checks, and of the scripts that `npm test` and the like start."""
     yield from (check.command for check in checks)
-    package = project_context.hub.read_file(target, _PACKAGE)
+    package = project.hub.read_file(target, _PACKAGE)
     if package is not None:
         try:
             scripts = json.loads(package).get("scripts", {})
@@ -150,11 +148,11 @@ def _commands(project_context: ProjectContext, target: str, checks: Iterable[Che
             yield from (script for script in scripts.values() if isinstance(script, str))
 
 
-def _without_source(project_context: ProjectContext, target: str, source: tuple[str, ...]) -> str:
+def _without_source(project: ProjectContext, target: str, source: tuple[str, ...]) -> str:
     stamp = AUTHOR.stamp(0)
     return write_commit(
-        project_context.hub,
-        tree=partial_trees.emptied(project_context.hub, target, source),
+        project.hub,
+        tree=partial_trees.emptied(project.hub, target, source),
         parents=(target,),
         author=stamp,
         committer=stamp,

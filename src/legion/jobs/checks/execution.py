@@ -43,8 +43,8 @@ class WantedCheck:
     ticket: int | None = None
 
 
-def project_checks(project_context: ProjectContext) -> tuple[WantedCheck, ...]:
-    return tuple(WantedCheck(check=check) for check in project_context.config.checks)
+def project_checks(project: ProjectContext) -> tuple[WantedCheck, ...]:
+    return tuple(WantedCheck(check=check) for check in project.config.checks)
 
 
 def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
@@ -54,47 +54,45 @@ def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
     )
 
 
-def test(
-    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
-) -> CheckedCommit:
+def test(context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]) -> CheckedCommit:
     """Receipts for every wanted check on this commit: the stored ones, and new ones for the rest."""
-    return test_unless_cancelled(context, project_context, commit, wanted, CancelToken())
+    return test_unless_cancelled(context, project, commit, wanted, CancelToken())
 
 
 def test_unless_cancelled(
-    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
+    context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
     """The same, until the token is cancelled: then it raises Cancelled."""
-    tree = project_context.hub.tree_of(commit)
+    tree = project.hub.tree_of(commit)
     with context.store.read() as tx:
-        have = receipts.for_tree(tx, project_context.project.id, tree)
+        have = receipts.for_tree(tx, project.id, tree)
     todo = missing((want.check for want in wanted), tree, have)
     new: list[Receipt] = []
     if todo:
         owners = {want.check.command: want.ticket for want in wanted}
-        slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
+        slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
         try:
-            new = _run_all(context, project_context, slot, commit, tree, todo, owners, cancel)
+            new = _run_all(context, project, slot, commit, tree, todo, owners, cancel)
         finally:
-            context.check_slots.give_back(project_context.project.id, slot)
+            context.check_slots.give_back(project.id, slot)
     green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
     return _tested(commit, wanted, by_command)
 
 
-def confirm(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+def confirm(context: Context, project: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
     """Run each red check once more, with no other check of the project in parallel, before a change is blamed for it.
 
     A check that is green then is flaky, which is recorded.
     """
     if tested.green:
         return tested
-    tree = project_context.hub.tree_of(tested.commit)
+    tree = project.hub.tree_of(tested.commit)
     owners = {want.check.command: want.ticket for want in tested.wanted}
     failed = {receipt.command: receipt for receipt in tested.red}
     todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
-    with context.check_slots.alone(project_context.project.id) as slot:
-        again = _run_all(context, project_context, slot, tested.commit, tree, todo, owners, CancelToken())
+    with context.check_slots.alone(project.id) as slot:
+        again = _run_all(context, project, slot, tested.commit, tree, todo, owners, CancelToken())
     for receipt in again:
         if receipt.verdict is CheckResult.GREEN:
             _record_flaky(context, failed[receipt.command], receipt)
@@ -121,7 +119,7 @@ def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
 
 def try_out(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     commit: str,
     check: Check,
     *,
@@ -133,21 +131,21 @@ def try_out(
 
     With `prepared_on`, setup has run on that commit before, as it has in a tree that is warm.
     """
-    slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
+    slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:
-        record = project_context.folder / f"check-setup-{slot}.json"
+        record = project.folder / f"check-setup-{slot}.json"
         setup.forget_cut_off(record)
         try:
             for shown in filter(None, (prepared_on, commit)):
-                made = setup.reusable(project_context, record)
-                place = project_context.check_trees.prepare(str(slot), shown, keep=made)
-                setup.ensure(context, project_context, place, record)
+                made = setup.reusable(project, record)
+                place = project.check_trees.prepare(str(slot), shown, keep=made)
+                setup.ensure(context, project, place, record)
         except setup.SetupFailed:
             return None
-        made = setup.reusable(project_context, record)
+        made = setup.reusable(project, record)
         ended = commands.run(
             context,
-            project_context,
+            project,
             name=f"{why} {check.name}",
             command=check.command,
             tree=place,
@@ -157,12 +155,12 @@ def try_out(
         )
         return ended.exit_code
     finally:
-        context.check_slots.give_back(project_context.project.id, slot)
+        context.check_slots.give_back(project.id, slot)
 
 
 def _run_all(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     slot: int,
     commit: str,
     tree: str,
@@ -171,31 +169,26 @@ def _run_all(
     cancel: CancelToken,
 ) -> list[Receipt]:
     cancel.raise_if_cancelled()
-    if not project_context.config.setup.run:
+    if not project.config.setup.run:
         return [
-            _run_one(context, project_context, slot, commit, tree, check, owners[check.command], (), cancel)
-            for check in todo
+            _run_one(context, project, slot, commit, tree, check, owners[check.command], (), cancel) for check in todo
         ]
-    record = project_context.folder / f"check-setup-{slot}.json"
+    record = project.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
-    place = project_context.check_trees.prepare(str(slot), commit, keep=setup.reusable(project_context, record))
+    place = project.check_trees.prepare(str(slot), commit, keep=setup.reusable(project, record))
     try:
-        setup.ensure(context, project_context, place, record)
+        setup.ensure(context, project, place, record)
     except setup.SetupFailed as failed:
-        return [
-            _without_setup(context, project_context, commit, tree, check, owners[check.command], failed)
-            for check in todo
-        ]
+        return [_without_setup(context, project, commit, tree, check, owners[check.command], failed) for check in todo]
     made = setup.outputs(record)
     return [
-        _run_one(context, project_context, slot, commit, tree, check, owners[check.command], made, cancel)
-        for check in todo
+        _run_one(context, project, slot, commit, tree, check, owners[check.command], made, cancel) for check in todo
     ]
 
 
 def _run_one(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     slot: int,
     commit: str,
     tree: str,
@@ -205,11 +198,11 @@ def _run_one(
     cancel: CancelToken,
 ) -> Receipt:
     for _ in range(2):
-        place = project_context.check_trees.prepare(str(slot), commit, keep=prepared)
+        place = project.check_trees.prepare(str(slot), commit, keep=prepared)
         crash.reach(Point.CHECK_BEFORE_RUN)
         ended = commands.run(
             context,
-            project_context,
+            project,
             name=f"check {check.name}",
             command=check.runs or check.command,
             tree=place,
@@ -229,7 +222,7 @@ def _run_one(
     with context.store.write() as tx:
         receipt = receipts.add(
             tx,
-            project=project_context.project.id,
+            project=project.id,
             ticket=ticket,
             name=check.name,
             command=check.command,
@@ -248,7 +241,7 @@ def _run_one(
 
 def _without_setup(
     context: Context,
-    project_context: ProjectContext,
+    project: ProjectContext,
     commit: str,
     tree: str,
     check: Check,
@@ -259,7 +252,7 @@ def _without_setup(
     with context.store.write() as tx:
         return receipts.add(
             tx,
-            project=project_context.project.id,
+            project=project.id,
             ticket=ticket,
             name=check.name,
             command=check.command,

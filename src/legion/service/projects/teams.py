@@ -38,41 +38,40 @@ rounds = 3
 
 
 def role_list(context: Context, cwd: str | None) -> Roles:
-    project_context = _project_context(context, cwd)
-    found = teams.definitions(context, project_context)
+    project = _project(context, cwd)
+    found = teams.definitions(context, project)
     lines = [_role_line(found, name) for name in _names(found, DefinitionKind.ROLE)]
-    return Roles(roles=lines, untrusted=_untrusted(context, project_context))
+    return Roles(roles=lines, untrusted=_untrusted(context, project))
 
 
 def team_list(context: Context, cwd: str | None) -> Teams:
-    project_context = _project_context(context, cwd)
-    found = teams.definitions(context, project_context)
-    lines = [_team_line(found, name, _default_team(project_context)) for name in _names(found, DefinitionKind.TEAM)]
-    return Teams(teams=lines, untrusted=_untrusted(context, project_context))
+    project = _project(context, cwd)
+    found = teams.definitions(context, project)
+    lines = [_team_line(found, name, _default_team(project)) for name in _names(found, DefinitionKind.TEAM)]
+    return Teams(teams=lines, untrusted=_untrusted(context, project))
 
 
 def role_page(context: Context, cwd: str | None, name: str) -> RolePage:
     """Raises NotFound with the list of roles, and BadInput with line and reason if its file is not valid."""
-    found = teams.definitions(context, _project_context(context, cwd))
+    found = teams.definitions(context, _project(context, cwd))
     role = found.role(name)
     having = [team.name for team in found.teams.values() if name in [entry.partition(":")[0] for entry in team.roles]]
     return RolePage(role=_role_line(found, name), prompt=role.prompt, teams=sorted(having))
 
 
 def team_page(context: Context, cwd: str | None, name: str) -> TeamPage:
-    project_context = _project_context(context, cwd)
-    found = teams.definitions(context, project_context)
+    project = _project(context, cwd)
+    found = teams.definitions(context, project)
     crew = found.crew(name)
     return TeamPage(
-        team=_team_line(found, name, _default_team(project_context)),
-        stages=[_stage_line(stage) for stage in crew.stages],
+        team=_team_line(found, name, _default_team(project)), stages=[_stage_line(stage) for stage in crew.stages]
     )
 
 
 def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, new: bool, like: str) -> DefinitionText:
     """The text that an editor starts with: the present file, a copy of a shipped one, or a template."""
     _refuse_name(kind, name)
-    found = teams.definitions(context, _project_context(context, cwd))
+    found = teams.definitions(context, _project(context, cwd))
     there = found.texts.get((kind, name))
     if new:
         _refuse_present(kind, name, there)
@@ -91,8 +90,8 @@ def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, 
 def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
     """Write the text. The old file stays if the new text is not valid."""
     _refuse_name(kind, wanted.name)
-    project_context = _project_context(context, wanted.cwd)
-    found = teams.definitions(context, project_context)
+    project = _project(context, wanted.cwd)
+    found = teams.definitions(context, project)
     there = found.texts.get((kind, wanted.name))
     if wanted.new:
         _refuse_present(kind, wanted.name, there)
@@ -113,8 +112,8 @@ def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done
 def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
     """Remove a file of the person's. A shipped one of the same name counts again."""
     _refuse_name(kind, name)
-    project_context = _project_context(context, cwd)
-    found, path = teams.definitions(context, project_context), files.file_of(kind, name)
+    project = _project(context, cwd)
+    found, path = teams.definitions(context, project), files.file_of(kind, name)
     if not path.exists():
         there = _text_of(found, kind, name)
         _refuse_foreign(kind, there)
@@ -122,7 +121,7 @@ def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -
             f"The {kind.value} {name} is shipped and cannot be removed: `legion {kind.value} edit "
             f"{name}` makes a copy of your own."
         )
-    left = teams.definitions(context, project_context, without=(kind, name))
+    left = teams.definitions(context, project, without=(kind, name))
     if broken := [
         team for team in found.teams if _works(found, team) and team in left.teams and not _works(left, team)
     ]:
@@ -144,22 +143,22 @@ def _works(found: Definitions, team: str) -> bool:
     return True
 
 
-def _project_context(context: Context, cwd: str | None) -> ProjectContext | None:
-    project = project_cases.find_or_none(context, cwd) if cwd else None
-    if project is None:
+def _project(context: Context, cwd: str | None) -> ProjectContext | None:
+    record = project_cases.find_or_none(context, cwd) if cwd else None
+    if record is None:
         return None
     # Include definitions that the person has just committed.
-    project_context = context.project_context_of(project)
-    upstream.fetch(context, project_context)
-    return project_context
+    project = context.project_of(record)
+    upstream.fetch(context, project)
+    return project
 
 
-def _default_team(project_context: ProjectContext | None) -> str:
-    return project_context.config.agents.team if project_context is not None else SOLO
+def _default_team(project: ProjectContext | None) -> str:
+    return project.config.agents.team if project is not None else SOLO
 
 
-def _untrusted(context: Context, project_context: ProjectContext | None) -> list[str]:
-    return [one.file for one in teams.untrusted(context, project_context)] if project_context is not None else []
+def _untrusted(context: Context, project: ProjectContext | None) -> list[str]:
+    return [one.file for one in teams.untrusted(context, project)] if project is not None else []
 
 
 def _names(found: Definitions, kind: DefinitionKind) -> list[str]:
