@@ -147,3 +147,14 @@ def test_what_a_file_says_cannot_command_the_terminal(legion, board: Board):
     )
     shown = legion("role", "show", "qa")
     assert "\x1b" not in shown.out + shown.err + legion("role", "list").out + legion("team", "list").out
+
+
+def test_a_role_that_would_break_a_team_is_not_written(legion, board: Board, tmp_path: Path):
+    text = tmp_path / "engineer.toml"
+    text.write_text(ROLE)
+    ended = legion("role", "edit", "engineer", "--from", str(text))
+    assert ended.code != 0
+    assert "The role engineer is not written, because as `advise` it would break the team" in ended.err
+    assert not file_of(DefinitionKind.ROLE, "engineer").exists()
+    text.write_text(ROLE.replace("advise", "build"))
+    assert legion("role", "edit", "engineer", "--from", str(text)).code == 0

@@ -12,8 +12,9 @@ import pytest
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
-from legion.domain.tickets.ticket import Park, ParkReason, Start
+from legion.domain.tickets.ticket import Park, ParkReason, Start, State
 from legion.jobs.landing.send_back import refuse_upstream
+from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
 from legion.store.board import projects, receipts, tickets
 from legion.wire.projects import ProjectLine, Where
@@ -106,3 +107,8 @@ def test_a_provider_that_accepts_no_connection_is_unreachable():
         assert unreachable(f"http://127.0.0.1:{port}/v1") == ""
     assert unreachable(f"http://127.0.0.1:{port}/v1") == "Connection refused"
     assert unreachable("http://name.invalid") != ""
+
+
+def test_every_state_has_a_mark_and_only_waiting_tickets_look_queued():
+    assert set(MARKS) == {state.value for state in State}
+    assert {state for state, mark in MARKS.items() if mark == MARKS["queued"]} == {"draft", "queued"}

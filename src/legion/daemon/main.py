@@ -39,7 +39,7 @@ from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, kernel
+from legion.system import files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 
@@ -204,6 +204,7 @@ def locked(data: DataDir) -> Iterator[None]:
         raise NotAllowed(
             f"Legion cannot use {data.root} ({error.strerror}): name another folder with --data-dir."
         ) from error
+    folder_watch.watch(data.daemon_lock, lambda: folder_watch.end_process(data.daemon_lock))
     try:
         yield
     finally:

@@ -28,6 +28,8 @@ class QuestionKind(Enum):
     """A change is not approved and its review rounds are over, or its reviewer gives no verdict. Its ticket is parked
     until a person answers.
     """
+    IDLE = "idle"
+    """A standing agent holds a ticket and does nothing about it."""
     ASK = "ask"
     """An agent's own question."""
     GOAL = "goal"
@@ -59,6 +61,8 @@ LAND = "land"
 BACK = "back"
 """Back to its agent, with the person's message."""
 STOP = "stop"
+RELEASE = "release"
+"""Back on the board, for any agent."""
 
 CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.PERMISSION: (YES, NO),
@@ -68,6 +72,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.CHANGE: (YES, NO),
     QuestionKind.ATTEMPTS: (YES, NO),
     QuestionKind.REVIEW: (LAND, BACK, STOP),
+    QuestionKind.IDLE: (RELEASE, LEAVE),
     QuestionKind.ASK: (),
     QuestionKind.GOAL: (),
 }
@@ -81,10 +86,11 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.CHANGE: NO,
     QuestionKind.ATTEMPTS: NO,
     QuestionKind.REVIEW: STOP,
+    QuestionKind.IDLE: RELEASE,
     QuestionKind.ASK: "",
     QuestionKind.GOAL: "",
 }
-"""The answer of a deadline: always that nothing more happens than without an answer."""
+"""The answer of a deadline: always that nothing more happens than without an answer; an idle claim just ends."""
 
 TOO_LATE = "no answer in time"
 """The reason recorded when a deadline settles a question."""

@@ -23,10 +23,12 @@ from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import RunFolder, RunnerError, RunResult, RunSpec, read_spec, write_result
-from legion.system import crash, files, kernel
+from legion.system import crash, files, folder_watch, kernel
 from legion.system.crash import Point
 
 _UNTIL_THERE_IS_ROOM = 0.5
+_FOLDER_EVERY = 5.0
+"""Seconds between two looks whether the run's folder is still there; its program dies with the runner."""
 
 
 class StartReply(Enum):
@@ -96,6 +98,8 @@ class RunHost:
 
     def to_the_end(self) -> None:
         kernel.adopt_orphans()
+        lock = RunFolder(self._run_dir).lock
+        folder_watch.watch(lock, lambda: folder_watch.end_process(lock), every=_FOLDER_EVERY)
         started_at = time.time()
         try:
             ending = self._drive()

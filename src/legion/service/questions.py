@@ -16,6 +16,7 @@ from legion.domain.questions import (
     LEAVE,
     MORE,
     NO,
+    RELEASE,
     RETRY,
     YES,
     Question,
@@ -169,6 +170,8 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
         case (QuestionKind.REVIEW, choice):
             effects = {LAND: "lands as it is", BACK: "goes back to its agent, with your text"}
             return f"Ticket {settled.ticket} {effects.get(choice, 'is stopped')}."
+        case (QuestionKind.IDLE, choice) if choice == RELEASE:
+            return f"Ticket {settled.ticket} is back on the board."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:

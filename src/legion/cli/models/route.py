@@ -24,7 +24,7 @@ legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
 @click.argument("model", metavar="MODEL")
 @click.argument("to", metavar="PROVIDER[/MODEL]...", nargs=-1, required=True)
 @click.option("--provider", default="", metavar="NAME", shell_complete=names, help="Only for runs with this provider.")
-@click.option("--agent", default="", metavar="NAME", help="Only for runs of this agent, by its conversation.")
+@click.option("--agent", default="", metavar="NAME", help="Only for this standing agent, or a ticket's conversation.")
 @click.option("--role", default="", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
 @click.option("--team", default="", metavar="NAME", help="Only for agents of this team.")
 @click.option(

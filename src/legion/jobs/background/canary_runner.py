@@ -13,6 +13,7 @@ from legion.domain.projects import Project
 from legion.domain.tickets.ticket import State
 from legion.jobs.checks import canary
 from legion.jobs.context import Context
+from legion.jobs.workspace.cancellation import Cancelled, CancelToken, cancel_all
 from legion.store.board import projects, tickets
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class CanaryRunner:
         self.context = context
         self._tried: dict[int, tuple[str, str]] = {}
         """By project: the hash of the legion.toml and the target that were considered. Most events change neither."""
+        self._cancel = CancelToken()
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="canary", daemon=True)
@@ -40,6 +42,7 @@ class CanaryRunner:
 
     def stop(self) -> None:
         self._stopping.set()
+        cancel_all([self._cancel])
         self._wake.set()
 
     def _watch(self) -> None:
@@ -49,6 +52,8 @@ class CanaryRunner:
             pause = _QUIET
             try:
                 self.run_due()
+            except Cancelled:
+                return
             except (LegionError, OSError) as trouble:
                 log.warning("the canary could not run, will retry: %s", trouble)
                 pause = _PAUSE
@@ -66,7 +71,7 @@ class CanaryRunner:
                 # `legion status` reports it.
                 continue
             if canary.is_due(project):
-                canary.run(self.context, project)
+                canary.run(self.context, project, self._cancel)
             self._tried[record.id] = (record.config_hash, record.target)
 
     def _untried(self) -> list[Project]:

@@ -20,6 +20,7 @@ from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
 from legion.jobs.checks import execution
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.system import files
 
@@ -72,22 +73,29 @@ def found(project: ProjectContext) -> BlindChecks | None:
     return BlindChecks(names=names, files=last.files, remedy=remedy(config.setup.run)) if names else None
 
 
-def run(context: Context, project: ProjectContext) -> None:
-    """Try the checks and record the result. Checks that are red on the target itself are not tried."""
+def run(context: Context, project: ProjectContext, cancel: CancelToken) -> None:
+    """Try the checks and record the result. Checks that are red on the target itself are not tried.
+
+    Raises Cancelled if the token is cancelled before the end.
+    """
     target, config = project.target, project.config
     source = source_files(partial_trees.tracked(project.hub, target), tuple(_commands(project, target, config.checks)))
     green: dict[str, bool] = {}
     if source:
         wanted = execution.project_checks(project)
-        tested = execution.test(context, project, target, wanted)
+        tested = execution.test_unless_cancelled(context, project, target, wanted, cancel)
         sound = {one.command for one in tested.receipts if one.verdict is CheckResult.GREEN}
         commit = _without_source(project, target, source)
         for check in config.checks:
             if check.command in sound:
-                code = execution.try_out(context, project, commit, check, why="canary", prepared_on=target)
+                code = execution.try_out(
+                    context, project, commit, check, why="canary", prepared_on=target, cancel=cancel
+                )
                 green[check.name] = code == 0
     result = _Result(key=key(config), commit=target, files=len(source), green=green)
     files.write_atomic(_file(project), json.dumps(asdict(result)))
+    if not source:
+        return
     with context.store.write() as tx:
         data = {"commit": target, "files": len(source), "green": green}
         tx.record(EventKind.EMPTIED, project=project.id, data=data)

@@ -125,6 +125,7 @@ def try_out(
     *,
     why: str = "reversal",
     prepared_on: str = "",
+    cancel: CancelToken | None = None,
 ) -> int | None:
     """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish.
 
@@ -150,6 +151,7 @@ def try_out(
             tree=place,
             timeout=check.timeout,
             readable=tuple(place / name for name in made),
+            cancel=cancel,
         )
         return ended.exit_code
     finally:

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.questions import ALWAYS, CHOICES, NO, TOO_LATE, YES, Question, QuestionKind, SettledBy
+from legion.domain.questions import ALWAYS, CHOICES, NO, RELEASE, TOO_LATE, YES, Question, QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
-from legion.domain.tickets.ticket import Fail, ParkReason, Retry, Unpark
+from legion.domain.tickets.ticket import Fail, ParkReason, Resume, Retry, State, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
 from legion.store.board import questions, tickets
 from legion.store.database.transactions import Transaction
+from legion.store.staff import ticket_holders
 from legion.store.work import runs
 
 _PARKED_FOR = (QuestionKind.CHANGE, QuestionKind.ATTEMPTS, QuestionKind.REVIEW)
@@ -62,7 +63,19 @@ def settle(
     settled = questions.settle(tx, question.id, choice, why, by=by)
     if settled.kind in _PARKED_FOR and settled.ticket is not None:
         _resume(tx, settled, settled.ticket)
+    if settled.kind is QuestionKind.IDLE and settled.choice == RELEASE and settled.ticket is not None:
+        _release(tx, settled, settled.ticket)
     return settled
+
+
+def _release(tx: Transaction, settled: Question, number: int) -> None:
+    """Put the ticket back on the board, if the agent still holds it and does not submit it just now."""
+    holding = ticket_holders.of_ticket(tx, number)
+    if holding is None or holding.agent != settled.agent or holding.submitted:
+        return
+    if tickets.get(tx, number).state is State.WORKING:
+        tickets.move(tx, number, Resume("its agent did nothing about it"))
+        ticket_holders.drop(tx, number)
 
 
 def _resume(tx: Transaction, settled: Question, number: int) -> None:

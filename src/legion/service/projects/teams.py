@@ -102,13 +102,12 @@ def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done
         _refuse_foreign(kind, there)
     path = files.file_of(kind, wanted.name)
     one = DefinitionSource(kind=kind, name=wanted.name, text=wanted.text, origin=Origin.PERSON, file=str(path))
-    notes: list[str] = []
     if kind is DefinitionKind.ROLE:
-        notes = _broken_teams(found, files.role_of(one))
+        _refuse_breaking(found, files.role_of(one), path)
     else:
         _refuse_wrong_team(found, one)
     _write(path, wanted.text)
-    return Done(message=f"The {kind.value} {wanted.name} is written to {path}.", notes=notes)
+    return Done(message=f"The {kind.value} {wanted.name} is written to {path}.")
 
 
 def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
@@ -247,22 +246,19 @@ def _refuse_foreign(kind: DefinitionKind, there: DefinitionSource) -> None:
         )
 
 
-def _broken_teams(found: Definitions, role: Role) -> list[str]:
-    """What is wrong with each team that has the role and is no longer valid with it."""
+def _refuse_breaking(found: Definitions, role: Role, path: Path) -> None:
+    """A team that works must not stop to work by the text of a role: every dispatch with it would be refused."""
     after = replace(
         found,
         roles={**found.roles, role.name: role},
         faults={key: why for key, why in found.faults.items() if key != (DefinitionKind.ROLE, role.name)},
     )
-    notes = []
-    for team in found.teams.values():
-        if role.name not in [entry.partition(":")[0] for entry in team.roles]:
-            continue
-        try:
-            after.crew(team.name)
-        except LegionError as wrong:
-            notes.append(wrong.message)
-    return notes
+    for team in found.teams:
+        if _works(found, team) and not _works(after, team):
+            raise StateConflict(
+                f"The role {role.name} is not written, because as `{role.part.value}` it would break the team {team}: "
+                f"give it the part it had, or change that team first with `legion team edit {team}`."
+            )
 
 
 def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:

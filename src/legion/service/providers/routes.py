@@ -19,6 +19,8 @@ from legion.jobs.context import Context
 from legion.service.providers import catalog
 from legion.service.providers.probe import error_text
 from legion.service.shared.fragments import shaped
+from legion.store.staff import agents
+from legion.store.work import runs
 from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 
@@ -38,7 +40,8 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
         raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
-    made = shaped(RouteConfig, wanted, to=tuple(config.target(text) for text in wanted.to))
+    to = tuple(config.target(text) for text in wanted.to)
+    made = shaped(RouteConfig, wanted, agent=_agent(context, wanted.agent), to=to)
     for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
         catalog.known(context, name)
     with _ONE_AT_A_TIME:
@@ -53,15 +56,29 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
 
 
 def remove_route(context: Context, wanted: RemoveRoute) -> Done:
-    gone = shaped(RouteConfig, wanted, to=())
     with _ONE_AT_A_TIME:
         there = config.load()
+        # A route of an earlier release may name a word that is no agent.
+        literal = any(one.agent == wanted.agent for one in there)
+        agent = wanted.agent if literal else _agent(context, wanted.agent)
+        gone = shaped(RouteConfig, wanted, agent=agent, to=())
         left = tuple(one for one in there if one.about != gone.about)
         if len(left) == len(there):
             raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
         config.save(left)
     model_access.write_gateway_files(context)
     return Done(message=f"The route for {wanted.model} is removed.", notes=[])
+
+
+def _agent(context: Context, word: str) -> str:
+    """The conversation by which the gateway knows an agent: a standing agent's id, or that of a ticket's runs.
+
+    Raises NotFound for a word that is neither; a pattern may be for agents that do not exist yet.
+    """
+    if not word or "*" in word:
+        return word
+    with context.store.read() as tx:
+        return word if runs.has_conversation(tx, word) else agents.find(tx, word).id
 
 
 def models(context: Context, name: str = "") -> Models:

@@ -190,6 +190,11 @@ def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
     return _LAST_NOT_READING.first(tx, mine=ticket)
 
 
+def has_conversation(tx: ReadTransaction, conversation: str) -> bool:
+    found = select(_TABLE.id).where(_TABLE.conversation == conversation).limit(1)
+    return tx.execute(found).first() is not None
+
+
 def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
     """The ticket's runs without a known end, of any role."""
     return tuple(run for run in active(tx) if run.ticket == ticket)

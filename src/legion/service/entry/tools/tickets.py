@@ -23,8 +23,19 @@ from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine, TicketP
 _LONGEST = 2000
 _LOG_LINES = 20
 _LISTED = 60
-_MARKS = {"done": "OK", "working": "..", "checking": "..", "reviewing": "..", "landing": "..", "failed": "!!"}
-"""The mark of each state in the one-line board; any other state waits."""
+MARKS = {
+    "draft": "??",
+    "queued": "??",
+    "working": "..",
+    "checking": "..",
+    "reviewing": "..",
+    "landing": "..",
+    "parked": "||",
+    "done": "OK",
+    "failed": "!!",
+    "stopped": "--",
+}
+"""The mark of each state in the one-line board."""
 
 
 def dispatch(call: ToolRequest) -> Data:
@@ -46,7 +57,7 @@ def check(call: ToolRequest) -> Data:
 
 def status(call: ToolRequest) -> Data:
     seen = call.service.status(call.cwd, False)
-    board = " ".join(f"#{one.id}[{_MARKS.get(one.state, '??')}]" for one in seen.tickets[-_LISTED:])
+    board = " ".join(f"#{one.id}[{MARKS.get(one.state, '??')}]" for one in seen.tickets[-_LISTED:])
     found: Data = {"board": board or "no tickets", "counts": seen.counts}
     if seen.seat is None:
         return found
