@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from legion.config.base.settings import texts
 
@@ -16,11 +16,8 @@ def _fault(line: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TerminalSettings:
-    keys: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of lines like board.filter = ctrl+f",
-            fault=_fault,
-            help="Keys that you changed. The UI's help (`?`) names all actions; `unbind` takes a key away.",
-        ),
+    keys: tuple[str, ...] = texts(
+        allowed="a list of lines like board.filter = ctrl+f",
+        fault=_fault,
+        help="Keys that you changed. The UI's help (`?`) names all actions; `unbind` takes a key away.",
     )
