@@ -15,7 +15,7 @@ from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python
 DOMAIN_MAY_IMPORT = {
     "__future__", "collections", "dataclasses", "difflib", "enum", "fnmatch", "functools", "graphlib", "heapq",
     "ipaddress", "itertools", "json", "math", "operator", "re", "statistics", "tomllib",
-    "types", "typing",
+    "types", "typing", "unicodedata",
 }  # fmt: skip
 
 
