@@ -14,7 +14,6 @@ from legion.domain.tickets.attempts import rest
 from legion.domain.tickets.ticket import Park, ParkReason, Start, State, Ticket
 from legion.jobs.background.watchdog import ClockWatch
 from legion.jobs.live_state import Backoff
-from legion.jobs.scheduling import scheduler
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.store.board import questions, tickets
 from tests.jobs.office import Office
@@ -94,8 +93,7 @@ class WatchedEvent(threading.Event):
         return super().wait(timeout)
 
 
-def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Office, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(scheduler, "_LONGEST_SLEEP", 0.05)
+def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Office):
     jump = threading.Event()
     real = office.context.clock
     context = replace(office.context, clock=lambda: real() + (HOUR if jump.is_set() else 0.0))
@@ -112,7 +110,7 @@ def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Off
                 settled.set()
 
     context.store.on_commit(look)
-    deciding = Scheduler(context)
+    deciding = Scheduler(context, longest_sleep=0.05)
     deciding._wake = asleep = WatchedEvent()
     deciding.start()
     try:

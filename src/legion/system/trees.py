@@ -29,7 +29,7 @@ class Found(NamedTuple):
     path: str
     """From the top of the walk."""
     entry: os.DirEntry[str]
-    """It can be asked until the walk goes on."""
+    """It can be asked until the walk continues."""
 
     @property
     def facts(self) -> os.stat_result | None:
@@ -41,11 +41,15 @@ class Found(NamedTuple):
 
 
 def walk(
-    top: Path, *, skip: Container[str] = (), unopened: Callable[[str, OSError], None] | None = None
+    top: Path,
+    *,
+    skip: Container[str] = (),
+    unopened: Callable[[str, OSError], None] | None = None,
+    deepest: int = _DEEPEST,
 ) -> Generator[Found, None, None]:
     """Everything below a folder, in any order, but nothing in the folders of `skip`.
 
-    `unopened` is called for each folder that cannot be read.
+    `unopened` is called for each folder that cannot be read, or whose path has more than `deepest` characters.
     """
     waiting: list[tuple[str, str] | int] = [(os.fspath(top), "")]
     try:
@@ -56,7 +60,7 @@ def walk(
                 continue
             place, path = following
             try:
-                place = _shortened(place, path, waiting)
+                place = _shortened(place, path, waiting, deepest)
                 with os.scandir(place) as entries:
                     for entry in entries:
                         below = f"{path}/{entry.name}" if path else entry.name
@@ -72,9 +76,9 @@ def walk(
                 os.close(handle)
 
 
-def _shortened(place: str, path: str, waiting: list[tuple[str, str] | int]) -> str:
+def _shortened(place: str, path: str, waiting: list[tuple[str, str] | int], deepest: int) -> str:
     """The same folder under a path that the kernel takes. What it opens is closed after everything below it."""
-    if len(path) > _DEEPEST:
+    if len(path) > deepest:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
     if len(place) <= _LONGEST or not _OPEN_FOLDERS.is_dir():
         return place

@@ -100,8 +100,9 @@ class UnreleasedClaims:
 
 
 class Scheduler:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, longest_sleep: float = _LONGEST_SLEEP) -> None:
         self.context = context
+        self._longest_sleep = longest_sleep
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._state = context.live.scheduler
@@ -135,7 +136,7 @@ class Scheduler:
         wake_at: float | None = None
         not_before = 0.0
         while not self._stopping.is_set():
-            timeout = None if wake_at is None else min(max(0.0, wake_at - self.context.clock()), _LONGEST_SLEEP)
+            timeout = None if wake_at is None else min(max(0.0, wake_at - self.context.clock()), self._longest_sleep)
             self._wake.wait(timeout)
             if self._stopping.wait(max(0.0, not_before - time.monotonic())):
                 return
