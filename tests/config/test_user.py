@@ -218,6 +218,7 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "models",
         "standing",
         "liveness",
+        "tui",
     }
 
 
