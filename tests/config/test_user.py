@@ -219,6 +219,7 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "models",
         "standing",
         "liveness",
+        "tui",
     }
 
 

@@ -185,7 +185,7 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never con
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
     **dict.fromkeys(("governor", "budgets", "rhythm", "rewind", "notify", "standing", "watch", "every"), _PERSONS_OWN),
-    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer", "planner"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer", "planner", "tui"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
