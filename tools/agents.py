@@ -27,7 +27,7 @@ MARKS = {True: "yes", False: "**no**", None: "-"}
 
 def main(names: list[str]) -> int:
     found: dict[str, dict[str, object]] = {}
-    for name in names or [CLAUDE, *(one.name for one in described() if one.program.npm or one.program.pip)]:
+    for name in names or [CLAUDE, *(one.name for one in described() if one.trial.command_tool)]:
         result = play(name)
         if result is not None:
             found[name] = result

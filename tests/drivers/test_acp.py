@@ -3,63 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from legion.drivers import EndKind, Program
-from legion.drivers.programs.description import ProgramDescription, described
-from legion.drivers.turns.options import TurnOptions
+from legion.drivers import EndKind
 from legion.runner import launch
-from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.journal import read_journal
 from legion.runner.launch import Launcher
-from legion.runner.sandbox import Sandbox
-from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
-
-PROGRAM = Path(__file__).with_name("acp_program.py")
-PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else shutil.which("python3")
-
-
-class Stage:
-    """Runs of the small program, all with one conversation."""
-
-    def __init__(self, bench: Workbench, folder: Path) -> None:
-        self.bench = bench
-        self.home = folder / "home"
-        self.home.mkdir()
-        self.given = folder / "given"
-        self.given.mkdir()
-        self.conversation = str(uuid.uuid4())
-
-    def start(self, prompt: str, *words: str, again: str = "say resumed", **changes: Any) -> Path:
-        (self.given / "briefing.md").write_text(prompt)
-        (self.given / "again.md").write_text(again)
-        acp = {"files": changes.pop("files", False)}
-        table = {"title": "Small", "driver": "acp", "program": {"run": ["small"]}, "acp": acp}
-        program: ProgramDescription = described("small", table, "f")
-        options = TurnOptions(
-            program=program,
-            conversation=self.conversation,
-            home=self.home,
-            prompt=self.given / "briefing.md",
-            again=self.given / "again.md",
-            **{"sandboxed": True, "permission_mode": "acceptEdits", **changes},
-        )
-        assert PYTHON is not None
-        tree = self.bench.worktree
-        spec = Program(argv=(PYTHON, str(PROGRAM), *words), cwd=tree, env=ENV)
-        box = Sandbox(home=Path("/home/ada"), writable=(tree, self.home), readable=(PROGRAM,))
-        return self.bench.start(
-            (), program=spec, driver="small", kind="acp", options=options.to_json(), sandbox=box, grace=2.0
-        )
-
-    def play(self, prompt: str, *words: str, **changes: Any) -> tuple[EndKind, list[JournalEvent]]:
-        run = self.start(prompt, *words, **changes)
-        return self.bench.result(run).outcome, read_journal(run)
+from tests.drivers.small_programs import Stage, facts, seen, texts
+from tests.runner.runs import Workbench, assert_gone, program_of, runner_of
 
 
 @pytest.fixture(scope="module")
@@ -73,28 +28,8 @@ def launcher() -> Iterator[Launcher]:
 @pytest.fixture
 def stage(tmp_path: Path, launcher: Launcher) -> Iterator[Stage]:
     bench = Workbench(tmp_path, launcher=launcher)
-    yield Stage(bench, tmp_path)
+    yield Stage(bench, tmp_path, "acp")
     bench.close()
-
-
-def texts(events: list[JournalEvent]) -> list[str]:
-    return [str(one.facts["text"]) for one in events if one.kind == "said"]
-
-
-def facts(events: list[JournalEvent], kind: str) -> list[dict[str, Any]]:
-    return [dict(one.facts) for one in events if one.kind == kind]
-
-
-def seen(run: Path, kind: str, **wanted: object) -> None:
-    """Return when the journal has such an event."""
-
-    def look() -> None:
-        for _ in launch._bells(run):
-            if any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)):
-                return
-        assert any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)), read_journal(run)
-
-    within(look)
 
 
 def test_a_turn_becomes_events(stage: Stage):

@@ -32,6 +32,9 @@ def failed(status: int, error: str = "") -> GatewayAnswer:
         (TurnsFacts(title="X", error="Internal error: legion: budget reached"), EndKind.OUT_OF_BUDGET),
         (TurnsFacts(title="X", error="bad", gateway=failed(400)), EndKind.FAILED),
         (TurnsFacts(title="X", error="bad", gateway=SERVED), EndKind.FAILED),
+        # Qwen Code asks for a suggestion after the turn, which no script answers.
+        (TurnsFacts(title="X", reason="end_turn", text="Done.", gateway=failed(400)), EndKind.FINISHED),
+        (TurnsFacts(title="X", reason="end_turn", text="Done.", gateway=failed(401)), EndKind.REFUSED),
         (TurnsFacts(title="X", error="Rate Limit", limit_signs=("rate limit",)), EndKind.LIMITED),
         (TurnsFacts(title="X", error="Unauthorized", refusal_signs=("unauthorized",)), EndKind.REFUSED),
         # An agent may write about limits.

@@ -12,7 +12,8 @@ WORK, INTERRUPT, KILL, LIMIT, DENY = "work", "interrupt", "kill", "limit", "deny
 """The names of the cases, and of their scripts."""
 AFTER = "after"
 """The script that follows an interrupt."""
-SLEEP = "sleep 300"
+SLEEP = "tail -f /dev/null"
+"""A command that does not end. Some programs refuse a plain sleep."""
 STOLEN = "stolen.txt"
 
 

@@ -82,12 +82,14 @@ class JsonLinesAgent:
     async def cancel(self) -> None:
         """Returns when the turn's process has ended."""
         self._cancelled = True
-        if self._process is None or self._process.exit.done():
+        # Once it has ended, the next turn's process may take its place.
+        process = self._process
+        if process is None or process.exit.done():
             return
-        self._process.signal(signal.SIGINT)
+        process.signal(signal.SIGINT)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._process.exit), _CANCEL_PATIENCE)
-        self._process.kill()
+            await asyncio.wait_for(asyncio.shield(process.exit), _CANCEL_PATIENCE)
+        process.kill()
 
     def answer(self, answer: PermissionAnswer) -> None:
         """It asks nothing."""

@@ -22,6 +22,7 @@ _LONGEST_STDERR = 300
 INTERRUPTED = "The agent was interrupted."
 NO_KEY = "The provider refused its key: see `legion provider test`."
 NO_ANSWER = "The provider has not answered for minutes: see `legion provider test`."
+ENDED_WELL = ("end_turn", "completed")
 _LIMITS = (429, 503, 529)
 _REFUSALS = (401, 402, 403, 404)
 
@@ -102,7 +103,7 @@ def judge(facts: TurnsFacts) -> Ending:
         more = f": {stderr}" if stderr else ""
         message = f"{facts.title} ended without a result (exit code {facts.exit_code}){more}."
         return _ending(facts, EndKind.FAILED, message)
-    if facts.reason not in ("end_turn", "completed"):
+    if facts.reason not in ENDED_WELL:
         return _ending(facts, EndKind.FAILED, f"{facts.title} ended its turn with {facts.reason}.")
     stuck = stuck_reason(facts.text)
     if stuck:
@@ -116,7 +117,7 @@ def _judge_provider(facts: TurnsFacts) -> Ending | None:
     gateway, text = facts.gateway, short(facts.error or facts.text)
     if BUDGET_MARK in said or (gateway is not None and gateway.is_failure and gateway.error == _BUDGET_ERROR):
         return _ending(facts, EndKind.OUT_OF_BUDGET, "The agent has spent its budget.")
-    if gateway is not None and gateway.is_failure:
+    if gateway is not None and gateway.is_failure and not _is_side_request(facts, gateway):
         status = gateway.status
         if status in _REFUSALS:
             return _ending(facts, EndKind.REFUSED, NO_KEY if status == 401 else text or f"The provider said {status}.")
@@ -133,6 +134,11 @@ def _judge_provider(facts: TurnsFacts) -> Ending | None:
         if any(sign in said for sign in facts.refusal_signs):
             return _ending(facts, EndKind.REFUSED, text)
     return None
+
+
+def _is_side_request(facts: TurnsFacts, gateway: GatewayAnswer) -> bool:
+    """Programs make requests besides the conversation, such as for a title; after a good turn those may fail."""
+    return facts.reason in ENDED_WELL and not facts.error and gateway.is_final and gateway.status not in (401, 403)
 
 
 def _ending(facts: TurnsFacts, outcome: EndKind, message: str) -> Ending:

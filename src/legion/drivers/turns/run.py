@@ -25,7 +25,7 @@ from legion.drivers import (
 from legion.drivers.turns import gateway
 from legion.drivers.turns.journal import RunJournal
 from legion.drivers.turns.options import TurnOptions
-from legion.drivers.turns.outcome import GatewayAnswer, StopCause, TurnsFacts, judge
+from legion.drivers.turns.outcome import ENDED_WELL, GatewayAnswer, StopCause, TurnsFacts, judge
 
 _INTERRUPT_GRACE = 2.0
 """Seconds to end the turn after an interrupt without a follow-up message."""
@@ -182,7 +182,7 @@ class TurnRun:
         finally:
             watching.cancel()
         self.heard()
-        failed = bool(self._end.error) or self._end.reason not in ("end_turn", "completed", "cancelled")
+        failed = bool(self._end.error) or self._end.reason not in (*ENDED_WELL, "cancelled")
         self._journal.record_turn_end(
             reason=self._end.reason,
             error=failed,

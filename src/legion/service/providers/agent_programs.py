@@ -53,7 +53,7 @@ def shown(context: Context, name: str) -> DriverPage:
         raise NotFound(f"There is no driver {name}: known are {known}. `legion driver add {name}` adds one.")
     there = catalog.programs()
     profile, program = registry.find(name), there.found.get(name)
-    page = DriverPage(driver=line, trial=_CLAUDE_TRIAL)
+    page = DriverPage(driver=line, trial=_CLAUDE_TRIAL, permissions=profile is registry.default())
     if program is not None and line.origin != "settings":
         page = _described(page, program, there.own.get(name))
     if profile is None or line.origin == "settings":
