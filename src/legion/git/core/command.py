@@ -6,7 +6,6 @@ Knows nothing of hubs or worktrees.
 
 from __future__ import annotations
 
-import errno
 import functools
 import os
 import re
@@ -88,18 +87,13 @@ def git(
     # Attribute files are looked up from the current folder, so it is the top of the work tree.
     place = cwd or work_tree or git_dir
     if place is not None and not place.exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
+        raise FolderGone(place)
     # By its own option: a program that is started in our folder costs less to start.
     at = () if place is None else ("-C", place)
     try:
         finished = run((git_program(), *at, *args), env=env, stdin=stdin, timeout=timeout)
     except ProgramMissing:
         raise GitMissing from None
-    except (FileNotFoundError, NotADirectoryError):
-        place = cwd or work_tree or git_dir
-        if place is None:
-            raise
-        raise FolderGone(place) from None
     if finished.timed_out:
         raise GitTimedOut(_shown(args), timeout)
     if finished.code not in accept:
