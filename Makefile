@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
+# The tests that `check` runs, and that `test` does not run again behind it.
+HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.py test_tracked_files.py)
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
 PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
 # Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
@@ -28,14 +30,14 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 	@tools/system-packages.sh bubblewrap
 	@$(BIN)/legion demo
 
-quick: $(DEV) ## the tests that need no daemon and no agent program
+quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	@$(COMPILE)
-	$(PYTEST) -q -m "not soak and not program and not slow" --hypothesis-profile=quick
+	$(PYTEST) -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql
 	@$(COMPILE)
-	$(PYTEST) || $(AGAIN)
+	$(PYTEST) $(addprefix --ignore=,$(HOUSE)) || $(AGAIN)
 
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
 	@tools/system-packages.sh bubblewrap postgresql
@@ -47,7 +49,7 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy $(CHECKED)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_language.py tests/house/test_tracked_files.py
+	$(BIN)/pytest -q $(HOUSE)
 
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql

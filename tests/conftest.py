@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.support import places
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
@@ -23,24 +24,6 @@ hypothesis.settings.load_profile("legion")
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 
 _SESSION = pytest.StashKey[Session]()
-_TESTS = Path(__file__).parent
-_PROGRAMS = (
-    "cli/test_finding.py",
-    "cli/test_program.py",
-    "crash",
-    "demo",
-    "drivers/test_command.py",
-    "gateway/test_claude.py",
-    "gateway/test_many.py",
-    "gateway/test_process.py",
-    "gateway/test_programs.py",
-    "house/test_packaging.py",
-    "house/test_warm.py",
-    "rehearsal",
-    "runner",
-    "scenarios",
-)
-"""Where tests start daemons, runners or agent programs: all of them are marked so."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,9 +40,22 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         session.close()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make quick` does not even import the other files."""
+    if not config.option.markexpr.startswith("quick") or collection_path.suffix != ".py":
+        return None
+    return not places.is_quick(collection_path) or None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if any(item.path.is_relative_to(_TESTS / place) for place in _PROGRAMS):
-        item.add_marker("program")
+    if places.is_quick(item.path) and not _needs_postgres(item):
+        item.add_marker("quick")
+
+
+def _needs_postgres(item: pytest.Item) -> bool:
+    """Whether one of its parameters or fixtures is a Postgres database."""
+    facts = [*getattr(item, "fixturenames", ()), *getattr(getattr(item, "callspec", None), "params", {}).values()]
+    return any(isinstance(fact, str) and "postgres" in fact for fact in facts)
 
 
 def pytest_report_header() -> str:
