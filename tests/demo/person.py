@@ -21,6 +21,7 @@ run = "sh check.sh"
 
 [agents]
 parallel = 4
+attempts = 3
 """
 PLAN = """\
 [[ticket]]
@@ -86,12 +87,12 @@ class Person:
         """Where rehearsals may leave something, if they do."""
         return self.folder / "tmp"
 
-    def settle(self, check: str = "true", attempts: int = 3) -> Person:
+    def settle(self, check: str = "true") -> Person:
         """A repository with a check, and a plan next to it."""
         self.repository.mkdir()
         self.temporary.mkdir()
         for name, text in {
-            "legion.toml": f"{CONFIG}attempts = {attempts}\n",
+            "legion.toml": CONFIG,
             "check.sh": f"{check}\n",
             "one.py": "ONE = 1\n",
             "two.py": "TWO = 2\n",
