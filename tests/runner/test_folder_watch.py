@@ -33,8 +33,13 @@ def test_a_folder_that_is_gone_or_another_is_noticed_once(tmp_path: Path, deed: 
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "lock").write_text("")
-    gone, told = threading.Event(), []
-    watch(folder / "lock", lambda: (told.append(1), gone.set()), every=0.01)
+    gone, told = threading.Event(), list[int]()
+
+    def notice() -> None:
+        told.append(1)
+        gone.set()
+
+    watch(folder / "lock", notice, every=0.01)
     (folder / "lock").write_text("changed, but the same file")
     (folder / "other").write_text("")
     assert not gone.wait(0.2)

@@ -95,7 +95,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     if refused:
         why = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
         detail = f"{why.data['why']}; {why.data['remedy']}" if why else ""
-        notes.append(f"your commit {project.person_tip[:8]} is not in the target: {detail}")
+        notes.append(f"your commit {(project.person_tip or '')[:8]} is not in the target: {detail}")
         notes += red_checks.sentences(context, red_checks.by_ids(tx, why.data.get("receipts") if why else None))
     if project.baseline_red:
         notes.append(
