@@ -80,7 +80,7 @@ def test_red_commits_of_the_person_show_their_output_and_nothing_says_collect(bo
     with board.store.write() as tx:
         projects.save(tx, replace(projects.get(tx, 1), person_tip=tip), EventKind.PERSON_SEEN, {})
     assert not line(board).collectable, "they are being checked"
-    refuse_upstream(board.context, board.context.project_context(1), "your commits fail it", "fix it", because=[failed])
+    refuse_upstream(board.context, board.context.project(1), "your commits fail it", "fix it", because=[failed])
     assert not line(board).collectable
     assert any(says_what_failed(board, note) for note in line(board).notes)
     with pytest.raises(StateConflict) as refused:

@@ -72,56 +72,56 @@ def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
 _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 
 
-def _project_line(context: Context, tx: ReadTransaction, project: Project) -> ProjectLine:
-    trusted = projects.is_trusted(tx, project.id, project.config_hash)
-    unreadable = unreadable_settings(project)
+def _project_line(context: Context, tx: ReadTransaction, record: Project) -> ProjectLine:
+    trusted = projects.is_trusted(tx, record.id, record.config_hash)
+    unreadable = unreadable_settings(record)
     baseline = "none"
-    project_context = None if unreadable else context.project_context_of(project)
-    if project_context is not None and project_context.config.checks:
-        baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
+    project = None if unreadable else context.project_of(record)
+    if project is not None and project.config.checks:
+        baseline = record.baseline_verdict.value if record.baseline_known and record.baseline_verdict else "unknown"
     notes = []
-    if not Path(project.common_dir).is_dir():
+    if not Path(record.common_dir).is_dir():
         notes.append(
             "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
-            f"`legion init --remove {shlex.quote(project.root)}`"
+            f"`legion init --remove {shlex.quote(record.root)}`"
         )
     if unreadable:
         notes.append(f"nothing of it runs: {unreadable}")
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
-    elif trust.stale(project):
+    elif trust.stale(record):
         notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`")
-    refused = project.person_refused is not None and project.person_refused == project.person_tip
+    refused = record.person_refused is not None and record.person_refused == record.person_tip
     if refused:
-        why = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
+        why = events.latest(tx, record.id, EventKind.NOT_ABSORBED)
         detail = f"{why.data['why']}; {why.data['remedy']}" if why else ""
-        notes.append(f"your commit {(project.person_tip or '')[:8]} is not in the target: {detail}")
+        notes.append(f"your commit {(record.person_tip or '')[:8]} is not in the target: {detail}")
         notes += red_checks.sentences(context, red_checks.by_ids(tx, why.data.get("receipts") if why else None))
-    if project.baseline_red:
+    if record.baseline_red:
         notes.append(
             "the target itself fails its checks, for which no ticket is blamed: "
-            f"fix that on {project.branch} and commit; tickets that wait for it then continue by themselves"
+            f"fix that on {record.branch} and commit; tickets that wait for it then continue by themselves"
         )
-        notes += red_checks.sentences(context, red_checks.on_commit(tx, project.id, project.target))
-    if project_context is not None and (blind := canary.found(project_context)) is not None:
+        notes += red_checks.sentences(context, red_checks.on_commit(tx, record.id, record.target))
+    if project is not None and (blind := canary.found(project)) is not None:
         notes.append(f"{blind.sentence}: {blind.remedy}")
-    for command, times in flaky(context, tx, project.id).items():
+    for command, times in flaky(context, tx, record.id).items():
         notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
-        backoff = pending_backoffs(context).get((kind, project.id))
+        backoff = pending_backoffs(context).get((kind, record.id))
         if backoff is not None:
             notes.append(f"{work} is {describe_backoff(backoff, context.clock())}")
     return ProjectLine(
-        name=project.name,
-        root=project.root,
-        branch=project.branch,
-        paused=project.paused,
+        name=record.name,
+        root=record.root,
+        branch=record.branch,
+        paused=record.paused,
         trusted=trusted,
-        target=project.target,
+        target=record.target,
         baseline=baseline,
-        ahead=ahead(context, project),
-        open=tickets.how_many_live(tx, project.id),
-        collectable=not refused and not project.upstream_pending,
+        ahead=ahead(context, record),
+        open=tickets.how_many_live(tx, record.id),
+        collectable=not refused and not record.upstream_pending,
         notes=notes,
     )
 
