@@ -33,7 +33,7 @@ def test_a_folder_that_is_gone_or_another_is_noticed_once(tmp_path: Path, deed: 
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "lock").write_text("")
-    gone, told = threading.Event(), []
+    gone, told = threading.Event(), list[int]()
 
     def notice() -> None:
         told.append(1)

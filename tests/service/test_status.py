@@ -96,9 +96,9 @@ def test_an_agent_whose_setup_runs_is_not_at_work(board: Board):
         text = projects.get(tx, 1).config_text
         with_setup = replace(projects.get(tx, 1), config_text=f'{text}[setup]\nrun = "make deps"\n')
         projects.save(tx, with_setup, EventKind.TARGET_MOVED, {})
-    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("[setup] runs for 0 s")
+    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("[setup] runs for ")
     board.prepare(run)
-    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("agent at work for 0 s")
+    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("agent at work for ")
 
 
 def test_a_provider_that_accepts_no_connection_is_unreachable():
