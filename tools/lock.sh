@@ -8,7 +8,7 @@ uv=$1
 compile() {
     output=$1
     shift
-    "$uv" pip compile --quiet --universal --python-version 3.11 --upgrade --exclude-newer "7 days" --generate-hashes \
+    "$uv" pip compile --quiet --universal --python-version 3.11 --upgrade --exclude-newer "7 days" --generate-hashes --no-strip-extras \
         --no-header --no-annotate --no-emit-index-url --extra postgres "$@" --output-file "$output" pyproject.toml >/dev/null
     echo "Wrote $output"
 }

@@ -65,14 +65,14 @@ def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_
 def test_every_declared_library_is_locked_with_hashes(lock):
     text = (ROOT / lock).read_text()
     for requirement in project()["dependencies"]:
-        assert re.search(rf"^{distribution(requirement)}==\S+ .*\\\n    --hash=sha256:", text, re.MULTILINE), (
-            requirement
-        )
+        assert re.search(
+            rf"^{distribution(requirement)}(?:\[\w+\])?==\S+ .*\\\n    --hash=sha256:", text, re.MULTILINE
+        ), requirement
 
 
 def test_both_locks_hold_the_same_versions():
     def pins(lock: str) -> set[str]:
-        return set(re.findall(r"^[a-z0-9-]+==\S+", (ROOT / lock).read_text(), re.MULTILINE))
+        return set(re.findall(r"^[a-z0-9-]+(?:\[\w+\])?==\S+", (ROOT / lock).read_text(), re.MULTILINE))
 
     assert pins("requirements.lock") <= pins("requirements-dev.lock"), "run `make lock`"
 
