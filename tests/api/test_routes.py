@@ -17,6 +17,7 @@ from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.drivers import AddDriver
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -77,6 +78,7 @@ BODIES: dict[str, object] = {
     "mail": ReadMail(),
     "save_role": SaveDefinition(cwd="CWD", name="pm", text='about = "a"\npart = "advise"\nprompt = "b"\n'),
     "save_team": SaveDefinition(cwd="CWD", name="two", new=True, text='about = "a"\nroles = ["engineer"]\n'),
+    "add_driver": AddDriver(name="claude", text=""),
     "add_provider": AddProvider(name="anthropic", key="sk-1"),
     "remove_provider": RemoveProvider(name="anthropic"),
     "begin_login": BeginLogin(name="copilot"),
@@ -101,6 +103,8 @@ BODIES: dict[str, object] = {
     "forget": Forget(cwd="CWD"),
 }
 REFUSED = {
+    "driver": NotFound,
+    "add_driver": BadInput,
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,

@@ -141,7 +141,7 @@ def _promise(one: object, screen: Screen) -> str:
 @command("add", example=_ADD)
 @click.argument("name", metavar="NAME")
 @click.option("--run", default="", metavar="CMD", help="The command line that starts the program.")
-@click.option("--kind", default="acp", type=click.Choice(("acp", "command")), help="How it is driven. [default: acp]")
+@click.option("--kind", default="acp", type=click.Choice(("acp", "command")), help="How it is driven; acp if left out.")
 @click.option("--title", default="", metavar="TEXT", help="Its name for people.")
 @click.option("--file", type=click.Path(path_type=Path), help="A complete description, or a change of a shipped one.")
 def add(call: CommandCall, name: str, run: str, kind: str, title: str, file: Path | None) -> None:

@@ -14,7 +14,7 @@ AFTER = "after"
 """The script that follows an interrupt."""
 SLEEP = "tail -f /dev/null"
 """A command that does not end. Some programs refuse a plain sleep."""
-STOLEN = "stolen.txt"
+STOLEN, BEGUN = "stolen.txt", "begun.txt"
 
 
 class Promise(Enum):
@@ -61,7 +61,7 @@ def scripts(trial: TrialCalls, places: Places) -> dict[str, str]:
     """The scripts of the model, as TOML by name."""
     look = f"cat edited.txt > copied.txt; cat {places.secret} > {STOLEN}; echo x > {places.planted}; echo looked"
     # Killed in its first call, the program may or may not keep that call in its conversation.
-    wait = f"if [ -e begun.txt ]; then echo again; else touch begun.txt; {SLEEP}; fi"
+    wait = f"if [ -e {BEGUN} ]; then echo again; else touch {BEGUN}; {SLEEP}; fi"
     return {
         WORK: _script(
             _step(_edit(trial, places, "edited.txt", "edited"), say="I write a file.", usage=True),

@@ -17,6 +17,7 @@ from typing import TypeVar
 from legion.client.legion import Legion
 from legion.demo.conformance.cases import (
     AFTER,
+    BEGUN,
     DENY,
     INTERRUPT,
     KILL,
@@ -135,6 +136,7 @@ class _Scene:
             self._legion.interrupt(number, MessageText(text=f"Stop waiting. rehearsal: {AFTER}"))
         if name == KILL:
             run = self._until_inside(number)
+            self._until_begun(number)
             pid = runner_of(self._running.scratch, number, run)
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
@@ -212,6 +214,12 @@ class _Scene:
             return None
 
         return _polled(look)
+
+    def _until_begun(self, number: int) -> None:
+        """Wait until its command has left a trace: a program that forgot the call must not wait in it again."""
+        tree = self._legion.ticket(number).worktree
+        if tree is not None:
+            _polled(lambda: (Path(tree) / BEGUN).exists() or None)
 
     def _settled(self, number: int) -> TicketPage:
         def look() -> TicketPage | None:
