@@ -62,7 +62,11 @@ class _Terminal:
         """What is written within that time; returns with the first piece."""
         if not select.select([self.handle], [], [], seconds)[0]:
             return b""
-        return os.read(self.handle, 1 << 20)
+        try:
+            return os.read(self.handle, 1 << 20)
+        except OSError:
+            # The program has ended.
+            return b""
 
     def until(self, word: bytes) -> float:
         """Seconds from the start until it has written that."""
@@ -92,9 +96,9 @@ class _Terminal:
 
     def close(self) -> None:
         os.write(self.handle, b"q")
-        self.drain(0.5)
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            self.read(0.05)
         os.close(self.handle)
-        os.waitpid(self.pid, 0)
 
 
 def _starts(board: Board, report: Report) -> None:

@@ -107,7 +107,8 @@ async def gallery(board: Board, pictures: Sequence[Picture] = PICTURES, *, drawn
     """
     made: dict[str, str] = {}
     async with opened(board, "board", SIZES[-1]) as ui:
-        await ui.until(lambda: ui.app.store.providers.value is not None)
+        store = ui.app.store
+        await ui.until(lambda: store.providers.value is not None and store.graph.value is not None)
         for picture in pictures:
             sizes = [picture.document] if drawn and picture.document else [] if drawn else SIZES[::-1]
             if not sizes:
