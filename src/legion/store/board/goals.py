@@ -216,7 +216,7 @@ def _values(plan: GoalPlan) -> dict[str, Any]:
 
 
 def _plan(row: Row[Any]) -> GoalPlan:
-    return _made(row._mapping)
+    return _made(row._asdict())
 
 
 def _made(values: Mapping[str, Any]) -> GoalPlan:
