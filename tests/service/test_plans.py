@@ -68,7 +68,7 @@ class Planner:
             with context.store.write() as tx:
                 job.begin(tx, id)
                 now, run = goals.get(tx, id), next(run for run in runs.active(tx) if run.plan == id)
-            end = job.read_answer(context, context.project_context(now.project), now, run, message)
+            end = job.read_answer(context, context.project(now.project), now, run, message)
             with context.store.write() as tx:
                 runs.end(tx, run.id, Outcome.FINISHED)
                 assert end.record is not None

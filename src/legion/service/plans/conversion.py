@@ -16,7 +16,7 @@ from legion.wire.tickets import NewTicket
 
 
 def new_tickets(
-    project_context: ProjectContext,
+    project: ProjectContext,
     plan: GoalPlan,
     keys: Collection[str],
     approved: Mapping[str, int],
@@ -28,16 +28,16 @@ def new_tickets(
     """
     assert plan.draft is not None, "only a plan with a draft has tickets"
     chosen = [one for one in plan.draft.tickets if one.key in keys]
-    made = [_new(project_context, plan, one, approved) for one in chosen]
+    made = [_new(project, plan, one, approved) for one in chosen]
     return [one if one.after or one.after_keys else replace(one, after=list(inherited)) for one in made]
 
 
-def protected(project_context: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
+def protected(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
     """Expected files that are protected. Naming them in a plan does not open them: the change still needs a yes."""
-    config = project_context.config
+    config = project.config
     guarded = (*PROTECTED, *config.protected.paths, *deciding(check.command for check in config.checks))
     folded = [glob.casefold() for glob in guarded]
-    there = facts.all_files(project_context.hub.path, project_context.target)
+    there = facts.all_files(project.hub.path, project.target)
 
     def covers_some(path: str) -> bool:
         """A pattern or a folder covers what is below it; any other path is one file."""
@@ -56,8 +56,8 @@ def replaced(plan: GoalPlan) -> tuple[int, ...]:
     return plan.draft.drops if plan.source is PlanSource.EPIC and plan.draft is not None else ()
 
 
-def _new(project_context: ProjectContext, plan: GoalPlan, ticket: PlanTicket, approved: Mapping[str, int]) -> NewTicket:
-    closed = protected(project_context, ticket)
+def _new(project: ProjectContext, plan: GoalPlan, ticket: PlanTicket, approved: Mapping[str, int]) -> NewTicket:
+    closed = protected(project, ticket)
     return NewTicket(
         key=ticket.key,
         title=ticket.title,

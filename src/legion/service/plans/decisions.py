@@ -43,10 +43,10 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
         inherited = _inherited(tx, plan)
     if first is not None:
         return _approved(context, plan, Dispatched(**first))
-    project_context = context.project_context(plan.project)
+    project = context.project(plan.project)
     keys = plans.approval(plan, wanted.tickets, approved)
     _refuse_findings(plan, keys, anyway=wanted.anyway)
-    new = conversion.new_tickets(project_context, plan, keys, approved, inherited)
+    new = conversion.new_tickets(project, plan, keys, approved, inherited)
     if wanted.dry_run:
         message = f"Approval would dispatch {', '.join(keys)}."
         state = plan.state.value
@@ -58,7 +58,7 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
         current = goals.get(tx, plan_id)
         if current.version != plan.version:
             raise StateConflict(f"{plan.name} changed meanwhile. See `legion plan show {plan.name}`.")
-        goals.dispatch(tx, plan_id, made.keys, facts.estimated(project_context, tx, plan))
+        goals.dispatch(tx, plan_id, made.keys, facts.estimated(project, tx, plan))
         moved = goals.save(tx, current, plans.approved_more(current, (*approved, *made.keys)))
         if moved.state is PlanState.APPROVED:
             numbers = {**approved, **made.keys}
@@ -66,7 +66,7 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
                 _replace(tx, plan, number, numbers, ended)
                 dropped.append(number)
 
-    request = Dispatch(cwd=project_context.project.root, tickets=new, request=wanted.request)
+    request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
     made = ticket_cases.dispatch(context, request, also=record)
     ticket_cases.end_runs(context, ended)
     return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
@@ -149,9 +149,9 @@ def save(context: Context, plan_id: int, wanted: SavePlan) -> PlanPage:
     with context.store.read() as tx:
         plan = goals.get(tx, plan_id)
     draft = toml_text.read(wanted.text, plan.name)
-    project_context = context.project_context(plan.project)
-    upstream.fetch(context, project_context)
-    check = facts.checker(context, project_context, plan)
+    project = context.project(plan.project)
+    upstream.fetch(context, project)
+    check = facts.checker(context, project, plan)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
         if plan.version != wanted.version:
