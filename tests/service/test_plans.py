@@ -191,9 +191,10 @@ def test_of_two_approvals_at_once_one_counts(desk: Office, planner: Planner):
 def test_a_repeated_request_answers_as_the_first_one(planner: Planner):
     page = planner.plan(TWO)
     first = planner.approve(page, "schema", request="once")
+    assert list(first.tickets) == ["schema"]
+    assert planner.approve(page, "schema", request="once").tickets == first.tickets
     with pytest.raises(StateConflict):
         planner.approve(page, "schema", request="twice")
-    assert list(first.tickets) == ["schema"]
 
 
 def test_a_planner_asks_once_and_plans_with_the_answers(desk: Office, planner: Planner):
@@ -315,8 +316,11 @@ def dispatch(desk: Office, *new: NewTicket) -> list[int]:
 
 
 def test_a_split_ticket_is_replaced_when_all_of_the_plan_is_approved(desk: Office, planner: Planner):
-    big, later = dispatch(
-        desk, NewTicket(title="Big", key="big", epic="split"), NewTicket(title="Later", after_keys=["big"])
+    before, big, later = dispatch(
+        desk,
+        NewTicket(title="Before", key="before"),
+        NewTicket(title="Big", key="big", epic="split", after_keys=["before"]),
+        NewTicket(title="Later", after_keys=["big"]),
     )
     with desk.context.store.write() as tx:
         tickets.move(tx, big, Start("c" * 40))
@@ -324,12 +328,14 @@ def test_a_split_ticket_is_replaced_when_all_of_the_plan_is_approved(desk: Offic
     page = desk.person.split(big, SplitTicket())
     with pytest.raises(StateConflict, match=f"already splits ticket {big}"):
         desk.person.split(big, SplitTicket())
-    page = planner.answer(page.plan.id, {"tickets": [ticket("one"), ticket("two"), ticket("three", "one")]})
+    page = planner.answer(page.plan.id, {"tickets": [ticket("one"), ticket("two", big), ticket("three", "one")]})
     assert (page.drops, page.plan.epic) == ([big], "split")
     first = planner.approve(page, "one")
     assert (first.dropped, desk.person.ticket(later).ticket.after) == ([], [big])
     rest = planner.approve(page)
     assert rest.dropped == [big]
+    assert desk.person.ticket(first.tickets["one"]).ticket.after == [before]
+    assert desk.person.ticket(rest.tickets["two"]).ticket.after == []
     assert desk.person.ticket(later).ticket.after == [rest.tickets["two"], rest.tickets["three"]]
     land(desk, later)
     with pytest.raises(StateConflict, match="cannot be split"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.plan import GoalPlan, PlanSource
@@ -15,12 +16,20 @@ from legion.wire.tickets import NewTicket
 
 
 def new_tickets(
-    project: ProjectContext, plan: GoalPlan, keys: Collection[str], approved: Mapping[str, int]
+    project: ProjectContext,
+    plan: GoalPlan,
+    keys: Collection[str],
+    approved: Mapping[str, int],
+    inherited: Sequence[int] = (),
 ) -> list[NewTicket]:
-    """Those of the keys, as `legion dispatch` takes them; what was approved earlier is named by its number."""
+    """Those of the keys, as `legion dispatch` takes them; what was approved earlier is named by its number.
+
+    `inherited`: tickets of the board that those without `after` come after.
+    """
     assert plan.draft is not None, "only a plan with a draft has tickets"
     chosen = [one for one in plan.draft.tickets if one.key in keys]
-    return [_new(project, plan, one, approved) for one in chosen]
+    made = [_new(project, plan, one, approved) for one in chosen]
+    return [one if one.after or one.after_keys else replace(one, after=list(inherited)) for one in made]
 
 
 def protected(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:

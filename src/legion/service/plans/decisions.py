@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans import plan as plans
@@ -22,8 +23,8 @@ from legion.runner import launch
 from legion.service.plans import conversion, pages
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store.board import goals, questions, tickets
-from legion.store.database.transactions import Transaction
-from legion.store.work import runs, usage
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import idempotency, runs, usage
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
 from legion.wire.tickets import Dispatch, Dispatched
 
@@ -38,10 +39,14 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
     """Dispatch tickets of the plan, all or none, in the transaction that records them."""
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
+        first = idempotency.recall(tx, plan.project, wanted.request) if wanted.request else None
+        inherited = _inherited(tx, plan)
+    if first is not None:
+        return _approved(context, plan, Dispatched(**first))
     project = context.project(plan.project)
     keys = plans.approval(plan, wanted.tickets, approved)
     _refuse_findings(plan, keys, anyway=wanted.anyway)
-    new = conversion.new_tickets(project, plan, keys, approved)
+    new = conversion.new_tickets(project, plan, keys, approved, inherited)
     if wanted.dry_run:
         message = f"Approval would dispatch {', '.join(keys)}."
         state = plan.state.value
@@ -64,20 +69,32 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
     request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
     made = ticket_cases.dispatch(context, request, also=record)
     ticket_cases.end_runs(context, ended)
+    return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
+
+
+def _approved(context: Context, plan: GoalPlan, made: Dispatched) -> PlanApproved:
     with context.store.read() as tx:
-        now = goals.get(tx, plan_id).state
+        now = goals.get(tx, plan.id).state
     rest = "" if now is PlanState.APPROVED else f"; `legion approve {plan.name}` approves the rest"
     many = "1 ticket is" if len(made.keys) == 1 else f"{len(made.keys)} tickets are"
-    message = f"{many} dispatched{rest}."
     return PlanApproved(
         plan=plan.name,
         state=now.value,
         tickets=made.keys,
-        proposed=new,
-        dropped=dropped,
-        message=message,
+        proposed=[],
+        dropped=[],
+        message=f"{many} dispatched{rest}.",
         notes=made.notes,
     )
+
+
+def _inherited(tx: ReadTransaction, plan: GoalPlan) -> tuple[int, ...]:
+    """What a split ticket comes after: the first of those in its place come after it, too."""
+    if plan.source is not PlanSource.SPLIT or plan.about is None:
+        return ()
+    after = tickets.get(tx, plan.about).spec.after
+    known = tickets.states_of(tx, after)
+    return tuple(number for number in after if number in known)
 
 
 def reject(context: Context, plan_id: int, wanted: RejectPlan) -> PlanPage:
@@ -173,11 +190,13 @@ def _removable(tx: Transaction, plan: GoalPlan) -> list[int]:
 def _replace(tx: Transaction, plan: GoalPlan, number: int, made: Mapping[str, int], ended: list[Run]) -> None:
     """Remove a ticket; what came after it comes after the last tickets of the plan, where it was split."""
     ends: list[int] = []
+    new = set(made.values())
     if plan.source is PlanSource.SPLIT and plan.draft is not None:
         before = {key for one in plan.draft.tickets for key in one.after}
         ends = [made[key] for key in plan.draft.keys if key not in before]
     for later in tickets.dependants(tx, number):
-        tickets.replace_after(tx, later, number, [end for end in ends if end != later])
+        # A new ticket that came after the one that it replaces would otherwise wait for itself.
+        tickets.replace_after(tx, later, number, [] if later in new else ends)
     ticket = tickets.get(tx, number)
     if not ticket.ended:
         ended += ticket_cases.active_runs(tx, number)
