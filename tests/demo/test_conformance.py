@@ -26,7 +26,7 @@ def office(tmp_path: Path):
     one.close()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_program_keeps_every_promise(name: str, office: Office, monkeypatch: pytest.MonkeyPatch):
