@@ -135,7 +135,9 @@ def test_a_device_lets_nobody_else_in_and_ends_nothing(served: Served, name: str
     assert not served.board.down.is_set()
 
 
-@pytest.mark.parametrize("name", ["add_provider", "trust", "save_role", "add_project", "set_route", "revoke_device"])
+@pytest.mark.parametrize(
+    "name", ["add_provider", "trust", "save_role", "add_project", "set_route", "revoke_device", "add_driver"]
+)
 @pytest.mark.parametrize(("scheme", "may"), [("http", False), ("https", True)])
 def test_over_a_plain_network_nothing_decides_what_runs_as_the_person(name: str, scheme: str, may: bool):
     phone = Device(id=1, name="", host="192.168.1.5:6680", read_only=False, made_at=0.0, seen_at=None, revoked_at=None)
