@@ -9,6 +9,7 @@ import pytest
 
 from legion.domain.scheduling.usage import Spending, Usage
 from legion.domain.tickets.ticket import Fail, Start
+from legion.runner.spec import RunFolder
 from legion.service.views import status
 from legion.store.board import tickets
 from legion.store.work import runs, usage
@@ -54,6 +55,7 @@ def test_a_ticket_whose_agent_has_ended_says_that_its_work_is_being_saved(office
         run = runs.start(tx, ticket, 1)
     folder = office.context.data.runs / run.name
     folder.mkdir(parents=True)
+    RunFolder(folder).spec.write_text("{}")
 
     def doing() -> str:
         (line,) = status.status(office.context, DAEMON, str(office.root), False).tickets

@@ -44,6 +44,7 @@ class Squad:
         self.settings = folder / "config.toml"
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
         self.settings.write_text(f"{settings}\n{lines}")
+        self._on_sqlite = not database
         self.process: subprocess.Popen[bytes] | Forked | None = None
         self._found: tuple[object, Legion] | None = None
 
@@ -80,7 +81,7 @@ class Squad:
 
     def _copy_database(self) -> None:
         """Without a `launch`, the first start finds the database as the migrations leave it."""
-        if not self.launch and not self.data.database.exists() and under_test():
+        if self._on_sqlite and not self.launch and not self.data.database.exists() and under_test():
             migrated_file(self.data.database)
 
     @property

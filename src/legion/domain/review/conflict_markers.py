@@ -15,9 +15,7 @@ from legion.domain.review.protected_files import is_test
 
 _PLANTED = re.compile(r"(?:<{7,} target|>{7,} change)\b")
 _OPENS, _MIDDLE, _CLOSES = re.compile(r"<{7}(?: |$)"), re.compile(r"={7}$"), re.compile(r">{7}(?: |$)")
-_DOCUMENTS = frozenset(
-    {".md", ".markdown", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".html", ".tex", ".patch", ".diff"}
-)
+_DOCUMENTS = frozenset({"md", "markdown", "rst", "txt", "adoc", "asciidoc", "org", "html", "tex", "patch", "diff"})
 
 
 def may_hold(patch: str) -> bool:

@@ -147,6 +147,9 @@ class Housekeeper:
 
 def tidy(context: Context, project: ProjectContext, *, patient: bool = False) -> bool:
     """False where the pool was left alone because of a burst of tickets, as `patient` asks, and has to be seen to."""
+    if not project.folder.is_dir():
+        # The data folder is gone, and is not made again: the daemon is about to end.
+        return True
     _put_away(context, project)
     rewind_points.clean(context, project)
     settings = context.user.worktrees
