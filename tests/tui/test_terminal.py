@@ -104,7 +104,7 @@ def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_bet
     project.squad.start()
     terminal.shows("live")
     terminal.keys("2")
-    terminal.shows("Ended 1")
+    terminal.shows("columns", "Ended 1")
     terminal.keys("Enter")
     terminal.shows("I wrote it", "It landed.")
     terminal.keys("f")

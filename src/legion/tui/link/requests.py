@@ -65,7 +65,8 @@ class Requests:
         self.connection = Connection()
         self._on_change = on_change
         self._legion = legion
-        self._start = start
+        # One that answered already and is gone later was stopped by a person.
+        self._start = start and legion is None
         self._number = 0
         self._shown = Phase.CONNECTING
 
