@@ -13,8 +13,7 @@ export function Usage({ by = "day" }) {
   const limits = useLive(() => get("/v1/providers"), [], ends);
   return html`<section>
     <${Tabs} names=${BY} now=${by} base="#/usage" /><${Trouble} error=${error} />
-    ${data && html`<p class="big">${dollars(data.total.usage.usd)} <span class="hint">${amount(data.total.usage.input + data.total.usage.cache_read + data.total.usage.cache_write)} tokens in, ${amount(data.total.usage.output)} out, ${duration(data.total.seconds)} of agents at work,
-      ${data.total.landed} landed${data.total.usd_per_landed === null ? "" : ` for ${dollars(data.total.usd_per_landed)} each`}, ${dollars(data.total.wasted.usd)} in attempts that did not land</span></p>`}
+    ${data && html`<p class="big">${dollars(data.total.usage.usd)} <span class="hint">${amount(data.total.usage.input + data.total.usage.cache_read + data.total.usage.cache_write)} tokens in, ${amount(data.total.usage.output)} out, ${duration(data.total.seconds)} of agents at work, ${data.total.landed} landed${data.total.usd_per_landed === null ? "" : ` for ${dollars(data.total.usd_per_landed)} each`}, ${dollars(data.total.wasted.usd)} in attempts that did not land</span></p>`}
     ${data && (data.shares.length ? html`<${Bars} shares=${data.shares} by=${by} />` : html`<${Empty}>Nothing was spent yet.</${Empty}>`)}
     <h2>Limits</h2>
     ${limits.data?.providers.length === 0 && html`<${Empty}>No provider yet: <code>legion provider add</code>.</${Empty}>`}
