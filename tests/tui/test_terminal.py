@@ -88,6 +88,7 @@ def terminal(project: Project, tmp_path: Path) -> Iterator[Terminal]:
         made.close()
 
 
+@pytest.mark.soak
 def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_between(
     project: Project, terminal: Terminal
 ):
@@ -122,6 +123,7 @@ def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: 
     assert "use `legion tui --plain`" in done.stderr
 
 
+@pytest.mark.soak
 def test_plain_lines_say_the_same(project: Project, terminal: Terminal):
     done = project.squad.cli("tui", "--plain", cwd=Path(project.cwd), stdin="help\nboard\nticket 1\nnonsense\n")
     assert done.returncode == 0
