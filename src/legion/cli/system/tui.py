@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.wire.errors import BadInput, NotFound
 
 
-@command("tui", example="legion tui\nlegion tui ~/work/shop\nlegion tui --plain")
+@command("tui", example="legion tui\nlegion tui ~/shop\nlegion tui --plain")
 @click.argument("project", metavar="[PROJECT]", default="")
 @click.option("--plain", is_flag=True, help="The same by lines, for screen readers and dull terminals.")
 def tui(call: CommandCall, project: str, plain: bool) -> int:

@@ -45,10 +45,6 @@ def goal(template: Template, values: Mapping[str, Value]) -> str:
     return _filled(template.goal or template.about or template.name, values, template.name)
 
 
-def goal_of(template: Template, given: Mapping[str, str], files: Files) -> str:
-    return goal(template, _values(template, given, files))
-
-
 def _values(template: Template, given: Mapping[str, str], files: Files) -> dict[str, Value]:
     names = [one.name for one in template.variables]
     for name in given:

@@ -9,7 +9,7 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.plans import plan as plans
 from legion.domain.plans.checks import findings
 from legion.domain.plans.draft import PlanDraft
-from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, plan_name
+from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource
 from legion.domain.projects import Project
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.domain.tickets.ticket import State
@@ -128,11 +128,6 @@ def _store(context: Context, project: Project, new: GoalPlan, request: str = "")
             if request:
                 idempotency.remember(tx, project.id, request, {"plan": id})
     return pages.page(context, id)
-
-
-def epic_of(plan: GoalPlan) -> str:
-    """Its tickets are followed together under this name."""
-    return plan.epic or plan_name(plan.id)
 
 
 def _refuse_amount(budget: float | None) -> None:

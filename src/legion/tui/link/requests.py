@@ -101,7 +101,7 @@ class Requests:
         except asyncio.CancelledError:
             self._now(self.connection.without(number))
             raise
-        except Exception:
+        except Exception:  # a refusal, or a fault of ours: either way the daemon was reached; the caller shows it
             self._now(self.connection.answered(number, time.monotonic()))
             raise
         self._now(self.connection.answered(number, time.monotonic()))
