@@ -94,7 +94,7 @@ def enforce(context: Context) -> None:
         if run.project in homes:
             tree = homes[run.project] / run.seat
             most = limit(context, run)
-            if most and (size := measure((tree, slots.temp(context, run.seat)), enough=most)).bytes > most:
+            if most and (size := measure((slots.temp(context, run.seat), tree), enough=most)).bytes > most:
                 _stop(context, run, size.bytes, most)
 
 
