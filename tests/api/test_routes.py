@@ -46,6 +46,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -60,6 +61,7 @@ def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -109,6 +111,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,

@@ -34,6 +34,7 @@ from legion.service.tickets import cleanup, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
 from legion.service.views import epic as epics
@@ -216,6 +217,9 @@ class Service(Operations):
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
+
+    # Terminals
+    shell = _use_case(shells.shell)
 
     # Plans
     plan = _use_case(planning.plan)
