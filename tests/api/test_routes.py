@@ -46,7 +46,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
-from legion.wire.terminal import OpenShell
+from legion.wire.terminal import Attach, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -61,6 +61,7 @@ def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "rewind": RewindTo(to="1"),
+    "attach": Attach(),
     "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
@@ -111,6 +112,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "attach": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,

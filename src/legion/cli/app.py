@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "forget": CommandEntry("project.memory", "forget", "Forget a memory."),
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
+        "attach": CommandEntry("attach.attach", "attach", "Sit down at an agent's terminal, or take over."),
         "shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
         "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
         "interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),

@@ -30,6 +30,7 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
+from legion.service.tickets import attach as attaching
 from legion.service.tickets import cleanup, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import review as reviewing
@@ -219,6 +220,8 @@ class Service(Operations):
         return telling.tell(self.context, id, message)
 
     # Terminals
+    attach = _use_case(attaching.attach)
+    give_back = _use_case(attaching.give_back)
     shell = _use_case(shells.shell)
 
     # Plans

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 
 __all__ = [
+    "Attach",
     "BadFrame",
     "FrameKind",
     "FrameReader",
@@ -28,13 +29,21 @@ class OpenShell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attach:
+    only_looks: bool = False
+    """Nothing is interrupted and nothing can be typed."""
+    waited: float = 0.0
+    """Seconds that the person has waited in earlier requests."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OpenTerminal:
     """A terminal that a client on the same machine can attach to."""
 
     run: str
     """The name of its run's folder."""
     socket: str
-    """The unix socket that its runner listens on."""
+    """The unix socket that its runner listens on; empty: there is none yet, so ask again."""
     message: str
     """For the person, in one sentence."""
     wheel: bool = False

@@ -24,7 +24,7 @@ from legion.jobs.workspace import environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import memories, plan_approvals
-from legion.store.work import rewinds, usage
+from legion.store.work import attendances, rewinds, usage
 
 
 class NoProgram(LegionError):
@@ -47,16 +47,21 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         built_in = registry.find(name)
         assert built_in is not None, "driver_name returns a driver that exists"
         return AgentProgram(driver=built_in, timeout=timeout)
-    return AgentProgram(driver=_plain(), argv=own.argv, timeout=own.timeout or timeout)
+    return AgentProgram(driver=registry.PROFILES[own.driver], argv=own.argv, timeout=own.timeout or timeout)
 
 
 def spec(
     context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
+    with context.store.read() as tx:
+        attended = attendances.of_ticket(tx, ticket.id)
     chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    if attended is not None and chosen.driver is _plain():
+        chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
-    return model_run.spec(context, this_run, chosen, _input(context, project, ticket, this_run, chosen, tree), paths)
+    input = _input(context, project, ticket, this_run, chosen, tree)
+    return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
 def run_paths(

@@ -13,6 +13,7 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
@@ -23,6 +24,7 @@ from legion.store.database.staff_tables import agents, calls, devices, holdings,
 __all__ = [
     "advice",
     "agents",
+    "attendances",
     "calls",
     "claims",
     "counters",
@@ -159,6 +161,16 @@ tickets = Table(
     Column("command", AnyText, nullable=False),
     Column("reason", AnyText, nullable=False),
     Column("feedback", AnyText, nullable=False),
+)
+
+attendances = Table(
+    "attendances",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("mode", one_of(AttendMode), nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("accepts", Flag, nullable=False),
+    Column("since", Double, nullable=False),
 )
 
 wishes = Table(
