@@ -46,7 +46,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
-from legion.wire.terminal import Attach, OpenShell
+from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -62,6 +62,9 @@ BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "rewind": RewindTo(to="1"),
     "attach": Attach(),
+    "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
+    "checkout": OfferWork(),
+    "push": OfferWork(),
     "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
@@ -113,6 +116,9 @@ REFUSED = {
     "rewind": StateConflict,
     "undo": StateConflict,
     "attach": StateConflict,
+    "submit_ticket": StateConflict,
+    "checkout": StateConflict,
+    "push": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,

@@ -31,7 +31,7 @@ from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
 from legion.service.tickets import attach as attaching
-from legion.service.tickets import cleanup, record
+from legion.service.tickets import by_hand, cleanup, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
@@ -223,6 +223,10 @@ class Service(Operations):
     attach = _use_case(attaching.attach)
     give_back = _use_case(attaching.give_back)
     shell = _use_case(shells.shell)
+    new_by_hand = _use_case(by_hand.new)
+    submit_ticket = _use_case(by_hand.submit)
+    checkout = _use_case(by_hand.checkout)
+    push = _use_case(by_hand.push)
 
     # Plans
     plan = _use_case(planning.plan)

@@ -37,6 +37,8 @@ _FIRST_QUIET = 1.0
 """Seconds of silence after which a program without patterns gets its prompt."""
 _MOST_UNREAD = 1 << 20
 _INTERRUPT = b"\x03"
+_LEAST_GRACE = 6.0
+"""Seconds for a program that stores its conversation when it ends."""
 _LEAVE_EVERY = 0.4
 """Seconds: the first key may end a turn, the next one a draft."""
 
@@ -261,6 +263,8 @@ class _TerminalRun:
     def _start_ending(self, why: EndKind, grace: float) -> None:
         """First the program's own key, or SIGHUP as a closed terminal sends it; then SIGTERM, in the end SIGKILL."""
         now = time.monotonic()
+        if self._options.leave and grace > 0:
+            grace = max(grace, _LEAST_GRACE)
         if self._ending is None:
             self._ending = why
             self._timeout_at = None

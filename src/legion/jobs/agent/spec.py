@@ -11,6 +11,7 @@ from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.memories import fitting
 from legion.domain.runs import Run
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
@@ -61,6 +62,9 @@ def spec(
         chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
     input = _input(context, project, ticket, this_run, chosen, tree)
+    if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
+        # The person writes the first message.
+        input = replace(input, prompt="")
     return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
