@@ -19,7 +19,7 @@ from tests.web.conftest import DESK, PHONE, Visitor
 EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
 VIEWS = (
     *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
-    *("ticket/3/review", "ticket/3/history", "ticket/3/about", "agents", "mail", "queue", "usage", "new"),
+    *("ticket/3/review", "ticket/3/history", "ticket/3/about", "agents", "mail", "squad", "plans", "queue", "usage", "new"),
     *("projects", "models", "teams", "events", "search", "page"),
 )
 
@@ -153,6 +153,58 @@ def test_output_is_followed_and_the_reader_stays_where_they_scrolled(visitor: Vi
     served.board.print(run, "the last line\n")
     expect(output).to_contain_text("the last line")
     assert output.evaluate("element => element.scrollTop") == 0
+
+
+def test_agents_at_work_show_their_last_lines_and_are_sent_messages(visitor: Visitor, served: Served):
+    served.board.put(1, "Talks", "working")
+    served.board.put(2, "Whispers", "working")
+    run = served.board.run(1, "Reading the code\n", ended=False)
+    served.board.run(2, "Nothing yet\n", ended=False)
+    page = visitor.enter()
+    page.keyboard.press("w")
+    one = page.locator(".at-work", has_text="Talks")
+    expect(one).to_contain_text("Reading the code")
+    served.board.print(run, "Writing a test\n")
+    expect(one.locator("pre")).to_contain_text("Writing a test")
+    expect(page.locator(".at-work", has_text="Whispers")).to_be_visible()
+
+
+def test_a_template_becomes_a_plan_that_is_edited_and_approved_in_parts(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    page.keyboard.press("p")
+    page.get_by_role("button", name=re.compile("^bug")).click()
+    page.get_by_label(re.compile("^bug")).fill("The parser drops the last line")
+    page.get_by_role("button", name="Make a plan of it").click()
+    expect(page.locator("h1")).to_contain_text("The parser drops the last line")
+    boxes = page.get_by_role("checkbox", name=re.compile("^Choose"))
+    expect(boxes.first).to_be_visible()
+    proposed = boxes.count()
+    page.get_by_role("button", name="Edit").click()
+    text = page.get_by_label("The plan as TOML")
+    expect(text).to_be_enabled()
+    text.fill(text.input_value().replace("drops the last line", "loses the last line"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("summary", has_text="loses").or_(page.locator("pre", has_text="loses")).first).to_be_visible()
+    boxes.first.check()
+    page.get_by_role("button", name="Approve 1 ticket").click()
+    expect(page.locator("summary a[href^='#/ticket/']")).to_have_count(1)
+    assert len(served.board.tickets) == 1
+    expect(boxes).to_have_count(proposed - 1)
+
+
+def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: Served):
+    visitor.context.add_init_script(
+        "const real = setTimeout; window.setTimeout = (run, ms, ...all) => real(run, ms === 60000 ? 1 : ms, ...all);"
+        "Object.defineProperty(document, 'hidden', { get: () => Boolean(window.away), configurable: true });"
+    )
+    page = visitor.enter()
+    with page.expect_event("requestfailed", lambda request: "/v1/events" in request.url):
+        page.evaluate("window.away = true; document.dispatchEvent(new Event('visibilitychange'))")
+    served.board.put(1, "Meanwhile", "working")
+    served.board.happen(1)
+    with page.expect_request("**/v1/events?*"):
+        page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator(".card")).to_contain_text("Meanwhile")
 
 
 def test_a_read_only_device_sees_no_buttons_and_a_revoked_one_is_out(visitor: Visitor, served: Served):
