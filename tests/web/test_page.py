@@ -10,40 +10,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ViewportSize, expect
 
 from legion.domain.events import EventKind
-from legion.domain.questions import QuestionKind
-from legion.wire.agents import HireAgent
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
 from tests.web.conftest import DESK, PHONE, Visitor
-
-EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
-VIEWS = (
-    *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
-    *("ticket/3/review", "ticket/3/history", "ticket/3/about", "agents", "mail", "squad", "plans", "queue", "usage", "new"),
-    *("projects", "models", "teams", "events", "search", "page"),
-)
-
-
-def fill(served: Served) -> None:
-    board = served.board
-    board.put(1, "Add a login form", "done")
-    board.put(2, "Sign cookies", "landing", after=[1])
-    board.put(
-        3, f"Limit logins {EVIL}", "working", after=[1], epic=f"auth{EVIL}", text=EVIL, criteria=EVIL, context=EVIL
-    )
-    board.run(3, f"Reading\n{EVIL}\n", ended=False)
-    board.put(4, "Document it", "queued", after=[2, 3])
-    board.put(5, "Remove dead code", "failed", reason=f"a check failed: {EVIL}")
-    board.put(6, "Upgrade the parser", "parked")
-    board.ask(1, ticket=3, words=f"May it run {EVIL}", choices=("yes", "no"))
-    board.ask(2, ticket=5, kind=QuestionKind.ATTEMPTS, words="Try again?", choices=("retry", "leave"), fallback="leave")
-    board.service.hire(HireAgent(task=f"Lead. {EVIL}", name="ada", cwd=board.cwd))
+from tests.web.contents import EVIL, VIEWS, fill
 
 
 def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_accessible(
     visitor: Visitor, served: Served, tmp_path: Path
 ):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     faults: list[str] = []
     both = ("board", "inbox", "ticket/3", "ticket/2/diff", "new")
@@ -71,7 +47,7 @@ def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_acce
 
 
 def test_a_question_is_answered_in_two_taps_and_the_second_person_is_told(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     page.get_by_role("link", name="Inbox").click()
     question = page.locator(".question", has_text="Try again?")
@@ -208,7 +184,7 @@ def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: 
 
 
 def test_a_read_only_device_sees_no_buttons_and_a_revoked_one_is_out(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter(read_only=True)
     visitor.open("ticket/3")
     expect(page.locator("pre.output")).to_be_visible()
@@ -241,7 +217,7 @@ def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor,
 
 
 def test_keys_move_and_open(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     expect(page.locator(".card").first).to_be_visible()
     page.keyboard.press("?")

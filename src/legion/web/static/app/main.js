@@ -32,8 +32,8 @@ const VIEWS = {
   search: { load: () => import("./views/more.js"), name: "Search" },
   page: { load: () => import("./views/more.js"), name: "Devices" },
 };
-const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["agents", "Agents"], ["queue", "Queue"]];
-const MORE = [["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
+const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
+const MORE = [["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
 const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
 
 function Page() {
@@ -57,7 +57,7 @@ function View({ view, rest }) {
 
 function Frame({ open, children }) {
   const waiting = questions.value.length;
-  const link = ([name, label]) => html`<a key=${name} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
+  const link = ([name, label, size]) => html`<a key=${name} class=${size} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
   return html`<a class="skip" href="#main">Skip to the content</a>
     <header class="top">
       <a class="logo" href="#/board">Legion</a>
