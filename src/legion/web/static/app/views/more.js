@@ -4,6 +4,7 @@ import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
 import { ago, bytes, clock, day } from "../format.js";
+import { endPush, subscribePush } from "../push.js";
 
 const never = () => false;
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
@@ -101,6 +102,8 @@ function Theme() {
 }
 
 function Notify() {
-  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS.</p>`;
-  return html`<p>Notifications: ${Notification.permission === "granted" ? "on: questions, failures, and when all is done." : html`<button onClick=${() => Notification.requestPermission().then(keepNotifying)}>Allow them</button>`}</p>`;
+  const [now, setNow] = useState("Notification" in window ? Notification.permission : "denied");
+  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS. A webhook or a topic of ntfy works everywhere: <code>[notify]</code> in the settings.</p>`;
+  const allow = async () => { setNow(await Notification.requestPermission()); keepNotifying(); return subscribePush(); };
+  return html`<p>Notifications: ${now === "granted" ? html`on: questions, failures, and when all is done. <${Act} run=${endPush}>Only while the page is open</${Act}>` : html`<${Act} run=${allow}>Allow them</${Act}>`}</p>`;
 }
