@@ -21,6 +21,7 @@ from legion.wire.drivers import AddDriver
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
+from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
     ApprovePlan,
@@ -101,6 +102,8 @@ BODIES: dict[str, object] = {
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
+    "close_note": CloseNote(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -137,7 +140,7 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
     "split": StateConflict,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
@@ -155,7 +158,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         ),
         "epic": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 

@@ -28,6 +28,7 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -44,6 +45,7 @@ from legion.store.board import (
     goals,
     landings,
     memories,
+    notes,
     projects,
     questions,
     receipts,
@@ -224,6 +226,14 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def leader(tx: Transaction) -> None:
+    (found,) = notes.of_project(tx, 1, closed=True)
+    assert (found.kind, found.ticket, found.outcome) == (NoteKind.PROMISE, 1, "They did.")
+    assert notes.of_project(tx, 1) == ()
+    (row,) = tx.execute(schema.leaders.select())
+    assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -240,6 +250,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "leader": leader,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

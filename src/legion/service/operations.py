@@ -16,6 +16,7 @@ from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -244,6 +245,11 @@ class Service(Operations):
     remember = _use_case(remembering.remember)
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
+
+    # Notes
+    notes = _by_caller(noting.listed)
+    add_note = _by_caller(noting.add)
+    close_note = _by_caller(noting.close)
 
     # Questions
     inbox = _use_case(questions.inbox)
