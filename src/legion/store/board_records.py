@@ -44,6 +44,7 @@ LEFT_OUT = {
     "holdings": "which agent had claimed which ticket",
     "goal_rounds": "earlier rounds of plans",
     "epics": "budgets of epics",
+    "epic_gates": "gates of epics",
     "watches": "",
     "helps": "",
 }
