@@ -18,6 +18,7 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
+from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -100,6 +101,11 @@ BODIES: dict[str, object] = {
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
     "stop_epic": StopEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "edit": EditTicket(priority=3),
+    "move_in_queue": MoveInQueue(to="first"),
+    "try_changes": TryChanges(cwd="CWD"),
+    "set_numbers": SetNumbers(cwd="CWD", workers=3),
+    "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
@@ -142,6 +148,8 @@ REFUSED = {
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
     **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
     "split": StateConflict,
+    **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
+    "epic_gate": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

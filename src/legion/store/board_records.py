@@ -46,6 +46,7 @@ LEFT_OUT = {
     "goal_rounds": "earlier rounds of plans",
     "epics": "budgets of epics",
     "leaders": "",
+    "epic_gates": "gates of epics",
     "watches": "",
     "helps": "",
 }
