@@ -23,6 +23,7 @@ class CommandEntry:
 SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Start": {
         "init": CommandEntry("project.setup", "init", "Make a git repository a project."),
+        "import": CommandEntry("imports.command", "import_command", "Bring work of other tools along."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
@@ -92,6 +93,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
+        "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {

@@ -38,6 +38,7 @@ from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
+from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system import files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
@@ -224,6 +225,8 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         log.warning("agents run without a sandbox: %s", sandbox.why)
     launcher = Launcher()
     launcher.warm()
+    if is_foreign(data.database):
+        data.second_database.touch(mode=0o600)
     store = Store(user.daemon.database or sqlite_url(data.database))
     try:
         store.migrate()

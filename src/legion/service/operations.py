@@ -32,7 +32,7 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import cleanup, record
+from legion.service.tickets import cleanup, imports, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -123,6 +123,9 @@ class Service(Operations):
         self._news = news
         self._daemon = daemon
         self._end = end
+
+    # Work from other tools
+    import_tickets = _use_case(imports.import_tickets)
 
     # Projects
     add_project = _use_case(registry.add)

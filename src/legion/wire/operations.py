@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from legion.wire.hand_operations import HandOperations
+from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.table import (
@@ -55,6 +56,7 @@ class Operations(
     PlanOperations,
     LeaderOperations,
     HandOperations,
+    ImportOperations,
 ):
     """The rows of the daemon's own API."""
 
