@@ -35,9 +35,7 @@ SHOWN: dict[str, tuple[str, ViewportSize, Colours]] = {
 def main() -> None:
     looks: tuple[tuple[str, ViewportSize, Colours], ...] = (("desk", DESK, "light"), ("phone", PHONE, "dark"))
     everything = {
-        f"{name}-{view.replace('/', '-')}": (view, size, colours)
-        for name, size, colours in looks
-        for view in VIEWS
+        f"{name}-{view.replace('/', '-')}": (view, size, colours) for name, size, colours in looks for view in VIEWS
     }
     folder, wanted = (Path(sys.argv[1]), everything) if len(sys.argv) > 1 else (DOCUMENTS, SHOWN)
     folder.mkdir(parents=True, exist_ok=True)
