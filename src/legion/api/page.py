@@ -111,6 +111,16 @@ async def _asset(request: Request) -> Response:
     return await _file(request, request.path_params["name"])
 
 
+async def _authority(request: Request) -> Response:
+    """The certificate that a phone installs for `legion web --tls`. It is public; its key stays on this machine."""
+    callers: CallerRegistry = request.app.state.callers
+    try:
+        content = await run_in_threadpool(callers.authority_file.read_bytes)
+    except FileNotFoundError:
+        return problems.answer(NotFound("There is no certificate: run `legion web --tls` first."))
+    return Response(content, media_type="application/x-x509-ca-cert", headers=_HEADERS)
+
+
 _LOGIN = TypeAdapter(WebLogin)
 
 
@@ -200,6 +210,7 @@ ROUTES = [
     Route("/favicon.ico", _icon, methods=["GET"]),
     Route("/web/login", _login, methods=["POST"]),
     Route("/web/session", _session, methods=["GET"]),
+    Route("/web/authority.pem", _authority, methods=["GET"]),
     Route("/web/push", _push, methods=["GET", "POST"]),
     Route("/web/fields", _fields, methods=["GET"]),
     Route("/web/{name:path}", _asset, methods=["GET"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from legion.domain.devices import Device, PushSubscription
@@ -69,6 +70,10 @@ class CallerRegistry:
     def device(self, secret: str, *, host: str) -> Device:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
+
+    @property
+    def authority_file(self) -> Path:
+        return self._context.data.root / "web" / "authority.pem"
 
     def push_key(self) -> str:
         """What a browser needs to subscribe to notifications."""
