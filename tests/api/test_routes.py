@@ -49,6 +49,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -66,6 +67,7 @@ BODIES: dict[str, object] = {
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -122,6 +124,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,

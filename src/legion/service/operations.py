@@ -39,6 +39,7 @@ from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
 from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
@@ -236,6 +237,9 @@ class Service(Operations):
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
+
+    # Terminals
+    shell = _use_case(shells.shell)
 
     # Plans
     plan = _use_case(planning.plan)

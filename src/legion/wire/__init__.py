@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from legion.wire import questions as questions
     from legion.wire import teams as teams
     from legion.wire import templates as templates
+    from legion.wire import terminal as terminal
     from legion.wire import tickets as tickets
     from legion.wire import tools as tools
     from legion.wire import usage as usage

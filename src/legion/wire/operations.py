@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.attach_operations import AttachOperations
 from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
@@ -57,6 +58,7 @@ class Operations(
     LeaderOperations,
     HandOperations,
     ImportOperations,
+    AttachOperations,
 ):
     """The rows of the daemon's own API."""
 
