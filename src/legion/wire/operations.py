@@ -17,13 +17,14 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
-plan_operations.py has the rows about plans. table.py makes a row of a signature.
+plan_operations.py and conversation_operations.py have rows of their subjects. table.py makes a row of a signature.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.conversation_operations import ConversationOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.table import (
     LONGEST_WAIT,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class Operations(PlanOperations):
+class Operations(PlanOperations, ConversationOperations):
     """The rows of the daemon's own API."""
 
     # Projects
