@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -57,7 +58,9 @@ from tests.api.serving import TOKEN, Served
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
+def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
+    # Whose programs have no conversations.
+    monkeypatch.setenv("HOME", str(tmp_path))
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
@@ -157,6 +160,7 @@ REFUSED = {
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
+    "export_conversation": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -172,6 +176,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
             row.name, "bug" if row.name == "template" else "x"
         ),
         "epic": "x",
+        "query": "x",
     }
     return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)

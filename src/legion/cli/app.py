@@ -90,6 +90,13 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "diff": CommandEntry("tickets.diff", "diff", "A ticket's change."),
         "queue": CommandEntry("tickets.queue", "queue", "The merge queue: what lands next."),
         "graph": CommandEntry("board.graph", "graph", "The board as a drawing."),
+        "conversations": CommandEntry(
+            "conversations.listing", "conversations", "Conversations of your own agent programs."
+        ),
+        "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
+        "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),
+        "analytics": CommandEntry("conversations.reports", "analytics", "How much you and your agents talked."),
+        "health": CommandEntry("conversations.reports", "health", "Conversations that are stale, large or orphaned."),
         "done": CommandEntry("board.done", "done", "A summary of the work since your last collect."),
         "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),

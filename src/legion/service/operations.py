@@ -16,6 +16,8 @@ from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import documents, reports
+from legion.service.conversations.catalog import Catalog
 from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
@@ -53,6 +55,7 @@ from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
 from legion.wire.agents import AgentList, AgentPage
+from legion.wire.conversations import Analytics, ConversationHealth, Conversations, ExportedConversation, SearchResult
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -124,6 +127,7 @@ class Service(Operations):
         self._news = news
         self._daemon = daemon
         self._end = end
+        self._catalog = Catalog(context)
 
     # Work from other tools
     import_tickets = _use_case(imports.import_tickets)
@@ -274,6 +278,25 @@ class Service(Operations):
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)
+
+    # Conversations
+
+    def conversations(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
+        return self._catalog.listed(hours, timeout)
+
+    def search_conversations(
+        self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0
+    ) -> SearchResult:
+        return self._catalog.search(query, hours, most, timeout)
+
+    def export_conversation(self, id: str = "", format: str = "md") -> ExportedConversation:
+        return documents.export(self._catalog, id, format)
+
+    def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
+        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
+
+    def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
+        return reports.health(self._catalog, self.context.clock(), hours, timeout)
 
     # Questions
     inbox = _use_case(questions.inbox)

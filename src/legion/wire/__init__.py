@@ -7,6 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For the types in operations.py, which are imported when they are used.
     from legion.wire import agents as agents
+    from legion.wire import conversations as conversations
     from legion.wire import drivers as drivers
     from legion.wire import history as history
     from legion.wire import imports as imports

@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from legion.wire.attach_operations import AttachOperations
+from legion.wire.conversation_operations import ConversationOperations
 from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
@@ -59,6 +60,7 @@ class Operations(
     HandOperations,
     ImportOperations,
     AttachOperations,
+    ConversationOperations,
 ):
     """The rows of the daemon's own API."""
 
