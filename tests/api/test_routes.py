@@ -18,6 +18,7 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
+from legion.wire.leader import ReadConversation
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -102,6 +103,7 @@ BODIES: dict[str, object] = {
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
 }

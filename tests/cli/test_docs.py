@@ -22,6 +22,7 @@ from legion.demo import report, summary
 from legion.wire import (
     agents,
     history,
+    leader,
     mail,
     memories,
     notes,
@@ -52,7 +53,7 @@ REQUESTS = (
     teams.SaveDefinition,
     *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
     *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
-    *(notes.AddNote, notes.CloseNote),
+    *(notes.AddNote, notes.CloseNote, leader.ReadConversation),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
@@ -167,6 +168,7 @@ SHAPES = (
     history,
     page_parts,
     plans,
+    leader,
     memories,
     notes,
     templates,
