@@ -21,6 +21,7 @@ from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent
 from legion.wire.drivers import AddDriver
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
+from legion.wire.leader import ReadConversation
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -117,6 +118,7 @@ BODIES: dict[str, object] = {
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
 }

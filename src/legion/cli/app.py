@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
         "shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
+        "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
         "interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),

@@ -18,6 +18,7 @@ from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
+from legion.service.leader import chat as chatting
 from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
@@ -274,7 +275,8 @@ class Service(Operations):
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
 
-    # Notes
+    # Leaders
+    conversation = _use_case(chatting.conversation)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about leaders: their notes. operations.py explains rows."""
+"""The rows of the table of operations about leaders: the conversation with one, notes. operations.py explains rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 class LeaderOperations(Table):
     """The rows of operations.py that would make it too long."""
+
+    @operation("POST", "/v1/leader/conversation")
+    def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
+        """The leader of a project, and its messages with the person, which are marked as read"""
 
     # Notes: decisions, promises and open threads. Of agents, only leaders read and write them.
 

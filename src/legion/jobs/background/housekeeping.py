@@ -16,7 +16,7 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims
+from legion.jobs.background import idle_claims, leader_notices
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
@@ -100,6 +100,7 @@ class Housekeeper:
             self._wake.clear()
             try:
                 idle_claims.look(self.context)
+                leader_notices.look(self.context)
                 for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:
