@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from legion.domain.review.diffs import FileDiff
 
@@ -48,8 +47,8 @@ class SecretFound:
     kind: str
     hint: str
     """Its first characters, enough to recognise it."""
-    digest: str
-    """Tells two secrets apart without holding either."""
+    text: str = field(repr=False)
+    """To tell two secrets apart; it is never shown or stored."""
 
     @property
     def sentence(self) -> str:
@@ -62,9 +61,8 @@ def secrets_in(files: Iterable[FileDiff]) -> tuple[SecretFound, ...]:
     for file in files:
         for line in file.added:
             for kind, text in _matches(line.text):
-                digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-                one = SecretFound(path=file.path, line=line.number, kind=kind, hint=text[:4], digest=digest)
-                found.setdefault((file.path, digest), one)
+                one = SecretFound(path=file.path, line=line.number, kind=kind, hint=text[:4], text=text)
+                found.setdefault((file.path, text), one)
     return tuple(found.values())
 
 

@@ -247,7 +247,7 @@ def _key(
 ) -> str:
     """The same content is the same question, until a person retries the ticket."""
     contents = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
-    contents += sorted(f"{one.path}\0{one.digest}" for one in secrets)
+    contents += sorted(f"{one.path}\0{one.text}" for one in secrets)
     digest = hashlib.sha256("\n".join(contents).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
 

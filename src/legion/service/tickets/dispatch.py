@@ -34,6 +34,7 @@ from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
 from legion.service.tickets import crews
+from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -100,7 +101,7 @@ def dispatch(
         _refuse_unfit(context, config, Path(record.root), new)
     _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
-    with context.store.write() as tx:
+    with undone_if_dry(request) as dry, context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
             return Dispatched(**first)
         board.refuse_unknown(
@@ -118,9 +119,11 @@ def dispatch(
         )
         if also is not None:
             also(tx, answer)
+        if request.dry_run:
+            raise DryRun(tx, answer)
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
-    return answer
+    return dry[0] if dry else answer
 
 
 def _refuse_by_hook(context: Context, project: Project, new: list[NewTicket]) -> None:
