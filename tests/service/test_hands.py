@@ -9,12 +9,12 @@ import pytest
 
 from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
-from legion.wire.errors import BadInput, NotAllowed, StateConflict
+from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.wire.hands import EditTicket, SetNumbers
 from legion.wire.projects import Where
-from legion.wire.tickets import Action
+from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.board import Board
-from tests.support.legion import Project
+from tests.support.legion import Project, new
 from tests.support.office import QuietSquad
 
 
@@ -144,3 +144,44 @@ def test_a_project_that_was_paused_before_stays_paused(board: Board):
     board.service.freeze()
     board.service.thaw()
     assert is_paused(board)
+
+
+def test_a_dry_run_says_what_would_be_created_and_creates_nothing(house: QuietSquad, project: Project):
+    there = project.dispatch("There", "true")
+    plan = [new("One", "true", key="one", after=[there]), new("Two", "true", after_keys=["one"]), checkpoint()]
+    before = house.client.status(project.cwd)
+    made = house.client.dispatch(Dispatch(cwd=project.cwd, tickets=plan, dry_run=True))
+    assert made.ids == []
+    assert made.planned == [
+        f"1. One (after ticket {there}, team solo, 3 attempts)",
+        "2. Two (after number 1, team solo, 3 attempts)",
+        "3. Gate (checkpoint)",
+    ]
+    assert house.client.status(project.cwd).tickets == before.tickets
+    with pytest.raises(BadInput, match="There is no ticket 999999"):
+        house.client.dispatch(Dispatch(cwd=project.cwd, tickets=[new("x", "true", after=[999_999])], dry_run=True))
+    assert project.dispatch("Next", "true") == there + 1
+
+
+def checkpoint() -> NewTicket:
+    return NewTicket(title="Gate", checkpoint=True)
+
+
+def test_a_ticket_goes_to_an_agent_by_name_or_not_at_all(house: QuietSquad):
+    client, cwd = house.office.person, house.office.cwd
+    agent = house.office.hire("ada")
+    made = client.dispatch(Dispatch(cwd=cwd, tickets=[NewTicket(title="Yours")], to="ada"))
+    assert "ada gets it with its next turn." in made.notes
+    assert client.ticket(made.ids[0]).ticket.doing == "held by ada"
+    for wanted, message in (
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="ada"), "ada holds ticket"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="nobody"), "no agent"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More", command="true")], to="ada"), "--to names the agent"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="A"), NewTicket(title="B")], to="ada"), "--to takes one ticket"),
+    ):
+        count = len(client.status(cwd).tickets)
+        with pytest.raises(LegionError, match=message):
+            client.dispatch(wanted)
+        assert len(client.status(cwd).tickets) == count
+    with pytest.raises(NotAllowed, match="Only the person gives a ticket"):
+        agent.legion.dispatch(Dispatch(cwd=cwd, tickets=[NewTicket(title="Mine")], to="ada"))

@@ -56,6 +56,7 @@ class Rule(Enum):
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
     GATE = "gate"
+    PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
@@ -107,6 +108,7 @@ WORDS = {
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
     Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",

@@ -35,7 +35,7 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import cleanup, imports, record
+from legion.service.tickets import assign, cleanup, imports, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -212,7 +212,7 @@ class Service(Operations):
     try_changes = _use_case(trying.try_changes)
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = tickets.dispatch(self.context, wanted)
+        made = tickets.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:

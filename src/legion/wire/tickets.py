@@ -157,6 +157,10 @@ class Dispatch:
     cwd: str
     tickets: list[NewTicket]
     request: str = ""
+    to: str = ""
+    """The standing agent that works on it: only for one ticket that can start now."""
+    dry_run: bool = False
+    """Check everything and create nothing."""
 
 
 @dataclass(kw_only=True)
@@ -166,6 +170,8 @@ class Dispatched:
     keys: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Things a person should know now: not trusted yet, red baseline, no sandbox."""
+    planned: list[str] = field(default_factory=list)
+    """Of a dry run: the tickets that it would create, in the order in which they can start."""
 
 
 @dataclass(kw_only=True)

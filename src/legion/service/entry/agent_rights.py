@@ -67,6 +67,8 @@ class LimitedService(Service):
             agent = plan_approval.reader(tx, agents.get(tx, caller.id))
             drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
         _refuse_reader(agent)
+        if wanted.to:
+            raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
         own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
         return ticket_cases.dispatch(context, own, _dispatcher(agent))
