@@ -106,5 +106,5 @@ def _requests(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"{OPERATIONS[name].method} {pattern(OPERATIONS[name])}" for name in names))
 
 
-_WITH_TOKEN = _requests(_ONLY_WITH_TOKEN)
+_WITH_TOKEN = re.compile(f"{_requests(_ONLY_WITH_TOKEN).pattern}|POST /legion/config")
 _NOT_PLAIN = _requests(_NOT_OVER_A_PLAIN_NETWORK)
