@@ -20,6 +20,7 @@ from bench import (
     growth,
     landing,
     mail,
+    page,
     pipeline,
     scale,
     start,
@@ -41,6 +42,7 @@ PARTS = {
     "governor": governor.run,
     "claude": claude.run,
     "tui": tui.run,
+    "page": page.run,
     "pipeline": pipeline.run,
     "growth": growth.run,
 }

@@ -18,10 +18,12 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
+from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
+from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
     ApprovePlan,
@@ -103,8 +105,15 @@ BODIES: dict[str, object] = {
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
     "stop_epic": StopEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "edit": EditTicket(priority=3),
+    "move_in_queue": MoveInQueue(to="first"),
+    "try_changes": TryChanges(cwd="CWD"),
+    "set_numbers": SetNumbers(cwd="CWD", workers=3),
+    "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
+    "close_note": CloseNote(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -141,8 +150,10 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
     "split": StateConflict,
+    **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
+    "epic_gate": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -159,7 +170,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         ),
         "epic": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 

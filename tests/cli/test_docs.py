@@ -25,6 +25,7 @@ from legion.wire import (
     imports,
     mail,
     memories,
+    notes,
     page_parts,
     plans,
     projects,
@@ -52,6 +53,7 @@ REQUESTS = (
     teams.SaveDefinition,
     *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
     *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
+    *(notes.AddNote, notes.CloseNote),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
@@ -175,6 +177,7 @@ SHAPES = (
     page_parts,
     plans,
     memories,
+    notes,
     templates,
     teams,
     imports,

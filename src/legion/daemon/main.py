@@ -127,6 +127,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 lambda token, hosts: make_app(callers, token=token, hosts=hosts),
                 local=tools.removesuffix(PATH),
             )
+            housekeeper.link_to(page.url)
             service = Service(context, news, daemon=daemon, end=end, web_server=page)
             secret = addresses.token(data)
             callers = CallerRegistry(context, service, news)

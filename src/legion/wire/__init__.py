@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from legion.wire import live as live
     from legion.wire import mail as mail
     from legion.wire import memories as memories
+    from legion.wire import notes as notes
     from legion.wire import plans as plans
     from legion.wire import projects as projects
     from legion.wire import providers as providers

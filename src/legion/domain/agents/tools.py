@@ -12,6 +12,7 @@ from typing import Any
 
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.leaders import is_leader
 
 SERVER = "legion"
 """The name of the server that offers them."""
@@ -36,6 +37,7 @@ class Tool(Enum):
     PLAN = "legion-plan"
     ASK = "legion-ask"
     ANSWER = "legion-answer"
+    NOTE = "legion-note"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +204,16 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "text": _text("goes with the choice"),
         },
     ),
+    Tool.NOTE: Description(
+        words="Record what must not be forgotten; or close a note; without both, list the open ones.",
+        takes={
+            "kind": Parameter(kind="string", one_of=("decision", "promise", "thread")),
+            "text": _text("one sentence"),
+            "ticket": Parameter(kind="integer"),
+            "close": Parameter(kind="integer", words="its number"),
+            "outcome": _text("how it ended"),
+        },
+    ),
 }
 
 _LEADING = frozenset({Tool.HIRE, Tool.BROADCAST, Tool.INTERRUPT, Tool.FIRE})
@@ -214,6 +226,9 @@ OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.AS
 """The person has no parent and works on no ticket."""
 _OPENED = {Tool.INTERRUPT: ExtraRight.INTERRUPT, Tool.FIRE: ExtraRight.FIRE}
 """Also useful to an agent without reports, where the person has granted it."""
+_OF_LEADERS = frozenset({Tool.NOTE})
+_NOT_OF_LEADERS = frozenset({Tool.CLAIM})
+"""A leader does no ticket itself."""
 _ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
 """Not for an agent whose plan is not approved yet."""
 
@@ -229,6 +244,7 @@ def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[ExtraRig
     useless = _LEADING - {tool for tool, right in _OPENED.items() if right in opened}
     hidden = {*(() if leads else useless), *(() if leads and answers else (Tool.ANSWER,))}
     hidden |= _ACTING if agent.only_reads else set()
+    hidden |= _NOT_OF_LEADERS if is_leader(agent) else _OF_LEADERS
     seen = [tool for tool in Tool if tool not in hidden]
     named = {name for name in rights.tools or () if name.startswith(PREFIX)}
     return tuple(tool for tool in seen if not named or tool.value in named)

@@ -25,7 +25,7 @@ from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import target
+from legion.jobs.landing import gate, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -75,21 +75,30 @@ class Batch:
         self._tickets = frozenset(ticket.id for ticket in tickets)
         self._chain = self._build(tickets, with_upstream)
 
-    def land(self, speculation: Speculation, others: frozenset[int]) -> BatchResult | None:
+    def land(self, speculation: Speculation, others: frozenset[int], *, hold: bool = False) -> BatchResult | None:
         """Test the chain and move the target to what is green. None where nothing was tested.
 
-        `others` are tickets that speculation leaves alone, apart from those of this batch.
+        `others` are tickets that speculation leaves alone, apart from those of this batch. `hold`: do not move the
+        target; what is green waits for the person.
         """
         if not self._chain or self._refuse_unreadable_settings() or self._stop_for_repositories():
             return None
         self._project = self._with_upstream_settings()
         tip, taken = self._chain[-1].commit, others | self._tickets
-        with speculation.while_testing(self._project, tip, taken) as early, self._noted():
+        ahead = contextlib.nullcontext() if hold else speculation.while_testing(self._project, tip, taken)
+        with ahead as early, self._noted():
             search, tried = self._search(speculation, early)
-        moved = search.lands is None or target.move(
-            self._context, self._project, self._start, tried[search.lands].links
-        )
+        moved = search.lands is None or self._finish(tried[search.lands], hold=hold)
         return self._result(search, tried, blame=moved)
+
+    def _finish(self, green: _CheckedChain, *, hold: bool) -> bool:
+        """Move the target to what is green, or let it wait. False where a person moved one of the tickets meanwhile."""
+        if not hold:
+            return target.move(self._context, self._project, self._start, green.links)
+        for link in green.links:
+            if link.ticket is not None:
+                gate.stop_for_person(self._context, link.ticket, green.tested.receipts)
+        return True
 
     def _result(self, search: BisectState, tried: dict[BisectProbe, _CheckedChain], *, blame: bool) -> BatchResult:
         changes = sum(1 for link in self._chain if link.ticket is not None)

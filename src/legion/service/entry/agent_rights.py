@@ -108,6 +108,8 @@ class LimitedService(Service):
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
+        if action is not None and action.edit is not None:
+            raise NotAllowed("Only the person edits a ticket: retry it with feedback instead.")
         return super().retry(id, action)
 
     def inbox(self) -> Inbox:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legion.config.files.project import ProjectConfig, parse
+from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import BadInput, Retryable, StateConflict
@@ -18,13 +18,13 @@ from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import NoProgram, choose_program
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context, ProjectContext, settings_of
 from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
@@ -40,7 +40,7 @@ from legion.wire.ticket_fields import AgentNeed
 from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
 
 _STOP_GRACE = 1.0
-_DERIVED = {"title", "after", "max_attempts", "review"}
+_DERIVED = {"title", "after", "max_attempts", "review", "gate"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _Item = TypeVar("_Item")
@@ -80,7 +80,7 @@ def dispatch(
         raise BadInput("The request has no ticket. Send at least one.")
     project = context.project_of(record)
     upstream.fetch(context, project)
-    config = parse(record.config_text, origin="legion.toml")
+    config = settings_of(record, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
@@ -364,6 +364,8 @@ def _spec(
         climbs=by is None and _climbs(context, config, new),
         asks=new.ask,
         review=ReviewPolicy(new.review) if new.review else None,
+        # An agent's ticket keeps the gate of its epic or project.
+        gate=LandingGate(new.gate) if new.gate and (by is None or new.gate == LandingGate.PERSON.value) else None,
         dispatcher="" if by is None else by.id,
         tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
         crew=crew,
