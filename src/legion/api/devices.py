@@ -110,5 +110,5 @@ def _requests(names: Iterable[str]) -> re.Pattern[str]:
 
 
 _READING = _requests(_READS)
-_WITH_TOKEN = _requests(_ONLY_WITH_TOKEN)
+_WITH_TOKEN = re.compile(f"{_requests(_ONLY_WITH_TOKEN).pattern}|POST /legion/config")
 _NOT_PLAIN = _requests(_NOT_OVER_A_PLAIN_NETWORK)

@@ -102,10 +102,14 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
+        "native": CommandEntry("imports.native", "native", "Teams and tasks of Claude Code's Agent Teams."),
         "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
+        "start": CommandEntry("system.old_names", "start", "legion_cc's name for `legion`."),
+        "squad": CommandEntry("system.old_names", "squad", "legion_cc's name for `legion`."),
+        "switch": CommandEntry("system.old_names", "switch", "Show the providers and how to switch."),
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
         "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
@@ -162,12 +166,17 @@ class LazyGroup(click.Group):
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Legion's own folder.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
 @click.option("--version", "version", is_flag=True, help="Show the version.")
+@click.option("--base-port", type=click.IntRange(1, 65535), metavar="N", help="legion_cc's option; without effect.")
 @click.pass_context
-def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool) -> None:
+def cli(
+    ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool, base_port: int | None
+) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
-    if ctx.invoked_subcommand is None and not version:
+    if ctx.invoked_subcommand is None and base_port is not None:
+        ctx.invoke(importlib.import_module("legion.cli.system.old_names").squad, base_port=base_port)
+    elif ctx.invoked_subcommand is None and not version:
         # In a terminal, `legion` alone opens the terminal UI before it comes here: see main.py.
         click.echo(ctx.get_help())
