@@ -201,6 +201,10 @@ class Host(Protocol):
         """Start the run's program, or the driver's variant of it, inside its sandbox. Raises StartFailed."""
         ...
 
+    def start_aside(self, program: Program) -> Child:
+        """Start another program in a sandbox like that of the run's program, next to it. Raises StartFailed."""
+        ...
+
     def record(self, kind: str, **facts: object) -> None:
         """Append an event to the run's journal."""
         ...
