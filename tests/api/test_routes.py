@@ -43,6 +43,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -60,6 +61,7 @@ def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "rewind": RewindTo(to="1"),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -108,6 +110,8 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,

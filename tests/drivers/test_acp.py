@@ -184,16 +184,17 @@ def test_a_terminal_is_a_command_in_the_sandbox(stage: Stage, tmp_path: Path):
         asks("output", terminalId=one),
         asks("release", terminalId=one),
         asks("output", terminalId=one),
-        asks("create", command="yes", args=["\u00fc"], outputByteLimit=101),
-        asks("kill", terminalId=two),
+        asks("create", command="yes \u00fc | head -n 1000", outputByteLimit=101),
         asks("wait_for_exit", terminalId=two),
         asks("output", terminalId=two),
         asks("create", command="tail", args=["-f", "/dev/null"]),
         asks("output", terminalId=three),
+        asks("kill", terminalId=three),
+        asks("wait_for_exit", terminalId=three),
     ]
     outcome, events = stage.play("\n".join(prompts))
     assert outcome is EndKind.FINISHED
-    made, ended, output, _, gone, _, _, killed, cut, _, silent = answers_of(events)
+    made, ended, output, _, gone, _, _, cut, _, silent, _, killed = answers_of(events)
     assert made["result"] == {"terminalId": one}
     assert ended["result"] == {"exitCode": 3}
     lines = output["result"]["output"].splitlines()

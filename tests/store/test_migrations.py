@@ -46,6 +46,7 @@ from legion.store.board import (
     memories,
     projects,
     questions,
+    races,
     receipts,
     tickets,
     verdicts,
@@ -224,6 +225,12 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def race(tx: Transaction) -> None:
+    (lane,) = races.of_ticket(tx, 1)
+    assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
+    assert races.undecided(tx) == {}
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -240,6 +247,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "races": race,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

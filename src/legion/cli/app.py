@@ -61,6 +61,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
+        "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },

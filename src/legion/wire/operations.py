@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from legion.wire.plan_operations import PlanOperations
+from legion.wire.race_operations import RaceOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class Operations(PlanOperations):
+class Operations(PlanOperations, RaceOperations):
     """The rows of the daemon's own API."""
 
     # Projects

@@ -18,6 +18,7 @@ from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.race_tables import race_lanes
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "plans",
     "projects",
     "questions",
+    "race_lanes",
     "readings",
     "receipts",
     "requests",
