@@ -48,6 +48,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -72,6 +73,7 @@ BODIES: dict[str, object] = {
     ),
     "rewind": RewindTo(to="1"),
     "shell": OpenShell(),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -128,6 +130,8 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,

@@ -49,6 +49,7 @@ from legion.store.board import (
     notes,
     projects,
     questions,
+    races,
     receipts,
     tickets,
     verdicts,
@@ -243,6 +244,10 @@ def gates_and_hands(tx: Transaction) -> None:
     assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
     (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
     assert (first.archived_at, first.reply_to) == (1950.0, 1)
+def race(tx: Transaction) -> None:
+    (lane,) = races.of_ticket(tx, 1)
+    assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
+    assert races.undecided(tx) == {}
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {
@@ -263,6 +268,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "devices": device,
     "leader": leader,
     "gates": gates_and_hands,
+    "races": race,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

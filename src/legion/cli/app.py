@@ -71,6 +71,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "workers": CommandEntry("project.numbers", "workers", "How many agents work at once."),
         "retries": CommandEntry("project.numbers", "retries", "How often a ticket is tried."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
+        "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },

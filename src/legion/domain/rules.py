@@ -78,6 +78,7 @@ class Rule(Enum):
     PERSON_IS_ABSORBED = "person-is-absorbed"
     RED_IS_FIXED_FIRST = "red-is-mended-first"
     SILENCE_ANSWERS = "silence-answers"
+    RACE = "race"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
     FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
@@ -129,6 +130,7 @@ WORDS = {
     Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
     Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
     Rule.RED_IS_FIXED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
+    Rule.RACE: "of several attempts of one ticket, the best proven one lands and the others are kept",
     Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
@@ -200,6 +202,8 @@ FACTS = frozenset(
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
+            EventKind.RACE_STARTED,
+            EventKind.RACE_DECIDED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),

@@ -40,6 +40,7 @@ from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import shell as shells
@@ -201,6 +202,8 @@ class Service(Operations):
     pause_ticket = _use_case(tickets.pause)
     resume_ticket = _use_case(tickets.resume)
     rewind = _use_case(rewinding.rewind)
+    race = _use_case(racing.race)
+    race_page = _use_case(racing.page)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)

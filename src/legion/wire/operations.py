@@ -30,6 +30,7 @@ from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
+from legion.wire.race_operations import RaceOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -61,6 +62,7 @@ class Operations(
     ImportOperations,
     AttachOperations,
     ConversationOperations,
+    RaceOperations,
 ):
     """The rows of the daemon's own API."""
 

@@ -15,7 +15,7 @@ from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate
 from legion.store import events
-from legion.store.board import landings, tickets
+from legion.store.board import landings, races, tickets
 from legion.store.database.transactions import ReadTransaction
 
 _LANDINGS = 100
@@ -104,10 +104,11 @@ def waiting_entries(
     context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]
 ) -> tuple[QueueEntry, ...]:
     """The tickets of one project that wait for landing, in order."""
-    queued = [ticket for ticket in live if ticket.state is State.LANDING]
+    racing = {lane.ticket for lanes in races.undecided(tx).values() for lane in lanes}
+    queued = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in racing]
     if not queued:
         return ()
-    lines = _lines(context, project, queued)
+    lines = lines_changed(context, project, queued)
     recent = landings.history(tx, project, _LANDINGS)
     return ordered(
         QueueEntry(
@@ -123,7 +124,7 @@ def waiting_entries(
     )
 
 
-def _lines(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
+def lines_changed(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
     """How many lines each of them changes."""
     changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
     known = dict(context.live.queue.change_sizes.current)

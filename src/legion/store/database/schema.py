@@ -19,6 +19,8 @@ from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.race_tables import race_lanes
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "plans",
     "projects",
     "questions",
+    "race_lanes",
     "readings",
     "receipts",
     "requests",
