@@ -17,7 +17,9 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
@@ -104,6 +106,8 @@ BODIES: dict[str, object] = {
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -142,7 +146,8 @@ REFUSED = {
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
     **dict.fromkeys(("template_from", "forget"), NotFound),
     "split": StateConflict,
-    "export_conversation": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

@@ -55,7 +55,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -224,6 +224,12 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -240,6 +246,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "adoptions": adoption,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

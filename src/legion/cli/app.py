@@ -60,6 +60,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
+        "adopt": CommandEntry("conversations.adopt", "adopt", "Make a ticket of a Claude Code conversation of yours."),
+        "handoff": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
@@ -83,6 +85,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
             "conversations.listing", "conversations", "Conversations of your own agent programs."
         ),
         "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
+        "ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
         "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),
         "analytics": CommandEntry("conversations.reports", "analytics", "How much you and your agents talked."),
         "health": CommandEntry("conversations.reports", "health", "Conversations that are stale, large or orphaned."),

@@ -194,6 +194,7 @@ FACTS = frozenset(
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
+            EventKind.TICKET_ADOPTED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),
