@@ -17,7 +17,9 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
@@ -123,6 +125,8 @@ BODIES: dict[str, object] = {
     "conversation": ReadConversation(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -167,6 +171,8 @@ REFUSED = {
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
     "export_conversation": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

@@ -59,7 +59,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -248,6 +248,10 @@ def race(tx: Transaction) -> None:
     (lane,) = races.of_ticket(tx, 1)
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {
@@ -269,6 +273,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "leader": leader,
     "gates": gates_and_hands,
     "races": race,
+    "adoptions": adoption,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

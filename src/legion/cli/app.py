@@ -70,6 +70,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "thaw": CommandEntry("project.numbers", "thaw", "Resume what a freeze stopped."),
         "workers": CommandEntry("project.numbers", "workers", "How many agents work at once."),
         "retries": CommandEntry("project.numbers", "retries", "How often a ticket is tried."),
+        "adopt": CommandEntry("conversations.adopt", "adopt", "Make a ticket of a Claude Code conversation of yours."),
+        "handoff": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
         "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
@@ -96,6 +98,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
             "conversations.listing", "conversations", "Conversations of your own agent programs."
         ),
         "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
+        "ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
         "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),
         "analytics": CommandEntry("conversations.reports", "analytics", "How much you and your agents talked."),
         "health": CommandEntry("conversations.reports", "health", "Conversations that are stale, large or orphaned."),

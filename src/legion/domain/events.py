@@ -33,6 +33,8 @@ class EventKind(Enum):
     """The winner of a race lands; the other lanes are kept for a look."""
     REWOUND = "ticket.rewound"
     """Tree and conversation go back to an earlier moment."""
+    TICKET_ADOPTED = "ticket.adopted"
+    """It continues a conversation of the person's."""
     AGENT_HIRED = "agent.hired"
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"

@@ -204,6 +204,7 @@ FACTS = frozenset(
             EventKind.REWOUND,
             EventKind.RACE_STARTED,
             EventKind.RACE_DECIDED,
+            EventKind.TICKET_ADOPTED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),

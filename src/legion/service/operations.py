@@ -10,12 +10,13 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import questions, web
+from legion.service import adoption, questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
 from legion.service.leader import chat as chatting
@@ -56,8 +57,17 @@ from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
+from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
-from legion.wire.conversations import Analytics, ConversationHealth, Conversations, ExportedConversation, SearchResult
+from legion.wire.conversations import (
+    Analytics,
+    AskConversation,
+    ConversationAnswer,
+    ConversationHealth,
+    Conversations,
+    ExportedConversation,
+    SearchResult,
+)
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -302,6 +312,15 @@ class Service(Operations):
 
     def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
         return reports.health(self._catalog, self.context.clock(), hours, timeout)
+
+    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
+        return asking.ask(self.context, self._catalog, wanted)
+
+    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
+        return adoption.adopt(self.context, self._catalog, wanted)
+
+    def handoff(self, id: int, /) -> HandedOff:
+        return adoption.handoff(self.context, self._news, id)
 
     # Questions
     inbox = _use_case(questions.inbox)

@@ -6,6 +6,7 @@ Every answer names its shape in `schema`, as `legion.<name>/<version>`. Fields a
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For the types in operations.py, which are imported when they are used.
+    from legion.wire import adoption as adoption
     from legion.wire import agents as agents
     from legion.wire import conversations as conversations
     from legion.wire import drivers as drivers

@@ -254,6 +254,15 @@ rewinds = Table(
     Column("point", Text, nullable=False),
 )
 
+adoptions = Table(
+    "adoptions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
+)
+
 claims = Table(
     "claims",
     metadata,
