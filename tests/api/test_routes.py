@@ -19,6 +19,7 @@ from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
 from legion.wire.leader import ReadConversation
+from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -104,6 +105,7 @@ BODIES: dict[str, object] = {
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
+    "accept_lesson": AcceptLesson(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
 }
@@ -142,7 +144,7 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
     "split": StateConflict,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

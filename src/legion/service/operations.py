@@ -17,6 +17,7 @@ from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
 from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
@@ -249,6 +250,8 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)

@@ -18,7 +18,8 @@ from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories, recalled
+from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -48,9 +49,11 @@ __all__ = [
     "projects",
     "questions",
     "readings",
+    "recalled",
     "receipts",
     "requests",
     "rewinds",
+    "routines",
     "runs",
     "tickets",
     "tokens",
