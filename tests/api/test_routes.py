@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -18,6 +19,8 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
+from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
+from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
@@ -49,6 +52,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -56,13 +60,19 @@ from tests.api.serving import TOKEN, Served
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
+def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
+    # Whose programs have no conversations.
+    monkeypatch.setenv("HOME", str(tmp_path))
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
+    "import_tickets": ImportTickets(
+        cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
+    ),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -102,6 +112,11 @@ BODIES: dict[str, object] = {
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
     "stop_epic": StopEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "edit": EditTicket(priority=3),
+    "move_in_queue": MoveInQueue(to="first"),
+    "try_changes": TryChanges(cwd="CWD"),
+    "set_numbers": SetNumbers(cwd="CWD", workers=3),
+    "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
@@ -116,6 +131,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,
@@ -146,6 +162,9 @@ REFUSED = {
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
     **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
     "split": StateConflict,
+    **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
+    "epic_gate": NotFound,
+    "export_conversation": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -161,6 +180,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
             row.name, "bug" if row.name == "template" else "x"
         ),
         "epic": "x",
+        "query": "x",
     }
     return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)

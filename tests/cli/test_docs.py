@@ -22,6 +22,7 @@ from legion.demo import report, summary
 from legion.wire import (
     agents,
     history,
+    imports,
     leader,
     lessons,
     mail,
@@ -58,7 +59,15 @@ REQUESTS = (
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
-INSIDE = (*REQUESTS, report.RehearsalRecord, summary.DemoResult)
+INSIDE = (
+    *REQUESTS,
+    imports.ImportTickets,
+    imports.ImportTicket,
+    imports.Imported,
+    imports.ImportedTicket,
+    report.RehearsalRecord,
+    summary.DemoResult,
+)
 MORE = "<!-- more -->\n"
 CONTEXT = click.Context(cli, info_name="legion")
 
@@ -175,6 +184,7 @@ SHAPES = (
     notes,
     templates,
     teams,
+    imports,
     shapes,
     summary,
     report,

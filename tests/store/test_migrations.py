@@ -21,6 +21,7 @@ from sqlalchemy import (
     TypeDecorator,
     create_engine,
     inspect,
+    select,
     text,
 )
 from sqlalchemy.exc import DBAPIError
@@ -35,7 +36,7 @@ from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
@@ -242,6 +243,16 @@ def lessons(tx: Transaction) -> None:
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
+def gates_and_hands(tx: Transaction) -> None:
+    (project,) = projects.all(tx)
+    assert (project.workers, project.retries, project.frozen) == (3, 2, True)
+    assert epics.gates(tx) == {(1, "till"): LandingGate.PERSON}
+    ticket = tickets.get(tx, 1)
+    assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
+    (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
+    assert (first.archived_at, first.reply_to) == (1950.0, 1)
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -259,6 +270,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "memories": memory,
     "devices": device,
     "leader": leader,
+    "gates": gates_and_hands,
     "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -47,6 +47,7 @@ LEFT_OUT = {
     "epics": "budgets of epics",
     "leaders": "",
     "recalled": "which briefings carried which lessons",
+    "epic_gates": "gates of epics",
     "watches": "",
     "helps": "",
 }

@@ -7,8 +7,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For the types in operations.py, which are imported when they are used.
     from legion.wire import agents as agents
+    from legion.wire import conversations as conversations
     from legion.wire import drivers as drivers
     from legion.wire import history as history
+    from legion.wire import imports as imports
     from legion.wire import leader as leader
     from legion.wire import lessons as lessons
     from legion.wire import live as live
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from legion.wire import questions as questions
     from legion.wire import teams as teams
     from legion.wire import templates as templates
+    from legion.wire import terminal as terminal
     from legion.wire import tickets as tickets
     from legion.wire import tools as tools
     from legion.wire import usage as usage

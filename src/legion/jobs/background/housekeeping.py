@@ -9,6 +9,7 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from legion.domain.errors import LegionError
@@ -67,6 +68,10 @@ class Housekeeper:
         self._waiting_since: dict[int, float] = {}
         """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
+
+    def link_to(self, page_url: Callable[[], str]) -> None:
+        """Notifications name a place below this address."""
+        self._notifier.page_url = page_url
 
     def start(self) -> None:
         self._thread.start()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents.agent import Agent, ClaimedTicket
+from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
 from legion.domain.agents.leaders import is_leader, own_tools
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import StateConflict
@@ -45,7 +45,7 @@ from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.turn import claimed_tickets, delivery, dismissal
+from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -276,6 +276,7 @@ def conclude(
         offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
     arrived = delivery.delivered(state, agent, offered)
     size = leading.size(project, agent, this_run.seat) if is_leader(agent) else None
+    onward = idle_hook.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
 
     def record(tx: Transaction, detail: str) -> None:
         current = agents.get(tx, agent.id)
@@ -287,6 +288,9 @@ def conclude(
         _follow_up(tx, current, this_run, replace(end, detail=detail), report, started=this_run.prompt in arrived)
         if end.holding is not None and end.step is not None:
             claimed_tickets.conclude(tx, current, end.holding, end.step, end.then)
+        if onward is not None:
+            mail.send(tx, sender=ROOT, recipient=agent.id, text=onward, project=agent.project)
+            return
         if end.outcome is Outcome.FINISHED and dismissal.leaves(tx, current, report):
             dismissal.dismiss(tx, current, by=current.parent, subtree=False, in_a_turn=())
 

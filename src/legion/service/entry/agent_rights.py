@@ -67,6 +67,8 @@ class LimitedService(Service):
             agent = plan_approval.reader(tx, agents.get(tx, caller.id))
             drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
         _refuse_reader(agent)
+        if wanted.to:
+            raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
         own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
         return ticket_cases.dispatch(context, own, _dispatcher(agent))
@@ -157,6 +159,8 @@ class LimitedService(Service):
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
+        if action is not None and action.edit is not None:
+            raise NotAllowed("Only the person edits a ticket: retry it with feedback instead.")
         return super().retry(id, action)
 
     def inbox(self) -> Inbox:

@@ -1,4 +1,4 @@
-"""Rows of leaders: the last event that each has read, the size of its conversation, its fresh conversations."""
+"""Rows of leaders: the last event that each has read, the size of its conversation, how often it started again."""
 
 from __future__ import annotations
 
