@@ -51,6 +51,7 @@ from legion.store.board import (
     questions,
     races,
     receipts,
+    routines,
     tickets,
     verdicts,
 )
@@ -219,7 +220,7 @@ def goal(tx: Transaction) -> None:
 
 
 def memory(tx: Transaction) -> None:
-    (found,) = memories.of_project(tx, 1)
+    found, *_ = memories.of_project(tx, 1)
     assert (found.text, found.files, found.labels, found.ticket) == (
         "The till rings twice.",
         ("till/**",),
@@ -234,6 +235,13 @@ def leader(tx: Transaction) -> None:
     assert notes.of_project(tx, 1) == ()
     (row,) = tx.execute(schema.leaders.select())
     assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+
+
+def lessons(tx: Transaction) -> None:
+    (lesson,) = memories.lessons(tx, 1)
+    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", {2})
+    (routine,) = routines.of_project(tx, 1)
+    assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
 def gates_and_hands(tx: Transaction) -> None:
@@ -274,6 +282,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

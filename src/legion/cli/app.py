@@ -84,6 +84,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "plans": CommandEntry("plans.plan", "plans", "Plans, and what each waits for."),
         "epic": CommandEntry("plans.epic", "epic", "An epic: progress, cost, what landed."),
         "memories": CommandEntry("project.memory", "memories", "What agents of this project should know."),
+        "lessons": CommandEntry("leader.lessons", "lessons", "What failures taught; accept what is proposed."),
         "notes": CommandEntry("leader.notes", "notes", "Decisions, promises and open threads."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
         "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),

@@ -218,6 +218,11 @@ FACTS = frozenset(
             EventKind.PLAN_MOVED,
             EventKind.NOTE_ADDED,
             EventKind.NOTE_CLOSED,
+            EventKind.LESSON_PROPOSED,
+            EventKind.LESSON_ACCEPTED,
+            EventKind.ROUTINE_ADDED,
+            EventKind.ROUTINE_REMOVED,
+            EventKind.ROUTINE_RAN,
         ),
         *(
             EventKind.MAIL_SENT,

@@ -20,6 +20,7 @@ from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
 from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
@@ -290,6 +291,8 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from legion.wire import history as history
     from legion.wire import imports as imports
     from legion.wire import leader as leader
+    from legion.wire import lessons as lessons
     from legion.wire import live as live
     from legion.wire import mail as mail
     from legion.wire import memories as memories

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
+from legion.cli.base.lesson_lines import effect_lines
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize, thousands
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
@@ -15,19 +16,24 @@ _NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents"
 _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
 
 
-@command("usage", example="legion usage\nlegion usage --by model --json")
+@command("usage", example="legion usage\nlegion usage --by model --json\nlegion usage --lessons")
 @click.option(
     "--by",
     type=click.Choice(("ticket", "agent", "model", "day", "epic")),
     default="ticket",
     help="Group the sums by this.",
 )
-def usage(call: CommandCall, by: str) -> None:
+@click.option("--lessons", "by_lesson", is_flag=True, help="Whether tickets with a lesson needed fewer attempts.")
+def usage(call: CommandCall, by: str, by_lesson: bool) -> None:
     """Tokens, money and time of this project's work, what a landed ticket costs, and what was wasted.
 
     Waste is the cost of attempts that did not land. Days are in UTC. In a folder that belongs to no project: all
     projects.
     """
+    if by_lesson:
+        taught = call.legion().lessons(call.cwd)
+        call.answer(taught, lambda: effect_lines(taught, call.screen))
+        return
     found = call.legion().usage(call.cwd, by)
     call.answer(found, lambda: _lines(found, call.screen))
 

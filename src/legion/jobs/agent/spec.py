@@ -9,7 +9,7 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
-from legion.domain.memories import fitting
+from legion.domain.memories import fitting, format_memory
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
@@ -95,12 +95,11 @@ def _input(
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
-        known = memories.of_project(tx, ticket.project)
-    recalled = [one.text for one in fitting(known, ticket.spec.files, ticket.spec.labels)]
+    known = recalled(context, ticket)
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
         prompt=briefing(
-            ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=recalled
+            ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=known
         ),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
@@ -112,13 +111,23 @@ def _input(
     if not chosen.capabilities.talks:
         return given
     rules = f"{RULES}\n\n{stage.role.prompt}".strip()
-    prompt = briefing(ticket, project.config, tried, advice, messages, memories=recalled)
+    prompt = briefing(ticket, project.config, tried, advice, messages, memories=known)
     given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project, ticket, this_run, given)
     if chosen.capabilities.rewinds:
         recorded = rewind_points.state_store(context, project, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given
+
+
+def recalled(context: Context, ticket: Ticket) -> list[str]:
+    """The memories that its briefing carries. For lessons that is recorded: `legion usage --lessons` compares them."""
+    with context.store.read() as tx:
+        carried = fitting(memories.of_project(tx, ticket.project), ticket.spec.files, ticket.spec.labels)
+    if any(one.lesson for one in carried):
+        with context.store.write() as tx:
+            memories.recall(tx, ticket.id, carried)
+    return [format_memory(one) for one in carried]
 
 
 def _with_conversation(

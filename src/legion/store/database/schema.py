@@ -21,6 +21,16 @@ from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.race_tables import race_lanes
+from legion.store.database.plan_tables import (
+    epic_gates,
+    epics,
+    goal_rounds,
+    goal_tickets,
+    goals,
+    memories,
+    recalled,
+)
+from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -52,9 +62,11 @@ __all__ = [
     "questions",
     "race_lanes",
     "readings",
+    "recalled",
     "receipts",
     "requests",
     "rewinds",
+    "routines",
     "runs",
     "tickets",
     "tokens",
