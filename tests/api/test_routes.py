@@ -20,7 +20,7 @@ from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent
 from legion.wire.drivers import AddDriver
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.live import FollowOutput
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
@@ -105,6 +105,8 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "find_mail": FindMail(text="x"),
+    "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
 }
