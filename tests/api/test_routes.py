@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -19,9 +20,12 @@ from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
+from legion.wire.imports import ImportTicket, ImportTickets
+from legion.wire.leader import ReadConversation
 from legion.wire.live import FollowOutput
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
+from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
     ApprovePlan,
@@ -47,6 +51,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -54,13 +59,19 @@ from tests.api.serving import TOKEN, Served
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
+def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
+    # Whose programs have no conversations.
+    monkeypatch.setenv("HOME", str(tmp_path))
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
+    "import_tickets": ImportTickets(
+        cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
+    ),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -109,6 +120,9 @@ BODIES: dict[str, object] = {
     "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
+    "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
+    "close_note": CloseNote(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -117,6 +131,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,
@@ -145,10 +160,11 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
+    "export_conversation": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -164,8 +180,9 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
             row.name, "bug" if row.name == "template" else "x"
         ),
         "epic": "x",
+        "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 

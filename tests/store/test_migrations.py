@@ -29,6 +29,7 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -45,6 +46,7 @@ from legion.store.board import (
     goals,
     landings,
     memories,
+    notes,
     projects,
     questions,
     receipts,
@@ -225,6 +227,14 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def leader(tx: Transaction) -> None:
+    (found,) = notes.of_project(tx, 1, closed=True)
+    assert (found.kind, found.ticket, found.outcome) == (NoteKind.PROMISE, 1, "They did.")
+    assert notes.of_project(tx, 1) == ()
+    (row,) = tx.execute(schema.leaders.select())
+    assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -251,6 +261,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "leader": leader,
     "gates": gates_and_hands,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -39,6 +39,8 @@ class EventKind(Enum):
     PLAN_CREATED = "plan.created"
     """A goal is to be planned, or a template was expanded."""
     PLAN_MOVED = "plan.moved"
+    NOTE_ADDED = "note.added"
+    NOTE_CLOSED = "note.closed"
     AGENT_INTERRUPTED = "agent.interrupted"
     MAIL_SENT = "mail.sent"
     MAIL_HEARD = "mail.heard"

@@ -211,6 +211,8 @@ FACTS = frozenset(
             EventKind.PLAN_REJECTED,
             EventKind.PLAN_CREATED,
             EventKind.PLAN_MOVED,
+            EventKind.NOTE_ADDED,
+            EventKind.NOTE_CLOSED,
         ),
         *(
             EventKind.MAIL_SENT,

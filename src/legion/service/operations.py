@@ -16,6 +16,10 @@ from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import documents, reports
+from legion.service.conversations.catalog import Catalog
+from legion.service.leader import chat as chatting
+from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -31,13 +35,14 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, cleanup, record
+from legion.service.tickets import assign, cleanup, imports, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
 from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
@@ -51,6 +56,7 @@ from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
 from legion.wire.agents import AgentList, AgentPage
+from legion.wire.conversations import Analytics, ConversationHealth, Conversations, ExportedConversation, SearchResult
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -122,6 +128,10 @@ class Service(Operations):
         self._news = news
         self._daemon = daemon
         self._end = end
+        self._catalog = Catalog(context)
+
+    # Work from other tools
+    import_tickets = _use_case(imports.import_tickets)
 
     # Projects
     add_project = _use_case(registry.add)
@@ -233,6 +243,9 @@ class Service(Operations):
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
 
+    # Terminals
+    shell = _use_case(shells.shell)
+
     # Plans
     plan = _use_case(planning.plan)
     plans = _use_case(plan_pages.plans)
@@ -261,6 +274,31 @@ class Service(Operations):
     remember = _use_case(remembering.remember)
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
+
+    # Leaders
+    conversation = _use_case(chatting.conversation)
+    notes = _by_caller(noting.listed)
+    add_note = _by_caller(noting.add)
+    close_note = _by_caller(noting.close)
+
+    # Conversations
+
+    def conversations(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
+        return self._catalog.listed(hours, timeout)
+
+    def search_conversations(
+        self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0
+    ) -> SearchResult:
+        return self._catalog.search(query, hours, most, timeout)
+
+    def export_conversation(self, id: str = "", format: str = "md") -> ExportedConversation:
+        return documents.export(self._catalog, id, format)
+
+    def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
+        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
+
+    def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
+        return reports.health(self._catalog, self.context.clock(), hours, timeout)
 
     # Questions
     inbox = _use_case(questions.inbox)

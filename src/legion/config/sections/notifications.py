@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from legion.config.base.settings import Unfit, flag, number, setting, text, texts
+from legion.config.sections.limits import QuietHours, quiet_hours
 from legion.domain.notifications import NotificationKind
 
 _NAMES = tuple(occasion.value for occasion in NotificationKind)
@@ -71,5 +72,6 @@ class NotifySettings:
         help="The events to notify you of.",
     )
     desktop: bool = flag(False, help="Whether your desktop shows it.")
+    quiet: QuietHours | None = quiet_hours("Hours of your local time in which none is sent; hooks run all the same.")
     webhook: str = _web("Gets it as JSON, by POST.")
     ntfy: str = _web("Your topic at a server of ntfy, such as https://ntfy.sh/my-topic.")

@@ -15,6 +15,7 @@ from legion.drivers.claude import program, transcript
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.profile import (
     Capabilities,
+    ConversationSize,
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
@@ -114,6 +115,14 @@ class ClaudeProfile(DriverProfile):
 
     def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
         return transcript.delivered(state / _FOLDER, conversation, ids)
+
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        return transcript.size(state / _FOLDER, conversation)
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        there = self.has_conversation(state, conversation)
+        transcript.put_aside(state / _FOLDER, conversation)
+        return there
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         return transcript.point_after(state / _FOLDER, conversation, call)

@@ -32,6 +32,7 @@ goals = Table(
     Column("reason", AnyText, nullable=False),
     Column("held_until", Double),
     Column("conversation", Text, nullable=False),
+    Column("dispatcher", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("moved_at", Double, nullable=False),
 )

@@ -17,6 +17,7 @@ from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
@@ -38,10 +39,12 @@ __all__ = [
     "helps",
     "holdings",
     "landings",
+    "leaders",
     "limits",
     "mail",
     "memories",
     "metadata",
+    "notes",
     "plans",
     "projects",
     "questions",

@@ -1,9 +1,10 @@
 // The rarely needed views: projects, models, teams, events, search, devices.
 import { html, useState } from "../lib.js";
 import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
-import { board, choose, isFull, mayAct, project, session, useLive } from "../state.js";
+import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
 import { ago, bytes, clock, day } from "../format.js";
+import { endPush, subscribePush } from "../push.js";
 
 const never = () => false;
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
@@ -60,7 +61,7 @@ function Definition({ room, name, close }) {
   const [text, setText] = useState(null);
   const now = text ?? data?.text ?? "";
   return html`<div class="editor" role="dialog" aria-label=${name}><h2>${name} <span class="hint">${data?.file}</span></h2><${Trouble} error=${error} />
-    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
+    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} disabled=${!data} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
     <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
 }
 
@@ -101,6 +102,8 @@ function Theme() {
 }
 
 function Notify() {
-  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS.</p>`;
-  return html`<p>Notifications: ${Notification.permission === "granted" ? "on: questions, failures, and when all is done." : html`<button onClick=${() => Notification.requestPermission()}>Allow them</button>`}</p>`;
+  const [now, setNow] = useState("Notification" in window ? Notification.permission : "denied");
+  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS. A webhook or a topic of ntfy works everywhere: <code>[notify]</code> in the settings.</p>`;
+  const allow = async () => { setNow(await Notification.requestPermission()); keepNotifying(); return subscribePush(); };
+  return html`<p>Notifications: ${now === "granted" ? html`on: questions, failures, and when all is done. <${Act} run=${endPush}>Only while the page is open</${Act}>` : html`<${Act} run=${allow}>Allow them</${Act}>`}</p>`;
 }
