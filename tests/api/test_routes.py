@@ -26,7 +26,7 @@ from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
@@ -121,6 +121,8 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "find_mail": FindMail(text="x"),
+    "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),

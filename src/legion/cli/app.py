@@ -87,7 +87,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "lessons": CommandEntry("leader.lessons", "lessons", "What failures taught; accept what is proposed."),
         "notes": CommandEntry("leader.notes", "notes", "Decisions, promises and open threads."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
-        "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),
+        "mail": CommandEntry("agents.mail", "mail", "Messages to you, or to an agent."),
         "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),
         "watch": CommandEntry("tickets.log", "watch", "Follow one ticket live until it ends."),
         "events": CommandEntry("board.events", "events", "The log of events, and the rule behind each."),

@@ -203,9 +203,9 @@ class Service(Operations):
         spending.catch_up(self.context)
         return summary.stretch(self.context, cwd, hours)
 
-    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+    def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         spending.catch_up(self.context)
-        return costs.usage_report(self.context, cwd, by)
+        return costs.usage_report(self.context, cwd, by, since)
 
     # Tickets
     diff = _use_case(output.diff)
@@ -336,6 +336,8 @@ class Service(Operations):
     tell_agent = _by_caller(mailing.tell)
     broadcast = _by_caller(mailing.broadcast)
     mail = _by_caller(mailing.read)
+    find_mail = _use_case(mailing.find)
+    archive_mail = _use_case(mailing.archive)
     claim = _by_caller(claiming.claim)
     submit = _by_caller(claiming.submit)
     propose_plan = _by_caller(plan_approval.propose)

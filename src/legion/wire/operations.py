@@ -160,8 +160,8 @@ class Operations(
         """Results since the person collected last"""
 
     @operation("GET", "/v1/usage")
-    def usage(self, cwd: Folder | None, by: Text = "ticket") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, model, day or epic"""
+    def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> wire.usage.UsageReport:
+        """Tokens, money and time, by ticket, agent, role, model, day, epic or project, from a day on"""
 
     # Tickets
 

@@ -1,4 +1,4 @@
-"""`legion agents`, `legion mail` and `legion broadcast`: standing agents and their messages."""
+"""`legion agents` and `legion broadcast`: standing agents, and messages as text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration,
 from legion.cli.base.texts import read_text
 from legion.wire.agents import AgentLine, AgentList, AgentPage
 from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
+from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
+from legion.wire.mail import Broadcast, Mail, MessageLine
 
 _FIRST_LINES = 6
 _SHORT = 8
@@ -35,16 +37,6 @@ def broadcast(call: CommandCall, message: str, subtree: str) -> None:
     """Send a message to every agent below you; - reads it from stdin."""
     wanted = Broadcast(text=read_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
     call.report(call.legion().broadcast(wanted))
-
-
-@command("mail", example="legion mail\nlegion mail --dead")
-@click.argument("id", metavar="[ID]", default="")
-@click.option("--dead", is_flag=True, help="Messages that came back because their recipient was fired.")
-@click.option("--all", "everything", is_flag=True, help="Also messages that were read or sent before.")
-def mail(call: CommandCall, id: str, dead: bool, everything: bool) -> None:
-    """Show your mail, or the mail of an agent. This marks your own as read."""
-    found = call.legion().mail(ReadMail(agent=id, dead=dead, all=everything))
-    call.answer(found, lambda: _mail(found, call.screen, dead=dead))
 
 
 def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
@@ -115,9 +107,9 @@ def _may_hire(line: AgentLine) -> str:
     return "none" if line.headcount == 0 or line.depth == 0 else f"{heads} at once{deep}"
 
 
-def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
+def mail_lines(found: Mail, screen: Screen, *, nothing: str) -> Iterator[str]:
     if not found.messages:
-        yield "No message came back." if dead else "No message waits."
+        yield nothing
         return
     for position, message in enumerate(found.messages):
         if position:
@@ -128,6 +120,7 @@ def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
 def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) -> Iterator[str]:
     ago = duration(time.time() - message.sent_at)
     names = f"{message.sender_name} to {message.recipient_name}"
-    facts = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
+    answers = f", answers {message.reply_to}" if message.reply_to else ""
+    facts = f"  {message.number}, {message.kind}, {ago} ago, {message.delivery}{answers}, {message.id[:_SHORT]}"
     yield screen.line(Cell(sanitize(names), Colour.BOLD), Cell(facts, Colour.DIM))
     yield from screen.paragraph(message.text, most_lines=most_lines)
