@@ -18,6 +18,7 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.drivers import AddDriver
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -58,6 +59,10 @@ def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
 
 
 BODIES: dict[str, object] = {
+    "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
+    "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "merge_pulls": MergePulls(cwd="CWD"),
+    "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "rewind": RewindTo(to="1"),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
@@ -139,6 +144,9 @@ REFUSED = {
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
     **dict.fromkeys(("template_from", "forget"), NotFound),
     "split": StateConflict,
+    "add_forge": BadInput,
+    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

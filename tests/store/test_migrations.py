@@ -28,6 +28,8 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
+from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -41,6 +43,7 @@ from legion.store import events, snapshot
 from legion.store.board import (
     crews,
     epics,
+    forges,
     goals,
     landings,
     memories,
@@ -224,6 +227,24 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def forge(tx: Transaction) -> None:
+    known = forges.of_project(tx, 1)
+    assert known is not None
+    assert (known.kind, known.key_from, known.login, known.intake.label) == (
+        ForgeKind.GITHUB,
+        TokenFrom.ENV,
+        "bot",
+        "legion:go",
+    )
+    claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
+    assert claim is not None
+    assert pull is not None
+    assert (claim.number, claim.stage, claim.comment) == (7, ClaimStage.CLAIMED, 9_000_000_000)
+    assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
+    assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
+    assert tx.execute(schema.forge_deliveries.select()).one().id == "d-1"
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -240,6 +261,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "forge": forge,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -30,11 +30,13 @@ from legion.jobs.background.housekeeping import Housekeeper, end_left_over_comma
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
+from legion.jobs.forge.loop import ForgeLoop
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
+from legion.service.forge.actions import ForgeActions
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
@@ -125,6 +127,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 local=tools.removesuffix(PATH),
             )
             service = Service(context, news, daemon=daemon, end=end, web_server=page)
+            forge_loop = ForgeLoop(context, ForgeActions(context))
+            context.store.on_commit(forge_loop.poke)
             secret = addresses.token(data)
             callers = CallerRegistry(context, service, news)
             app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
@@ -139,12 +143,13 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
             server = _UvicornServer(
-                config, lambda: _ready(data, url, tools, local, scheduler, housekeeper, announce or greet)
+                config, lambda: _ready(data, url, tools, local, (scheduler, housekeeper, forge_loop), announce or greet)
             )
             sockets = [listener, second] if local is None else [listener, second, local]
             try:
                 server.run(sockets=sockets)
             finally:
+                forge_loop.stop()
                 page.stop()
                 news.close()
                 data.daemon_record.unlink(missing_ok=True)
@@ -178,14 +183,13 @@ def _ready(
     url: str,
     tools: str,
     local: socket.socket | None,
-    scheduler: Scheduler,
-    housekeeper: Housekeeper,
+    loops: tuple[Scheduler, Housekeeper, ForgeLoop],
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
     addresses.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
-    scheduler.start()
-    housekeeper.start()
+    for loop in loops:
+        loop.start()
     announce(url)
     _report_start("ready")
 

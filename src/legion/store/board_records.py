@@ -44,6 +44,8 @@ LEFT_OUT = {
     "holdings": "which agent had claimed which ticket",
     "goal_rounds": "earlier rounds of plans",
     "epics": "budgets of epics",
+    "forges": "connections to forges and their tokens",
+    "forge_deliveries": "",
     "watches": "",
     "helps": "",
 }

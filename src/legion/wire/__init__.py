@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     # For the types in operations.py, which are imported when they are used.
     from legion.wire import agents as agents
     from legion.wire import drivers as drivers
+    from legion.wire import forge as forge
     from legion.wire import history as history
     from legion.wire import live as live
     from legion.wire import mail as mail

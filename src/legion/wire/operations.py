@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.forge_operations import ForgeOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.table import (
     LONGEST_WAIT,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class Operations(PlanOperations):
+class Operations(PlanOperations, ForgeOperations):
     """The rows of the daemon's own API."""
 
     # Projects

@@ -25,7 +25,7 @@ from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import target
+from legion.jobs.landing import offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -86,9 +86,8 @@ class Batch:
         tip, taken = self._chain[-1].commit, others | self._tickets
         with speculation.while_testing(self._project, tip, taken) as early, self._noted():
             search, tried = self._search(speculation, early)
-        moved = search.lands is None or target.move(
-            self._context, self._project, self._start, tried[search.lands].links
-        )
+        land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
+        moved = search.lands is None or land(self._context, self._project, self._start, tried[search.lands].links)
         return self._result(search, tried, blame=moved)
 
     def _result(self, search: BisectState, tried: dict[BisectProbe, _CheckedChain], *, blame: bool) -> BatchResult:

@@ -17,6 +17,7 @@ from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
 from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
@@ -31,6 +32,11 @@ __all__ = [
     "edges",
     "epics",
     "events",
+    "forge_deliveries",
+    "forge_feedback",
+    "forge_issues",
+    "forge_pulls",
+    "forges",
     "goal_rounds",
     "goal_tickets",
     "goals",
