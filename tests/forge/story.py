@@ -23,7 +23,6 @@ exit 0
 """
 TO_PR = f'{CHECK}\n[landing]\ntarget = "pr"\nmode = "squash"\n'
 TO_BRANCH = f'{CHECK}\n[landing]\ntarget = "branch"\n'
-QUICK = {"LEGION_FORGE_PACE": "0"}
 CI = "build"
 
 
@@ -76,7 +75,7 @@ def telling(folder: Path, config: str = TO_PR) -> Iterator[Story]:
     legion = Squad(folder / "legion", settings=settings(folder / "legion"))
     with hosting(folder / "forge", shop.root) as forge:
         try:
-            yield connected(legion.start(QUICK), shop, forge)
+            yield connected(legion.start(), shop, forge)
         finally:
             legion.close()
 

@@ -179,9 +179,13 @@ def _read(status: int, headers: Any, raw: bytes) -> HttpReply:  # noqa: ANN401 -
     return HttpReply(status=status, headers={name.lower(): value for name, value in headers.items()}, body=body)
 
 
+def is_local(url: str) -> bool:
+    """Whether the address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in ("127.0.0.1", "::1", "localhost") or host.endswith(".localhost")
+
+
 def refuse_open_http(url: str) -> None:
     """Raise ForgeProblem where a token would travel unencrypted over a network."""
-    parts = urlsplit(url)
-    local = (parts.hostname or "") in ("127.0.0.1", "::1", "localhost") or (parts.hostname or "").endswith(".localhost")
-    if parts.scheme == "http" and not local:
+    if urlsplit(url).scheme == "http" and not is_local(url):
         raise ForgeProblem(f"{url} is not encrypted, so Legion sends no token there: use https://.")

@@ -62,7 +62,7 @@ def pass_lock(context: Context, project: int) -> threading.Lock:
 
 def _make(one: ForgeConnection, token: str) -> Forge:
     if one.kind is ForgeKind.GITHUB:
-        return GitHub(one.repository, token, url=one.url, pace=float(os.environ.get("LEGION_FORGE_PACE", "1")))
+        return GitHub(one.repository, token, url=one.url)
     return PlainRemote(one.url, _default_branch)
 
 
