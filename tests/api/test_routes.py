@@ -25,6 +25,7 @@ from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, Try
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.live import FollowOutput
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -70,6 +71,10 @@ def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monke
 
 
 BODIES: dict[str, object] = {
+    "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
+    "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "merge_pulls": MergePulls(cwd="CWD"),
+    "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
@@ -177,6 +182,9 @@ REFUSED = {
     "export_conversation": NotFound,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
+    "add_forge": BadInput,
+    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

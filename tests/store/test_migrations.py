@@ -30,6 +30,8 @@ from sqlalchemy.types import TypeEngine
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
 from legion.domain.leader.notes import NoteKind
+from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
+from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -43,6 +45,7 @@ from legion.store import events, snapshot
 from legion.store.board import (
     crews,
     epics,
+    forges,
     goals,
     landings,
     memories,
@@ -260,6 +263,22 @@ def adoption(tx: Transaction) -> None:
     found = adoptions.of_ticket(tx, 1)
     assert found is not None
     assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
+def forge(tx: Transaction) -> None:
+    known = forges.of_project(tx, 1)
+    assert known is not None
+    assert (known.kind, known.key_from, known.login, known.intake.label) == (
+        ForgeKind.GITHUB,
+        TokenFrom.ENV,
+        "bot",
+        "legion:go",
+    )
+    claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
+    assert claim is not None
+    assert pull is not None
+    assert (claim.number, claim.stage, claim.comment) == (7, ClaimStage.CLAIMED, 9_000_000_000)
+    assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
+    assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
+    assert tx.execute(schema.forge_deliveries.select()).one().id == "d-1"
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {
@@ -283,6 +302,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "races": race,
     "adoptions": adoption,
     "lessons": lessons,
+    "forge": forge,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

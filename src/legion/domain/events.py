@@ -26,6 +26,8 @@ class EventKind(Enum):
     TICKET_REPORTED = "ticket.reported"
     """The agent's report about its ticket. Only a claim."""
     TICKET_ADVISED = "ticket.advised"
+    TICKET_TRIED = "ticket.tried"
+    """A person tried its change by hand, with this result."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
     RACE_STARTED = "race.started"

@@ -60,6 +60,7 @@ class Rule(Enum):
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
+    MERGED_ELSEWHERE = "merged-elsewhere"
     WAITED_ENOUGH = "waited-enough"
     FIXED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
@@ -113,6 +114,7 @@ WORDS = {
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
+    Rule.MERGED_ELSEWHERE: "with pull requests, a proven change lands when the forge has merged it",
     Rule.WAITED_ENOUGH: "what it waited for has come",
     Rule.FIXED: "a person fixed what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames no ticket and is retried",
@@ -148,6 +150,7 @@ _PARKED = {
     ParkReason.BUDGET: Rule.BUDGET,
     ParkReason.NO_MACHINE: Rule.NO_ROOM,
     ParkReason.RESTING: Rule.REST,
+    ParkReason.OUTSIDE: Rule.MERGED_ELSEWHERE,
 }
 _BACK = {
     Cause.CHECKS: Rule.RED_GOES_BACK,

@@ -22,6 +22,9 @@ from legion.service.conversations.catalog import Catalog
 from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
+from legion.service.forge import connections as forge_connections
+from legion.service.forge import issues as forge_issues
+from legion.service.forge import pulls as forge_pulls
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -389,6 +392,19 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
+
+    # Forges
+    forges = _use_case(forge_connections.listed)
+    add_forge = _use_case(forge_connections.add)
+    remove_forge = _use_case(forge_connections.remove)
+    try_forge = _use_case(forge_connections.try_out)
+    sync_forge = _use_case(forge_connections.sync_now)
+    forge_hook = _use_case(forge_connections.hook)
+    assign = _use_case(forge_issues.assign)
+    pulls = _use_case(forge_pulls.listed)
+    pull = _use_case(forge_pulls.page)
+    merge_pulls = _use_case(forge_pulls.merge)
+    tried = _use_case(forge_pulls.tried)
 
     # The page
     offer_device = _use_case(web.offer)

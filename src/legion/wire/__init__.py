@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from legion.wire import agents as agents
     from legion.wire import conversations as conversations
     from legion.wire import drivers as drivers
+    from legion.wire import forge as forge
     from legion.wire import history as history
     from legion.wire import imports as imports
     from legion.wire import leader as leader

@@ -29,6 +29,7 @@ from legion.wire.conversation_operations import ConversationOperations
 from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
+from legion.wire.forge_operations import ForgeOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.race_operations import RaceOperations
 from legion.wire.table import (
@@ -63,6 +64,7 @@ class Operations(
     AttachOperations,
     ConversationOperations,
     RaceOperations,
+    ForgeOperations,
 ):
     """The rows of the daemon's own API."""
 

@@ -28,6 +28,7 @@ from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate, target
+from legion.jobs.landing import offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -91,6 +92,8 @@ class Batch:
         with ahead as early, self._noted():
             search, tried = self._search(speculation, early)
         moved = search.lands is None or self._finish(tried[search.lands], hold=hold)
+        land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
+        moved = search.lands is None or land(self._context, self._project, self._start, tried[search.lands].links)
         return self._result(search, tried, blame=moved)
 
     def _finish(self, green: _CheckedChain, *, hold: bool) -> bool:

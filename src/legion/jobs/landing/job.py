@@ -65,7 +65,8 @@ class _QueueWorker:
         if not self._trusted(project):
             return False
         with_upstream = project.record.upstream_pending
-        batch = self._next_batch(project, with_upstream)
+        alone = with_upstream and project.config.landing.by_pull_request
+        batch = () if alone else self._next_batch(project, with_upstream)
         suspect = self._suspects.next(others_wait=bool(batch) or with_upstream)
         if suspect is not None:
             self._repeat(project, suspect)

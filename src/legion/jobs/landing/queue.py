@@ -36,7 +36,7 @@ class MergeQueue:
 
     def room(self, project: ProjectContext) -> int:
         """How many changes the next batch may hold."""
-        most = project.config.landing.batch
+        most = project.config.landing.most_together
         return most if self._room is None else min(most, self._room)
 
     def first(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
@@ -76,7 +76,7 @@ class MergeQueue:
         """
         reds = 0 if green else (self._red_batches.get(project.id) or 0) + 1
         self._red_batches.update({project.id: reds})
-        after = room_after(reds=reds, tried=tried, room=self.room(project), most=project.config.landing.batch)
+        after = room_after(reds=reds, tried=tried, room=self.room(project), most=project.config.landing.most_together)
         why = f"a batch of {tried} was green" if green else f"{reds} batches in a row were red, the last of {tried}"
         self._change(project, after, why, Rule.BATCH_LEARNS)
 
@@ -88,7 +88,7 @@ class MergeQueue:
     def forget(self, project: ProjectContext) -> None:
         """The target itself was red, which says nothing about changes either."""
         self._red_batches.remove([project.id])
-        self._change(project, project.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
+        self._change(project, project.config.landing.most_together, "the target itself was red", Rule.BLAMELESS)
 
     def _change(self, project: ProjectContext, to: int, why: str, rule: Rule) -> None:
         room = self.room(project)

@@ -19,6 +19,7 @@ from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
 from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.plan_tables import (
@@ -45,6 +46,11 @@ __all__ = [
     "epic_gates",
     "epics",
     "events",
+    "forge_deliveries",
+    "forge_feedback",
+    "forge_issues",
+    "forge_pulls",
+    "forges",
     "goal_rounds",
     "goal_tickets",
     "goals",
