@@ -21,11 +21,11 @@ from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
-from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.live import FollowOutput
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
@@ -69,7 +70,7 @@ class Desk:
     def close(self) -> None:
         self.store.close()
 
-    def connect(self, forge: StandIn, *, token: str = "robot-token", **more: str) -> Desk:
+    def connect(self, forge: StandIn, *, token: str = "robot-token", **more: Any) -> Desk:
         self.forge = forge
         registry.add(self.context, AddProject(path=self.cwd))
         hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]

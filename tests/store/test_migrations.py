@@ -29,9 +29,9 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
-from legion.domain.leader.notes import NoteKind
 from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
+from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -242,7 +242,7 @@ def leader(tx: Transaction) -> None:
 
 def lessons(tx: Transaction) -> None:
     (lesson,) = memories.lessons(tx, 1)
-    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", {2})
+    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", frozenset({2}))
     (routine,) = routines.of_project(tx, 1)
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
@@ -255,14 +255,20 @@ def gates_and_hands(tx: Transaction) -> None:
     assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
     (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
     assert (first.archived_at, first.reply_to) == (1950.0, 1)
+
+
 def race(tx: Transaction) -> None:
     (lane,) = races.of_ticket(tx, 1)
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
+
+
 def adoption(tx: Transaction) -> None:
     found = adoptions.of_ticket(tx, 1)
     assert found is not None
     assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
+
+
 def forge(tx: Transaction) -> None:
     known = forges.of_project(tx, 1)
     assert known is not None

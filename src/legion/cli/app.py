@@ -69,7 +69,6 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "test": CommandEntry("forge.pulls", "test", "Try a ticket's change by hand; record the result."),
         "merge": CommandEntry("forge.pulls", "merge", "Merge approved, green pull requests."),
         "sync": CommandEntry("forge.forge", "sync", "Look at the project's forge now."),
-        "retry": CommandEntry("tickets.actions", "retry", "Try an ended ticket again."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),

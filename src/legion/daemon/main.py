@@ -147,8 +147,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
             server = _UvicornServer(
-                config, lambda: _ready(data, url, tools, third, local, scheduler, housekeeper, announce or greet)
-                config, lambda: _ready(data, url, tools, local, (scheduler, housekeeper, forge_loop), announce or greet)
+                config,
+                lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]
             try:
@@ -197,9 +197,6 @@ def _ready(
     addresses.DaemonFile(
         pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__, orchestrate=orchestrate
     ).write(data)
-    scheduler.start()
-    housekeeper.start()
-    addresses.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
     for loop in loops:
         loop.start()
     announce(url)

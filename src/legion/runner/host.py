@@ -124,6 +124,7 @@ class RunHost:
 
     def open_viewers(self) -> ViewerServer:
         return ViewerServer(self._run_dir)
+
     def start_aside(self, program: Program) -> Child:
         """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""
         self._enter_scope()

@@ -19,12 +19,12 @@ from legion.service.agents import tell as telling
 from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
-from legion.service.leader import chat as chatting
-from legion.service.leader import lessons as learning
-from legion.service.leader import notes as noting
 from legion.service.forge import connections as forge_connections
 from legion.service.forge import issues as forge_issues
 from legion.service.forge import pulls as forge_pulls
+from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
+from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages

@@ -13,8 +13,6 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.texts import read_text
 from legion.wire.agents import AgentLine, AgentList, AgentPage
-from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
-from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
 from legion.wire.mail import Broadcast, Mail, MessageLine
 
 _FIRST_LINES = 6

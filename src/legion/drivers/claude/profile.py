@@ -118,11 +118,11 @@ class ClaudeProfile(DriverProfile):
         return transcripts.delivered(state / _FOLDER, conversation, ids)
 
     def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
-        return transcript.size(state / _FOLDER, conversation)
+        return transcripts.size(state / _FOLDER, conversation)
 
     def put_aside(self, state: Path, conversation: str) -> bool:
         there = self.has_conversation(state, conversation)
-        transcript.put_aside(state / _FOLDER, conversation)
+        transcripts.put_aside(state / _FOLDER, conversation)
         return there
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:

@@ -304,6 +304,8 @@ def set_place(tx: Transaction, ticket: int, place: int) -> None:
     """Where a person put it in the merge queue. It is no move: a test of its change stays valid."""
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(place=place))
     tx.tell()
+
+
 def change_program(tx: Transaction, ticket: int, *, driver: str, model: str, budget: float | None) -> None:
     """Of a ticket that has not started: its program, its model, its budget. It climbs no ladder then."""
     values = {"driver": driver, "model": model, "budget": budget, "climbs": False}

@@ -17,11 +17,8 @@ from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
-from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
-from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
-from legion.store.database.race_tables import race_lanes
+from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import (
     epic_gates,
     epics,
@@ -31,6 +28,7 @@ from legion.store.database.plan_tables import (
     memories,
     recalled,
 )
+from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
