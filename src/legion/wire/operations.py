@@ -148,7 +148,7 @@ class Operations(PlanOperations, RaceOperations):
 
     @operation("GET", "/v1/usage")
     def usage(self, cwd: Folder | None, by: Text = "ticket") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, model, day or epic"""
+        """Tokens, money and time, by ticket, agent, model, day, epic or driver"""
 
     # Tickets
 

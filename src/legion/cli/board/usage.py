@@ -11,14 +11,14 @@ from legion.cli.base.output import Cell, Colour, Screen, count, duration, saniti
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
 
-_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents"}
+_NAMELESS = {"driver": "not known", "model": "no model", "epic": "no epic", "ticket": "standing agents"}
 _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
 
 
 @command("usage", example="legion usage\nlegion usage --by model --json")
 @click.option(
     "--by",
-    type=click.Choice(("ticket", "agent", "model", "day", "epic")),
+    type=click.Choice(("ticket", "agent", "model", "day", "epic", "driver")),
     default="ticket",
     help="Group the sums by this.",
 )

@@ -56,6 +56,8 @@ class AgentProgram:
     """The program of an agent: its driver, the command line where the driver takes one, and its time limit."""
 
     driver: DriverProfile
+    name: str = ""
+    """As tickets and settings name it; empty: the driver's own name."""
     argv: tuple[str, ...] = ()
     timeout: float
 
@@ -95,6 +97,8 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
             model=_model_setup(context, this_run, chosen.driver, given),
         )
     prepared = chosen.driver.prepare(request)
+    with context.store.write() as tx:
+        runs.note_driver(tx, this_run.id, chosen.name or chosen.driver.name)
     sandbox = paths.sandbox
     if sandbox is not None:
         sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))

@@ -47,14 +47,15 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         built_in = registry.find(name)
         assert built_in is not None, "driver_name returns a driver that exists"
         return AgentProgram(driver=built_in, timeout=timeout)
-    return AgentProgram(driver=_plain(), argv=own.argv, timeout=own.timeout or timeout)
+    return AgentProgram(driver=_plain(), name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
 def spec(
     context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
-    chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
     return model_run.spec(context, this_run, chosen, _input(context, project, ticket, this_run, chosen, tree), paths)
 
