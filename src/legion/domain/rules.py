@@ -55,9 +55,12 @@ class Rule(Enum):
     LIMITS_ARE_WEATHER = "limits-are-weather"
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
+    GATE = "gate"
+    PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
+    MERGED_ELSEWHERE = "merged-elsewhere"
     WAITED_ENOUGH = "waited-enough"
     FIXED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
@@ -106,9 +109,12 @@ WORDS = {
     Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work resumes when it is over",
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
+    Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
+    Rule.MERGED_ELSEWHERE: "with pull requests, a proven change lands when the forge has merged it",
     Rule.WAITED_ENOUGH: "what it waited for has come",
     Rule.FIXED: "a person fixed what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames no ticket and is retried",
@@ -144,6 +150,7 @@ _PARKED = {
     ParkReason.BUDGET: Rule.BUDGET,
     ParkReason.NO_MACHINE: Rule.NO_ROOM,
     ParkReason.RESTING: Rule.REST,
+    ParkReason.OUTSIDE: Rule.MERGED_ELSEWHERE,
 }
 _BACK = {
     Cause.CHECKS: Rule.RED_GOES_BACK,
@@ -190,14 +197,17 @@ FACTS = frozenset(
             EventKind.PROJECT_TRUSTED,
             EventKind.PROJECT_PAUSED,
             EventKind.PROJECT_RESUMED,
+            EventKind.PROJECT_NUMBERS,
         ),
         *(
             EventKind.TICKET_DROPPED,
+            EventKind.TICKET_EDITED,
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
             EventKind.RACE_STARTED,
             EventKind.RACE_DECIDED,
+            EventKind.TICKET_ADOPTED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),
@@ -209,6 +219,13 @@ FACTS = frozenset(
             EventKind.PLAN_REJECTED,
             EventKind.PLAN_CREATED,
             EventKind.PLAN_MOVED,
+            EventKind.NOTE_ADDED,
+            EventKind.NOTE_CLOSED,
+            EventKind.LESSON_PROPOSED,
+            EventKind.LESSON_ACCEPTED,
+            EventKind.ROUTINE_ADDED,
+            EventKind.ROUTINE_REMOVED,
+            EventKind.ROUTINE_RAN,
         ),
         *(
             EventKind.MAIL_SENT,
@@ -230,6 +247,7 @@ NAMED = frozenset(
             EventKind.TICKET_MOVED,
             EventKind.LANDED,
             EventKind.SENT_BACK,
+            EventKind.AT_GATE,
             EventKind.LEFT_BEHIND,
             EventKind.BROUGHT_BACK,
             EventKind.CLASH_SEEN,

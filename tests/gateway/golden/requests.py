@@ -262,7 +262,7 @@ def _words(text: str = "hi", **more: Any) -> Json:
     return {"text": text, **more}
 
 
-def _function(name: str = "Read", **more: Any) -> Json:
+def _declared(name: str = "Read", **more: Any) -> Json:
     return {"functionDeclarations": [{"name": name, "description": "Reads.", "parametersJsonSchema": SCHEMA, **more}]}
 
 
@@ -293,43 +293,43 @@ GEMINI: dict[str, Json] = {
     "picture elsewhere": _gemini(
         _turn("user", {"fileData": {"mimeType": "image/png", "fileUri": "https://example.test/a.png"}})
     ),
-    "tools": _gemini(tools=[_function(), _function("Write")]),
-    "tool in capitals": _gemini(tools=[_function(parametersJsonSchema=None, parameters=_CAPITALS)]),
-    "tool without input": _gemini(tools=[_function(parametersJsonSchema=None)]),
-    "tool of its own servers": _gemini(tools=[_function(), {"googleSearch": {}}]),
-    "choice auto": _gemini(tools=[_function()], toolConfig=_mode("AUTO")),
-    "choice any": _gemini(tools=[_function()], toolConfig=_mode("ANY")),
-    "choice none": _gemini(tools=[_function()], toolConfig=_mode("NONE")),
-    "choice one": _gemini(tools=[_function()], toolConfig=_mode("ANY", "Read")),
+    "tools": _gemini(tools=[_declared(), _declared("Write")]),
+    "tool in capitals": _gemini(tools=[_declared(parametersJsonSchema=None, parameters=_CAPITALS)]),
+    "tool without input": _gemini(tools=[_declared(parametersJsonSchema=None)]),
+    "tool of its own servers": _gemini(tools=[_declared(), {"googleSearch": {}}]),
+    "choice auto": _gemini(tools=[_declared()], toolConfig=_mode("AUTO")),
+    "choice any": _gemini(tools=[_declared()], toolConfig=_mode("ANY")),
+    "choice none": _gemini(tools=[_declared()], toolConfig=_mode("NONE")),
+    "choice one": _gemini(tools=[_declared()], toolConfig=_mode("ANY", "Read")),
     "call and result": _gemini(
-        _START, _turn("model", _asked(id="call_a")), _turn("user", _given(id="call_a")), tools=[_function()]
+        _START, _turn("model", _asked(id="call_a")), _turn("user", _given(id="call_a")), tools=[_declared()]
     ),
     "calls without ids": _gemini(
         _START,
         _turn("model", _words("so"), _asked(), _asked("Bash"), _asked()),
         _turn("user", _given(), _given("Bash"), _given(response={"output": "second"})),
-        tools=[_function(), _function("Bash")],
+        tools=[_declared(), _declared("Bash")],
     ),
     "result that failed": _gemini(
-        _START, _turn("model", _asked()), _turn("user", _given(response={"error": "no such file"})), tools=[_function()]
+        _START, _turn("model", _asked()), _turn("user", _given(response={"error": "no such file"})), tools=[_declared()]
     ),
     "result in fields": _gemini(
-        _START, _turn("model", _asked()), _turn("user", _given(response={"lines": [1, 2]})), tools=[_function()]
+        _START, _turn("model", _asked()), _turn("user", _given(response={"lines": [1, 2]})), tools=[_declared()]
     ),
     "result with a picture": _gemini(
         _START,
         _turn("model", _asked()),
         _turn("user", _given(parts=[{"inlineData": {"mimeType": "image/png", "data": PNG}}])),
-        tools=[_function()],
+        tools=[_declared()],
     ),
     "thought": _gemini(
         _START,
         _turn("model", _words("Hm.", thought=True), {**_asked(), "thoughtSignature": _KEPT_THOUGHT}),
         _turn("user", _given()),
-        tools=[_function()],
+        tools=[_declared()],
     ),
     "thought of its own": _gemini(
-        _START, _turn("model", {**_asked(), "thoughtSignature": "AbC="}), _turn("user", _given()), tools=[_function()]
+        _START, _turn("model", {**_asked(), "thoughtSignature": "AbC="}), _turn("user", _given()), tools=[_declared()]
     ),
     "effort": _gemini(generationConfig={"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True}}),
     "effort as a budget": _gemini(generationConfig={"thinkingConfig": {"thinkingBudget": 8192}}),

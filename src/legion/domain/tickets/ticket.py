@@ -63,6 +63,8 @@ class ParkReason(Enum):
     NO_MACHINE = "no_machine"
     RESTING = "resting"
     """Its last attempt ended at once and changed nothing; the next one starts a little later."""
+    OUTSIDE = "outside"
+    """Its change is proven; it lands when it is merged where the project's branch lives."""
 
 
 class Cause(Enum):
@@ -133,6 +135,8 @@ class Ticket:
     landed: str | None = None
     unchecked: bool = False
     """Landed without any check or proof; shown wherever the ticket is."""
+    place: int = 0
+    """Where a person put it in the merge queue: below 0 in front of the others, above 0 behind them."""
     version: int = 0
     created_at: float = 0.0
     moved_at: float = 0.0

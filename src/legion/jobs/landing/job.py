@@ -65,21 +65,31 @@ class _QueueWorker:
         if not self._trusted(project):
             return False
         with_upstream = project.record.upstream_pending
-        batch = self._next_batch(project, with_upstream)
+        alone = with_upstream and project.config.landing.by_pull_request
+        batch = () if alone else self._next_batch(project, with_upstream)
         suspect = self._suspects.next(others_wait=bool(batch) or with_upstream)
         if suspect is not None:
             self._repeat(project, suspect)
         elif batch or with_upstream:
             self._queue.record_batch(project, batch, self._suspects.ids)
             self._land(project, batch, with_upstream)
+        elif (gated := self._at_gate(project)) is not None:
+            self._land(project, (gated,), with_upstream=False, hold=True)
         else:
             return False
         return True
 
-    def _land(self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool) -> None:
+    def _at_gate(self, project: ProjectContext) -> Ticket | None:
+        with self._context.store.read() as tx:
+            live = tickets.live(tx, project=self._project)
+            return self._queue.at_gate(project, tx, self._suspects.without(live))
+
+    def _land(
+        self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool, *, hold: bool = False
+    ) -> None:
         room = self._queue.room(project)
         chain = Batch(self._context, project, batch, with_upstream=with_upstream)
-        result = chain.land(self._speculation, self._suspects.ids)
+        result = chain.land(self._speculation, self._suspects.ids, hold=hold)
         if result is None:
             return
         if result.agents_only:

@@ -185,6 +185,8 @@ def _format_event(event: Event) -> str:
             text = f"race {fields('race')} is won by ticket {fields('winner')}: {fields('why')}"
         case EventKind.REWOUND:
             text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
+        case EventKind.TICKET_ADOPTED:
+            text = f"continues conversation {fields('source')}"
         case EventKind.REBUILT:
             text = f"the board was restored from the hub, as of event {fields('event')}"
         case EventKind.RECEIPT:
