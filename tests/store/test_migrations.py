@@ -268,6 +268,7 @@ def race(tx: Transaction) -> None:
     (lane,) = races.of_ticket(tx, 1)
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
+    assert runs.get(tx, 1).driver == "codex"
 
 
 def adoption(tx: Transaction) -> None:

@@ -163,7 +163,7 @@ class Operations(
 
     @operation("GET", "/v1/usage")
     def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, role, model, day, epic or project, from a day on"""
+        """Tokens, money and time, by ticket, agent, role, model, day, epic, project or driver, from a day on"""
 
     # Tickets
 

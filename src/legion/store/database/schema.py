@@ -267,6 +267,7 @@ runs = Table(
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
+    Column("driver", AnyText, nullable=False),
 )
 
 rewinds = Table(
