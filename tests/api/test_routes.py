@@ -21,9 +21,13 @@ from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
+from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
+from legion.wire.imports import ImportTicket, ImportTickets
+from legion.wire.leader import ReadConversation
 from legion.wire.live import FollowOutput
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
+from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
     ApprovePlan,
@@ -49,6 +53,7 @@ from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -64,7 +69,11 @@ def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monke
 
 BODIES: dict[str, object] = {
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
+    "import_tickets": ImportTickets(
+        cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
+    ),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -104,10 +113,18 @@ BODIES: dict[str, object] = {
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
     "stop_epic": StopEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "edit": EditTicket(priority=3),
+    "move_in_queue": MoveInQueue(to="first"),
+    "try_changes": TryChanges(cwd="CWD"),
+    "set_numbers": SetNumbers(cwd="CWD", workers=3),
+    "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "ask_conversation": AskConversation(id="1", question="Why?"),
     "adopt": AdoptConversation(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
+    "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
+    "close_note": CloseNote(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -116,6 +133,7 @@ REFUSED = {
     "remove_project": StateConflict,
     "rewind": StateConflict,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,
@@ -144,10 +162,12 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
     "split": StateConflict,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
+    **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
+    "epic_gate": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -165,7 +185,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         "epic": "x",
         "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 

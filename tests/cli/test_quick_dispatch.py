@@ -74,7 +74,7 @@ def by_click(words: list[str]) -> NewTicket | None:
     try:
         told = whole.make_context("dispatch", list(words)).params
         assert told.pop("plan_file") is None
-        for common in ("json", "data_dir", "no_color"):
+        for common in ("json", "data_dir", "no_color", "to", "dry_run"):
             told.pop(common)
         return one_ticket(told.pop("arguments"), told)
     except (click.ClickException, LegionError):

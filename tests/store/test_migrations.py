@@ -21,6 +21,7 @@ from sqlalchemy import (
     TypeDecorator,
     create_engine,
     inspect,
+    select,
     text,
 )
 from sqlalchemy.exc import DBAPIError
@@ -28,13 +29,14 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
@@ -44,6 +46,7 @@ from legion.store.board import (
     goals,
     landings,
     memories,
+    notes,
     projects,
     questions,
     receipts,
@@ -224,6 +227,24 @@ def memory(tx: Transaction) -> None:
     )
 
 
+def leader(tx: Transaction) -> None:
+    (found,) = notes.of_project(tx, 1, closed=True)
+    assert (found.kind, found.ticket, found.outcome) == (NoteKind.PROMISE, 1, "They did.")
+    assert notes.of_project(tx, 1) == ()
+    (row,) = tx.execute(schema.leaders.select())
+    assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+
+
+def gates_and_hands(tx: Transaction) -> None:
+    (project,) = projects.all(tx)
+    assert (project.workers, project.retries, project.frozen) == (3, 2, True)
+    assert epics.gates(tx) == {(1, "till"): LandingGate.PERSON}
+    ticket = tickets.get(tx, 1)
+    assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
+    (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
+    assert (first.archived_at, first.reply_to) == (1950.0, 1)
+
+
 def adoption(tx: Transaction) -> None:
     found = adoptions.of_ticket(tx, 1)
     assert found is not None
@@ -246,6 +267,8 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "leader": leader,
+    "gates": gates_and_hands,
     "adoptions": adoption,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -55,6 +55,8 @@ class Rule(Enum):
     LIMITS_ARE_WEATHER = "limits-are-weather"
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
+    GATE = "gate"
+    PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
@@ -105,6 +107,8 @@ WORDS = {
     Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work resumes when it is over",
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
+    Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
@@ -188,9 +192,11 @@ FACTS = frozenset(
             EventKind.PROJECT_TRUSTED,
             EventKind.PROJECT_PAUSED,
             EventKind.PROJECT_RESUMED,
+            EventKind.PROJECT_NUMBERS,
         ),
         *(
             EventKind.TICKET_DROPPED,
+            EventKind.TICKET_EDITED,
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
@@ -206,6 +212,8 @@ FACTS = frozenset(
             EventKind.PLAN_REJECTED,
             EventKind.PLAN_CREATED,
             EventKind.PLAN_MOVED,
+            EventKind.NOTE_ADDED,
+            EventKind.NOTE_CLOSED,
         ),
         *(
             EventKind.MAIL_SENT,
@@ -227,6 +235,7 @@ NAMED = frozenset(
             EventKind.TICKET_MOVED,
             EventKind.LANDED,
             EventKind.SENT_BACK,
+            EventKind.AT_GATE,
             EventKind.LEFT_BEHIND,
             EventKind.BROUGHT_BACK,
             EventKind.CLASH_SEEN,

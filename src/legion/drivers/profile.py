@@ -200,6 +200,14 @@ class PreparedRun:
     """Files that the sandbox has to show in addition."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConversationSize:
+    tokens: int = 0
+    """Of the model's context, as of the last answer."""
+    compacted: bool = False
+    """The program has replaced earlier parts by a summary."""
+
+
 class DriverProfile(ABC):
     """One driver as the daemon sees it. A driver overrides what its capabilities promise."""
 
@@ -260,6 +268,14 @@ class DriverProfile(ABC):
     def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
         """Those of our messages that the transcript holds."""
         return frozenset()
+
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        """How much of the model's context the conversation takes; 0 where that is not known."""
+        return ConversationSize()
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        """Rename the transcript, so that the conversation starts again under the same id. False where there is none."""
+        return False
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         """The transcript's entry behind this call, from which a conversation can be forked."""

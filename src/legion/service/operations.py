@@ -19,12 +19,15 @@ from legion.service.agents import tell as telling
 from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
+from legion.service.leader import chat as chatting
+from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
 from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
 from legion.service.projects import memories as remembering
+from legion.service.projects import numbers as project_numbers
 from legion.service.projects import registry
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
@@ -33,10 +36,15 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import cleanup, record
+from legion.service.tickets import assign, cleanup, imports, record
 from legion.service.tickets import dispatch as tickets
+from legion.service.tickets import edit as editing
+from legion.service.tickets import freeze as freezing
+from legion.service.tickets import queue as queueing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
+from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
 from legion.service.views import epic as epics
@@ -132,6 +140,9 @@ class Service(Operations):
         self._end = end
         self._catalog = Catalog(context)
 
+    # Work from other tools
+    import_tickets = _use_case(imports.import_tickets)
+
     # Projects
     add_project = _use_case(registry.add)
     remove_project = _use_case(registry.remove)
@@ -160,6 +171,11 @@ class Service(Operations):
 
     def drop_ended(self, where: Where, /) -> Acted:
         return cleanup.drop_ended(self.context, where.cwd)
+
+    numbers = _use_case(project_numbers.numbers)
+    set_numbers = _use_case(project_numbers.set_numbers)
+    freeze = _use_case(freezing.freeze)
+    thaw = _use_case(freezing.thaw)
 
     def shutdown(self) -> Done:
         self._end()
@@ -199,8 +215,14 @@ class Service(Operations):
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)
 
+    land = _use_case(queueing.land)
+    edit = _use_case(editing.edit)
+    move_in_queue = _use_case(queueing.move)
+    merge_queue = _use_case(queueing.page)
+    try_changes = _use_case(trying.try_changes)
+
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = tickets.dispatch(self.context, wanted)
+        made = tickets.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:
@@ -217,7 +239,7 @@ class Service(Operations):
         return tickets.stop(self.context, id)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
-        return tickets.retry(self.context, id, action.feedback if action else "")
+        return editing.retry(self.context, id, action or Action())
 
     def bounce(self, id: int, action: Action | None = None, /) -> Acted:
         return reviewing.bounce(self.context, id, action.feedback if action else "")
@@ -230,6 +252,9 @@ class Service(Operations):
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
+
+    # Terminals
+    shell = _use_case(shells.shell)
 
     # Plans
     plan = _use_case(planning.plan)
@@ -248,6 +273,7 @@ class Service(Operations):
     template_from = _use_case(plan_templates.from_epic)
     epic = _use_case(epics.epic_page)
     epic_budget = _use_case(epics.set_budget)
+    epic_gate = _use_case(epics.set_gate)
     stop_epic = _use_case(epics.stop_epic)
 
     def plan_page(self, id: int, /) -> PlanPage:
@@ -258,6 +284,12 @@ class Service(Operations):
     remember = _use_case(remembering.remember)
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
+
+    # Leaders
+    conversation = _use_case(chatting.conversation)
+    notes = _by_caller(noting.listed)
+    add_note = _by_caller(noting.add)
+    close_note = _by_caller(noting.close)
 
     # Conversations
 

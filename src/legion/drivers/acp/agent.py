@@ -147,9 +147,11 @@ class AcpAgent:
     async def _load(self, session: str, servers: list[schema.HttpMcpServer]) -> bool:
         """False where the program does not know the conversation any more."""
         assert self._connection is not None, "open"
+        program = self._options.program
+        conversations.copy_before_load(self._options.home, program.conversations, program.acp.copy, session)
         self._client.replays = True
         try:
-            await self._answer(
+            loaded = await self._answer(
                 self._connection.load_session,
                 _START_PATIENCE,
                 cwd=str(self._host.program.cwd),
@@ -163,7 +165,7 @@ class AcpAgent:
         finally:
             self._client.replays = False
         self._session = session
-        await self._choose_mode(None)
+        await self._choose_mode(loaded.modes)
         return True
 
     async def _new(self, servers: list[schema.HttpMcpServer]) -> None:

@@ -16,6 +16,7 @@ from legion.drivers.claude import transcript as transcripts
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.profile import (
     Capabilities,
+    ConversationSize,
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
@@ -115,6 +116,14 @@ class ClaudeProfile(DriverProfile):
 
     def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
         return transcripts.delivered(state / _FOLDER, conversation, ids)
+
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        return transcripts.size(state / _FOLDER, conversation)
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        there = self.has_conversation(state, conversation)
+        transcripts.put_aside(state / _FOLDER, conversation)
+        return there
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         return transcripts.point_after(state / _FOLDER, conversation, call)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from legion.drivers.profile import ConversationSize
 from legion.system import safe_files
 
 _LONGEST_LINE = 64 << 20
@@ -71,6 +72,35 @@ def point_after(config_dir: Path, conversation: str, call: str) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def size(config_dir: Path, conversation: str) -> ConversationSize:
+    """By the usage of the last answer: its input is the whole conversation."""
+    tokens, compacted = 0, False
+    for path in _files(config_dir, conversation):
+        if _is_readable(path):
+            for entry in _entries(path):
+                if entry["type"] == "assistant":
+                    tokens = _context_tokens(entry["message"].get("usage")) or tokens
+            compacted = compacted or _was_compacted(path)
+    return ConversationSize(tokens=tokens, compacted=compacted)
+
+
+def _context_tokens(usage: object) -> int:
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    counted = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    return sum(one for one in counted if isinstance(one, int) and one > 0)
+
+
+def _was_compacted(transcript: Path) -> bool:
+    with transcript.open("rb") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            if b"compact_boundary" in line:
+                with contextlib.suppress(ValueError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict) and entry.get("subtype") == "compact_boundary":
+                        return True
+    return False
 
 
 def _files(config_dir: Path, conversation: str) -> list[Path]:

@@ -75,7 +75,7 @@ class ModelPart:
     """[model]: which API it speaks, and which model it uses where the ticket names none."""
 
     api: str = ""
-    """`messages`, `chat` or `responses`: the gateway serves all three."""
+    """`messages`, `chat`, `responses` or `gemini`: the gateway serves all of them."""
     default: str = ""
 
 
@@ -117,6 +117,9 @@ class AcpPart:
     """The method to authenticate with, where a session needs one."""
     files: bool = False
     """It reads and writes files through the driver, which then acts inside the worktree only."""
+    copy: str = ""
+    """The name of a copy of the conversation's file, made before it is loaded, for a program that overwrites it then.
+    {short} stands for the first eight characters of the session's id, which the file's name ends with."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,14 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims
+from legion.jobs.background import idle_claims, leader_notices
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
@@ -66,6 +67,10 @@ class Housekeeper:
         """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
+    def link_to(self, page_url: Callable[[], str]) -> None:
+        """Notifications name a place below this address."""
+        self._notifier.page_url = page_url
+
     def start(self) -> None:
         self._thread.start()
         self._branch_watcher.start()
@@ -95,6 +100,7 @@ class Housekeeper:
             self._wake.clear()
             try:
                 idle_claims.look(self.context)
+                leader_notices.look(self.context)
                 for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:

@@ -71,14 +71,23 @@ class _QueueWorker:
         elif batch or with_upstream:
             self._queue.record_batch(project, batch, self._suspects.ids)
             self._land(project, batch, with_upstream)
+        elif (gated := self._at_gate(project)) is not None:
+            self._land(project, (gated,), with_upstream=False, hold=True)
         else:
             return False
         return True
 
-    def _land(self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool) -> None:
+    def _at_gate(self, project: ProjectContext) -> Ticket | None:
+        with self._context.store.read() as tx:
+            live = tickets.live(tx, project=self._project)
+            return self._queue.at_gate(project, tx, self._suspects.without(live))
+
+    def _land(
+        self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool, *, hold: bool = False
+    ) -> None:
         room = self._queue.room(project)
         chain = Batch(self._context, project, batch, with_upstream=with_upstream)
-        result = chain.land(self._speculation, self._suspects.ids)
+        result = chain.land(self._speculation, self._suspects.ids, hold=hold)
         if result is None:
             return
         if result.agents_only:

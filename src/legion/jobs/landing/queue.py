@@ -13,6 +13,7 @@ from legion.domain.landing.queue import QueueEntry, ordered, overtaken, room_aft
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import gate
 from legion.store import events
 from legion.store.board import landings, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -39,9 +40,16 @@ class MergeQueue:
         return most if self._room is None else min(most, self._room)
 
     def first(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
-        """Those of the tickets that are tested together next, in order."""
-        waiting = waiting_entries(self._context, tx, project.id, live)
+        """Those of the tickets that are tested together next, in order. Those at the person's gate are left out."""
+        free = [one for one in live if one.state is State.LANDING and not gate.waits(tx, project, one)]
+        waiting = waiting_entries(self._context, tx, project.id, free)
         return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project)]])
+
+    def at_gate(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> Ticket | None:
+        """The first ticket that has to wait for the person once it is tested."""
+        gated = [one for one in live if one.state is State.LANDING and gate.waits(tx, project, one)]
+        waiting = waiting_entries(self._context, tx, project.id, gated)
+        return tickets.get(tx, waiting[0].ticket) if waiting else None
 
     def record_batch(self, project: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
         """Record the order of a batch and its reason, unless nothing else waits."""
@@ -105,6 +113,7 @@ def waiting_entries(
         QueueEntry(
             ticket=ticket.id,
             priority=ticket.spec.priority,
+            place=ticket.place,
             since=ticket.moved_at,
             lines=lines[ticket.id],
             overtaken=overtaken(ticket.moved_at, recent),

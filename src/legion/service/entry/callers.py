@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from legion.domain.devices import Device
+from legion.domain.devices import Device, PushSubscription
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
 from legion.domain.runs import ticket_seat
+from legion.jobs.background.web_push import WebPush
 from legion.jobs.context import Context
 from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
@@ -68,6 +70,17 @@ class CallerRegistry:
     def device(self, secret: str, *, host: str) -> Device:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
+
+    @property
+    def authority_file(self) -> Path:
+        return self._context.data.root / "web" / "authority.pem"
+
+    def push_key(self) -> str:
+        """What a browser needs to subscribe to notifications."""
+        return WebPush(self._context.data).public_key()
+
+    def subscribe_push(self, device: Device, wanted: PushSubscription | None) -> None:
+        WebPush(self._context.data).subscribe(device.id, wanted)
 
     def refused(self, caller: Caller, asked: str, why: str) -> None:
         """Record a refused call; its repetitions are not recorded for a while."""

@@ -66,6 +66,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         access=latest.access if latest else "",
         usage=usage_line(total(spent.values())),
         ask=spec.asks,
+        gate=spec.gate.value if spec.gate is not None else "",
         planning=(plan.stage if plan is not None else Planning.NONE).value,
         proposal=plan.text if plan is not None else "",
         questions=waiting,

@@ -13,11 +13,12 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
-from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.leader_tables import leaders, notes
+from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "crews",
     "devices",
     "edges",
+    "epic_gates",
     "epics",
     "events",
     "goal_rounds",
@@ -37,10 +39,12 @@ __all__ = [
     "helps",
     "holdings",
     "landings",
+    "leaders",
     "limits",
     "mail",
     "memories",
     "metadata",
+    "notes",
     "plans",
     "projects",
     "questions",
@@ -93,6 +97,9 @@ projects = Table(
     Column("person_refused", Text),
     Column("created_at", Double, nullable=False),
     Column("removed_at", Double),
+    Column("workers", Integer),
+    Column("retries", Integer),
+    Column("frozen", Flag, nullable=False),
 )
 
 trusted = Table(
@@ -159,6 +166,8 @@ tickets = Table(
     Column("command", AnyText, nullable=False),
     Column("reason", AnyText, nullable=False),
     Column("feedback", AnyText, nullable=False),
+    Column("gate", one_of(LandingGate)),
+    Column("place", Integer, nullable=False),
 )
 
 wishes = Table(

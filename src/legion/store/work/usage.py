@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
+from legion.domain.plans.plan import PlanState
 from legion.domain.scheduling.budgets import EpicSpending
 from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
 from legion.domain.tickets.ticket import State
@@ -112,7 +113,31 @@ def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
         now = row.usd or 0.0
         cost = max(now, row.budget or 0.0) if row.live else now
         taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
+    for dispatcher, cost in _taken_by_plans(tx):
+        taken[dispatcher] = taken.get(dispatcher, 0.0) + cost
     return taken
+
+
+def _taken_by_plans(tx: ReadTransaction) -> list[tuple[str, float]]:
+    """The same for planners: the budget while one may still run, then what it really cost."""
+    plans, runs = schema.goals.c, schema.runs.c
+    spent = (
+        select(runs.plan, func.sum(_TABLE.usd).label("usd"))
+        .join(schema.runs, runs.id == _TABLE.run)
+        .where(runs.plan.is_not(None))
+        .group_by(runs.plan)
+        .subquery()
+    )
+    found = (
+        select(plans.dispatcher, plans.state, plans.budget, spent.c.usd)
+        .outerjoin(spent, spent.c.plan == plans.id)
+        .where(plans.dispatcher != "")
+    )
+    at_work = (PlanState.PLANNING, PlanState.ASKING)
+    return [
+        (row.dispatcher, max(row.usd or 0.0, row.budget or 0.0) if row.state in at_work else row.usd or 0.0)
+        for row in tx.execute(found)
+    ]
 
 
 def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...]:
