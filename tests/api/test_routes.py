@@ -187,7 +187,6 @@ REFUSED = {
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
-    "export_conversation": NotFound,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
     "add_forge": BadInput,
