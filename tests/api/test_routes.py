@@ -17,14 +17,17 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
@@ -49,6 +52,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
 from legion.wire.routines import AddRoutine, OfRoutine
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
@@ -68,12 +72,17 @@ def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monke
 
 
 BODIES: dict[str, object] = {
+    "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
+    "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "merge_pulls": MergePulls(cwd="CWD"),
+    "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "rewind": RewindTo(to="1"),
     "shell": OpenShell(),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -118,6 +127,8 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "find_mail": FindMail(text="x"),
+    "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
@@ -127,6 +138,8 @@ BODIES: dict[str, object] = {
     "run_routine": OfRoutine(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -134,6 +147,8 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
@@ -171,6 +186,11 @@ REFUSED = {
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
     "export_conversation": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
+    "add_forge": BadInput,
+    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

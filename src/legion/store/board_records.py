@@ -48,6 +48,8 @@ LEFT_OUT = {
     "leaders": "",
     "recalled": "which briefings carried which lessons",
     "epic_gates": "gates of epics",
+    "forges": "connections to forges and their tokens",
+    "forge_deliveries": "",
     "watches": "",
     "helps": "",
 }

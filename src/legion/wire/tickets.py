@@ -321,6 +321,10 @@ class TicketPage:
     """`auto` or `person`, if the ticket has a gate of its own."""
     crew: CrewLine | None = None
     """Who works on it; null where no team does."""
+    progress: str = ""
+    """The last `STATUS:` line of its agent. Only a claim."""
+    smoke_tests: str = ""
+    """The tests that its agent names between SMOKE_TESTS and END_SMOKE_TESTS, for a person to try. Only a claim."""
 
 
 @dataclass(kw_only=True)
