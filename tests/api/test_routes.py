@@ -53,6 +53,7 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
+from legion.wire.routines import AddRoutine, OfRoutine
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -136,6 +137,9 @@ BODIES: dict[str, object] = {
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
     "accept_lesson": AcceptLesson(cwd="CWD"),
+    "add_routine": AddRoutine(cwd="CWD", starts="every day 07:00", what="Look around."),
+    "remove_routine": OfRoutine(cwd="CWD"),
+    "run_routine": OfRoutine(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
     "ask_conversation": AskConversation(id="1", question="Why?"),
@@ -183,7 +187,9 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
+    **dict.fromkeys(
+        ("template_from", "forget", "close_note", "accept_lesson", "remove_routine", "run_routine"), NotFound
+    ),
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
@@ -209,9 +215,15 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         "epic": "x",
         "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
-        str(one.annotation), known.get(one.name, one.default)
-    )
+    return {
+        "TicketId": 1,
+        "QuestionId": 1,
+        "PlanId": 1,
+        "MemoryId": 1,
+        "NoteId": 1,
+        "RoutineId": 1,
+        "AgentName": "tess",
+    }.get(str(one.annotation), known.get(one.name, one.default))
 
 
 @pytest.mark.parametrize("row", OPERATIONS.values(), ids=list(OPERATIONS))

@@ -33,6 +33,7 @@ from legion.wire import (
     projects,
     providers,
     questions,
+    routines,
     teams,
     templates,
     tickets,
@@ -56,6 +57,7 @@ REQUESTS = (
     *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
     *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
     *(notes.AddNote, notes.CloseNote, leader.ReadConversation, lessons.AcceptLesson),
+    *(routines.AddRoutine, routines.OfRoutine),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
@@ -182,6 +184,7 @@ SHAPES = (
     lessons,
     memories,
     notes,
+    routines,
     templates,
     teams,
     imports,

@@ -54,6 +54,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "plan": CommandEntry("plans.plan", "plan", "Have tickets planned for a goal."),
+        "routine": CommandEntry("leader.routine", "routine", "Tickets that begin by time or event."),
         "template": CommandEntry("plans.template", "template", "Templates of plans."),
         "approve": CommandEntry("plans.decisions", "approve", "Approve a plan, or part of it."),
         "reject": CommandEntry("plans.decisions", "reject", "Send a plan back with a reason."),

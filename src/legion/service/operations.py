@@ -25,6 +25,7 @@ from legion.service.forge import pulls as forge_pulls
 from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
+from legion.service.leader import routines as regular
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -301,6 +302,10 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    add_routine = _use_case(regular.add)
+    routines = _use_case(regular.listed)
+    remove_routine = _use_case(regular.remove)
+    run_routine = _use_case(regular.run)
     lessons = _by_caller(learning.listed)
     accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
