@@ -115,6 +115,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
         "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
+        "plugin": CommandEntry("plugin.command", "plugin", "Legion in your own Claude Code."),
         "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),
         "completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
         "version": CommandEntry("system.program", "version", "The version of this program."),

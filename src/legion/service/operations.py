@@ -82,6 +82,8 @@ class Caller:
     ticket: int | None = None
     run: int | None = None
     """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
 
     @property
     def is_person(self) -> bool:
