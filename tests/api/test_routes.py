@@ -46,6 +46,7 @@ from legion.wire.providers import (
     RemoveRoute,
     SetRoute,
     TryProvider,
+    UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.table import Operation
@@ -116,6 +117,7 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "use_account": UseAccount(name="anthropic"),
     "find_mail": FindMail(text="x"),
     "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
@@ -164,6 +166,7 @@ REFUSED = {
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
+    "use_account": NotFound,
     "export_conversation": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "import": CommandEntry("imports.command", "import_command", "Bring work of other tools along."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
+        "account": CommandEntry("models.account", "account", "Several logins at one provider."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
         "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
         "models": CommandEntry("models.route", "models", "The models that your providers have."),

@@ -359,6 +359,7 @@ class Service(Operations):
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)
+    use_account = _use_case(catalog.use)
     begin_login = _use_case(logins.begin)
     finish_login = _use_case(logins.finish)
     routes = _use_case(routing.listed)
