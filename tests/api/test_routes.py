@@ -17,11 +17,15 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
+from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
@@ -49,6 +53,7 @@ from legion.wire.providers import (
     UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -67,12 +72,17 @@ def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monke
 
 
 BODIES: dict[str, object] = {
+    "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
+    "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "merge_pulls": MergePulls(cwd="CWD"),
+    "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "rewind": RewindTo(to="1"),
     "shell": OpenShell(),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -123,8 +133,11 @@ BODIES: dict[str, object] = {
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
+    "accept_lesson": AcceptLesson(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -132,6 +145,8 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
@@ -162,12 +177,17 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
     "use_account": NotFound,
     "export_conversation": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
+    "add_forge": BadInput,
+    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 

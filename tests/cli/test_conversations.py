@@ -70,3 +70,23 @@ def test_reports_are_printed_as_tables(legion, home: Home):
     assert seen.splitlines()[0].startswith("4 conversations, ")
     assert "orphaned: 4" in seen
     assert json.loads(legion("health", "--json", *EVER).out)["counts"]["orphaned"] == 4
+
+
+def test_what_cannot_be_adopted_asked_or_handed_off_is_one_sentence(legion, board: Board, home: Home):
+    board.put(1, "First", "done")
+    board.put(2, "Second", "queued")
+    refusals = {
+        ("adopt",): f"Claude Code has no conversation in {board.cwd}",
+        ("adopt", CODEX): "Only a conversation of Claude Code can be adopted",
+        ("adopt", CLAUDE): "The folder /home/ada/shop of conversation",
+        ("ask", "2", "Why?"): "Ticket 2 has no conversation yet; `legion wait 2` waits for its end.",
+        ("ask", "2", " "): "The question is empty",
+        ("ask", GEMINI, "Why?"): "Only conversations of Claude Code can be asked",
+        ("ask", "", "Why?"): "Name a conversation: a ticket's number, or an id",
+        ("handoff", "1"): "Ticket 1 has landed; `legion ask 1 TEXT` asks its agent.",
+        ("handoff", "2"): "Ticket 2 has no conversation yet; `legion drop 2` gives it up.",
+    }
+    for words, sentence in refusals.items():
+        done = legion(*words)
+        assert (done.code != 0, done.err.count("\n")) == (True, 1), words
+        assert sentence in done.err

@@ -101,6 +101,35 @@ def test_a_full_conversation_is_put_aside_and_the_next_one_starts_from_rows(staf
     assert len(staff.transcripts(page.leader.id if page.leader else "")) == 1
 
 
+def test_a_ticket_that_failed_and_then_passed_proposes_a_lesson(staff: Staff):
+    here = staff.here
+    agent = """
+    echo mine > mine.txt
+    if [ $LEGION_ATTEMPT = 1 ]; then echo BROKEN > till.txt; else echo counted > till.txt; fi
+    """
+    ticket = here.project.dispatch("Count the till", agent, labels=["till"])
+    here.project.until_settled(ticket)
+    here.project.until_true(lambda: "Count the till" in here.told("lessons"))
+    (lesson,) = json.loads(here.cli("lessons", "--json").stdout)["lessons"]
+    assert lesson["text"] == (
+        'In "Count the till", attempt 1 failed: checks failed: `sh check.sh`. '
+        "The attempt that passed differs in till.txt."
+    )
+    assert (lesson["proposed"], lesson["ticket"], lesson["files"], lesson["labels"]) == (
+        True,
+        ticket,
+        ["till.txt"],
+        ["till"],
+    )
+    assert "is accepted" in here.told("lessons", "accept", str(lesson["id"]))
+    later = here.project.dispatch("Again", 'cp "$LEGION_BRIEFING" told.txt', labels=["till"])
+    here.project.until_settled(later)
+    assert f"differs in till.txt. (lesson {lesson['id']}, from ticket {ticket})" in (
+        here.project.landed("told.txt") or ""
+    )
+    assert "1.0 attempts in 1 ticket" in here.told("usage", "--lessons")
+
+
 @pytest.mark.soak
 def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_one_that_did_not(staff: Staff, tmp_path):
     """Ten tickets. One leader's script knows by heart what follows; the other's reads it from its briefing."""

@@ -28,7 +28,9 @@ _ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "shell"
 _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
+    *("add_forge", "remove_forge", "forge_hook"),
     *("switch_recording", "revoke_device", "add_driver", "use_account"),
+    *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
 
 _READS = ("output",)

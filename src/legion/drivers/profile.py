@@ -280,3 +280,14 @@ class DriverProfile(ABC):
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         """The transcript's entry behind this call, from which a conversation can be forked."""
         return None
+
+    def transcript(self, state: Path, conversation: str) -> Path | None:
+        """The file of a conversation in an agent's state folder; None where there is none that can be read."""
+        return None
+
+    def take_transcript(self, transcript: Path, conversation: str, state: Path, tree: Path) -> None:
+        """Copy a conversation's file into a state folder, for a run in that tree to fork it. Raises OSError.
+
+        Only for a driver whose capabilities name `rewinds`.
+        """
+        raise NotImplementedError(self.name)

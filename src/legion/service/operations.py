@@ -10,15 +10,20 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import questions, web
+from legion.service import adoption, questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
+from legion.service.forge import connections as forge_connections
+from legion.service.forge import issues as forge_issues
+from legion.service.forge import pulls as forge_pulls
 from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
@@ -40,6 +45,7 @@ from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import shell as shells
@@ -55,8 +61,17 @@ from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
+from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
-from legion.wire.conversations import Analytics, ConversationHealth, Conversations, ExportedConversation, SearchResult
+from legion.wire.conversations import (
+    Analytics,
+    AskConversation,
+    ConversationAnswer,
+    ConversationHealth,
+    Conversations,
+    ExportedConversation,
+    SearchResult,
+)
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -203,6 +218,8 @@ class Service(Operations):
     pause_ticket = _use_case(tickets.pause)
     resume_ticket = _use_case(tickets.resume)
     rewind = _use_case(rewinding.rewind)
+    race = _use_case(racing.race)
+    race_page = _use_case(racing.page)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)
@@ -279,6 +296,8 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)
@@ -301,6 +320,15 @@ class Service(Operations):
 
     def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
         return reports.health(self._catalog, self.context.clock(), hours, timeout)
+
+    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
+        return asking.ask(self.context, self._catalog, wanted)
+
+    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
+        return adoption.adopt(self.context, self._catalog, wanted)
+
+    def handoff(self, id: int, /) -> HandedOff:
+        return adoption.handoff(self.context, self._news, id)
 
     # Questions
     inbox = _use_case(questions.inbox)
@@ -367,6 +395,19 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
+
+    # Forges
+    forges = _use_case(forge_connections.listed)
+    add_forge = _use_case(forge_connections.add)
+    remove_forge = _use_case(forge_connections.remove)
+    try_forge = _use_case(forge_connections.try_out)
+    sync_forge = _use_case(forge_connections.sync_now)
+    forge_hook = _use_case(forge_connections.hook)
+    assign = _use_case(forge_issues.assign)
+    pulls = _use_case(forge_pulls.listed)
+    pull = _use_case(forge_pulls.page)
+    merge_pulls = _use_case(forge_pulls.merge)
+    tried = _use_case(forge_pulls.tried)
 
     # The page
     offer_device = _use_case(web.offer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from legion.wire.table import Count, Hours, Seconds, Table, Text, operation
+from legion.wire.table import Count, Hours, Seconds, Table, Text, TicketId, operation
 
 if TYPE_CHECKING:
     from legion import wire
@@ -37,3 +37,15 @@ class ConversationOperations(Table):
         self, hours: Hours = 168.0, timeout: Seconds = 2.0
     ) -> wire.conversations.ConversationHealth:
         """Conversations that are stale, large, orphaned or damaged, and the space that they take"""
+
+    @operation("POST", "/v1/conversations/ask", waits=True)
+    def ask_conversation(self, wanted: wire.conversations.AskConversation, /) -> wire.conversations.ConversationAnswer:
+        """Ask a finished conversation; a fork answers, and nothing changes"""
+
+    @operation("POST", "/v1/conversations/adopt", created=True, waits=True)
+    def adopt(self, wanted: wire.adoption.AdoptConversation, /) -> wire.adoption.Adopted:
+        """Make a ticket of a conversation of the person's own Claude Code"""
+
+    @operation("POST", "/v1/tickets/{id}/handoff", waits=True)
+    def handoff(self, id: TicketId, /) -> wire.adoption.HandedOff:
+        """Pause a ticket and give its conversation to the person's own program"""

@@ -129,3 +129,20 @@ class ConversationHealth:
     counts: dict[str, int]
     """Of `stale`, `large`, `orphaned` and `broken`, which list at most 100 each."""
     index: IndexState
+
+
+@dataclass(kw_only=True)
+class AskConversation:
+    id: str
+    """Of a conversation, or the number of a ticket: its last conversation."""
+    question: str
+    model: str = ""
+
+
+@dataclass(kw_only=True)
+class ConversationAnswer:
+    schema: str = "legion.conversation-answer/1"
+    id: str
+    answer: str
+    usd: float | None
+    seconds: float

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import click
 
+from legion.cli.agents.lines import agent_row, agent_state, report_lines
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.texts import read_text
-from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
+from legion.wire.agents import AgentLine, AgentList, AgentPage
 from legion.wire.mail import Broadcast, Mail, MessageLine
 
-_SHORT = 8
 _FIRST_LINES = 6
+_SHORT = 8
 
 
 @command("agents", example="legion agents --tree")
@@ -39,7 +40,7 @@ def broadcast(call: CommandCall, message: str, subtree: str) -> None:
 def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     """Everything about one agent."""
     line = page.agent
-    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
+    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({agent_state(line)})"))
     yield from screen.aside(sanitize(line.doing))
     facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
@@ -64,28 +65,10 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
         yield from screen.table(rows)
 
 
-def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
-    """The top of the status screen: who you are, your mail, your direct reports."""
-    yield f"You: {sanitize(seat.name)} ({'working' if seat.working else 'idle'})"
-    yield f"Pending messages: {len(seat.mail)}"
-    for message in seat.mail:
-        head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
-        yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
-    if seat.mail:
-        yield from screen.aside("`legion mail` shows the complete texts")
-    if seat.reports:
-        yield screen.bold("Direct reports")
-        yield from report_lines(seat.reports, screen)
-
-
-def report_lines(reports: Iterable[AgentLine], screen: Screen) -> list[str]:
-    return screen.table([_row(line) for line in reports])
-
-
 def _list(found: AgentList, screen: Screen) -> list[str]:
     if not found.agents:
         return ["No standing agents; `legion hire TASK` hires one."]
-    return screen.table([_row(line) for line in found.agents], indent=0)
+    return screen.table([agent_row(line) for line in found.agents], indent=0)
 
 
 def _tree(found: AgentList, screen: Screen) -> list[str]:
@@ -102,30 +85,12 @@ def _tree(found: AgentList, screen: Screen) -> list[str]:
         for line in below:
             last = line is below[-1]
             branch = ("└─ " if last else "├─ ") if screen.unicode else "- "
-            first, *rest = _row(line)
+            first, *rest = agent_row(line)
             rows.append([Cell(indent + branch + first.text, first.colour), *rest])
             grow(line.id, indent + ("   " if last or not screen.unicode else "│  "))
 
     grow("root", "")
     return [*lines, *screen.table(rows, indent=0)]
-
-
-def _row(line: AgentLine) -> list[Cell]:
-    colour = Colour.GREEN if line.working else Colour.DIM
-    waiting = f"{count(line.waiting, 'message')}" if line.waiting else ""
-    money = f"${line.spent:.2f}" + (f" of ${line.budget:.2f}" if line.budget is not None else "")
-    return [
-        Cell(sanitize(line.name), Colour.BOLD),
-        Cell(line.id[:_SHORT]),
-        Cell(_state(line), colour),
-        Cell(sanitize(line.doing if line.doing not in ("idle", "fired") else ""), Colour.DIM),
-        Cell(waiting, Colour.YELLOW),
-        Cell(money if line.spent or line.budget is not None else "", Colour.DIM),
-    ]
-
-
-def _state(line: AgentLine) -> str:
-    return "fired" if line.fired_at is not None else "working" if line.working else "idle"
 
 
 def _money(line: AgentLine) -> str:

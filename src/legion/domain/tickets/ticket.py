@@ -63,6 +63,8 @@ class ParkReason(Enum):
     NO_MACHINE = "no_machine"
     RESTING = "resting"
     """Its last attempt ended at once and changed nothing; the next one starts a little later."""
+    OUTSIDE = "outside"
+    """Its change is proven; it lands when it is merged where the project's branch lives."""
 
 
 class Cause(Enum):

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from legion.drivers.profile import ConversationSize
+from legion.system import safe_files
 
 _LONGEST_LINE = 64 << 20
 _MOST_SEARCHED = 256 << 20
 """Bytes of a transcript that are searched for its first message."""
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]")
+"""Claude Code writes a dash for each in the name of a folder."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -36,6 +39,16 @@ def put_aside(config_dir: Path, conversation: str) -> None:
 
 def is_there(config_dir: Path, conversation: str) -> bool:
     return any(_is_readable(path) for path in _files(config_dir, conversation))
+
+
+def file_of(config_dir: Path, conversation: str) -> Path | None:
+    return next((path for path in _files(config_dir, conversation) if _is_readable(path)), None)
+
+
+def copy(transcript: Path, config_dir: Path, conversation: str, tree: Path) -> None:
+    """Copy a transcript to where Claude Code looks for it when it works in that tree. Repeated, it copies again."""
+    folder = _NOT_IN_NAMES.sub("-", str(tree))
+    safe_files.write(config_dir, f"projects/{folder}/{conversation}.jsonl", transcript.read_bytes())
 
 
 def delivered(config_dir: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:

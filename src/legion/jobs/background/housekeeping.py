@@ -20,6 +20,7 @@ from legion.jobs.background import idle_claims, leader_notices
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
+from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
@@ -52,6 +53,7 @@ class Housekeeper:
         self._branch_watcher = BranchWatcher(context)
         self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
+        self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
         self._watchdog = Watchdog(context)
@@ -101,6 +103,7 @@ class Housekeeper:
             try:
                 idle_claims.look(self.context)
                 leader_notices.look(self.context)
+                self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:

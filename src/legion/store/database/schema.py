@@ -17,8 +17,19 @@ from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
 from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.plan_tables import (
+    epic_gates,
+    epics,
+    goal_rounds,
+    goal_tickets,
+    goals,
+    memories,
+    recalled,
+)
+from legion.store.database.race_tables import race_lanes
+from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -33,6 +44,11 @@ __all__ = [
     "epic_gates",
     "epics",
     "events",
+    "forge_deliveries",
+    "forge_feedback",
+    "forge_issues",
+    "forge_pulls",
+    "forges",
     "goal_rounds",
     "goal_tickets",
     "goals",
@@ -48,10 +64,13 @@ __all__ = [
     "plans",
     "projects",
     "questions",
+    "race_lanes",
     "readings",
+    "recalled",
     "receipts",
     "requests",
     "rewinds",
+    "routines",
     "runs",
     "tickets",
     "tokens",
@@ -249,6 +268,15 @@ rewinds = Table(
     Column("conversation", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("point", Text, nullable=False),
+)
+
+adoptions = Table(
+    "adoptions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
 )
 
 claims = Table(
