@@ -50,6 +50,7 @@ from legion.wire.providers import (
     RemoveRoute,
     SetRoute,
     TryProvider,
+    UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
@@ -131,6 +132,7 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "use_account": UseAccount(name="anthropic"),
     "find_mail": FindMail(text="x"),
     "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
@@ -193,6 +195,7 @@ REFUSED = {
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
+    "use_account": NotFound,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
     "add_forge": BadInput,

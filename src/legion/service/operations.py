@@ -99,6 +99,8 @@ class Caller:
     ticket: int | None = None
     run: int | None = None
     """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
 
     @property
     def is_person(self) -> bool:
@@ -397,6 +399,7 @@ class Service(Operations):
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)
+    use_account = _use_case(catalog.use)
     begin_login = _use_case(logins.begin)
     finish_login = _use_case(logins.finish)
     routes = _use_case(routing.listed)

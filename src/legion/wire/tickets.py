@@ -285,7 +285,7 @@ class TicketPage:
     history: list[EventLine]
     changed_files: list[str]
     cause: str = ""
-    """Why its last attempt failed: `checks`, `conflict`, `review` or `attempt`. Empty if it did not."""
+    """Why its last attempt failed: `checks`, `conflict`, `review`, `size` or `attempt`. Empty if it did not."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
     conversation: str = ""
