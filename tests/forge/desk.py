@@ -69,12 +69,12 @@ class Desk:
     def close(self) -> None:
         self.store.close()
 
-    def connect(self, forge: StandIn, *, token: str = "robot-token", **more: str) -> Desk:
+    def connect(self, forge: StandIn, *, token: str = "robot-token") -> Desk:
         self.forge = forge
         registry.add(self.context, AddProject(path=self.cwd))
         hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]
         trust.trust(self.context, Trust(cwd=self.cwd, hashes=hashes))
-        wanted = AddForge(cwd=self.cwd, kind="github", address=forge.hosted.full_name, url=forge.url, key=token, **more)
+        wanted = AddForge(cwd=self.cwd, kind="github", address=forge.hosted.full_name, url=forge.url, key=token)
         connections.add(self.context, wanted)
         self.look()
         return self

@@ -33,6 +33,7 @@ class _Clients:
         self._lock = threading.Lock()
         self._forges: dict[tuple[str, ...], Forge] = {}
         self._passes: dict[tuple[str, int], threading.Lock] = {}
+        self._hurried: set[tuple[str, int]] = set()
 
     def forge(self, one: ForgeConnection, token: str) -> Forge:
         digest = hashlib.sha256(token.encode()).hexdigest()
@@ -46,6 +47,16 @@ class _Clients:
         with self._lock:
             return self._passes.setdefault((str(context.data.root), project), threading.Lock())
 
+    def hurry(self, context: Context, project: int) -> None:
+        with self._lock:
+            self._hurried.add((str(context.data.root), project))
+
+    def hurried(self, context: Context) -> frozenset[int]:
+        with self._lock:
+            found = {one for one in self._hurried if one[0] == str(context.data.root)}
+            self._hurried -= found
+            return frozenset(project for _, project in found)
+
 
 _CLIENTS = _Clients()
 
@@ -58,6 +69,16 @@ def open_forge(context: Context, one: ForgeConnection) -> Forge:
 def pass_lock(context: Context, project: int) -> threading.Lock:
     """Held by whatever looks at the project's forge: one at a time."""
     return _CLIENTS.lock(context, project)
+
+
+def hurry(context: Context, project: int) -> None:
+    """A webhook came: the loop looks at the forge with the next commit."""
+    _CLIENTS.hurry(context, project)
+
+
+def hurried(context: Context) -> frozenset[int]:
+    """The projects for which webhooks came since the last call."""
+    return _CLIENTS.hurried(context)
 
 
 def _make(one: ForgeConnection, token: str) -> Forge:
