@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -16,12 +17,19 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
 from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
+from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
+from legion.wire.imports import ImportTicket, ImportTickets
+from legion.wire.leader import ReadConversation
+from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
+from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.plans import (
     ApprovePlan,
@@ -44,9 +52,11 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -54,7 +64,9 @@ from tests.api.serving import TOKEN, Served
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
+def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
+    # Whose programs have no conversations.
+    monkeypatch.setenv("HOME", str(tmp_path))
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
@@ -64,7 +76,12 @@ BODIES: dict[str, object] = {
     "merge_pulls": MergePulls(cwd="CWD"),
     "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
+    "import_tickets": ImportTickets(
+        cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
+    ),
     "rewind": RewindTo(to="1"),
+    "shell": OpenShell(),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -104,8 +121,21 @@ BODIES: dict[str, object] = {
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
     "stop_epic": StopEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
+    "edit": EditTicket(priority=3),
+    "move_in_queue": MoveInQueue(to="first"),
+    "try_changes": TryChanges(cwd="CWD"),
+    "set_numbers": SetNumbers(cwd="CWD", workers=3),
+    "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "find_mail": FindMail(text="x"),
+    "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
+    "accept_lesson": AcceptLesson(cwd="CWD"),
+    "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
+    "close_note": CloseNote(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     "driver": NotFound,
@@ -113,7 +143,10 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,
@@ -142,8 +175,13 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget"), NotFound),
+    **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
     "split": StateConflict,
+    **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
+    "epic_gate": NotFound,
+    "export_conversation": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
     "add_forge": BadInput,
     **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
     "pull": NotFound,
@@ -162,8 +200,9 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
             row.name, "bug" if row.name == "template" else "x"
         ),
         "epic": "x",
+        "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "AgentName": "tess"}.get(
+    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
         str(one.annotation), known.get(one.name, one.default)
     )
 

@@ -145,7 +145,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["statsu"], 2, "There is no command `statsu`; did you mean `legion status`?\n"),
     (["status", "--nope"], 2, "--nope"),
     (["status", "one", "extra"], 2, "extra"),
-    (["status", "nobody"], 3, "no agent nobody"),
+    (["status", "nobody"], 3, "Session not found: nobody"),
     (["ticket"], 2, "N"),
     (["ticket", "x"], 2, "`x` is no ticket number"),
     (["ticket", "0"], 2, "no ticket number"),

@@ -22,8 +22,12 @@ from legion.demo import report, summary
 from legion.wire import (
     agents,
     history,
+    imports,
+    leader,
+    lessons,
     mail,
     memories,
+    notes,
     page_parts,
     plans,
     projects,
@@ -51,10 +55,19 @@ REQUESTS = (
     teams.SaveDefinition,
     *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
     *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
+    *(notes.AddNote, notes.CloseNote, leader.ReadConversation, lessons.AcceptLesson),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
-INSIDE = (*REQUESTS, report.RehearsalRecord, summary.DemoResult)
+INSIDE = (
+    *REQUESTS,
+    imports.ImportTickets,
+    imports.ImportTicket,
+    imports.Imported,
+    imports.ImportedTicket,
+    report.RehearsalRecord,
+    summary.DemoResult,
+)
 MORE = "<!-- more -->\n"
 CONTEXT = click.Context(cli, info_name="legion")
 
@@ -165,9 +178,13 @@ SHAPES = (
     history,
     page_parts,
     plans,
+    leader,
+    lessons,
     memories,
+    notes,
     templates,
     teams,
+    imports,
     shapes,
     summary,
     report,

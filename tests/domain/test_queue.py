@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations, product
 
 import pytest
 
 from legion.domain.landing.bisect import LandingIntent
-from legion.domain.landing.queue import PATIENCE, QueueEntry, ordered, overtaken, room_after
+from legion.domain.landing.queue import PATIENCE, QueueEntry, QueueGoal, moved, ordered, overtaken, room_after
 
 
 def waiting(
@@ -181,3 +182,27 @@ def test_few_green_changes_do_not_prove_that_many_go_well_together():
 def test_one_that_is_red_by_itself_halves_the_room_and_no_more():
     assert room_after(reds=2, tried=1, room=32, most=32) == 16
     assert room_after(reds=2, tried=2, room=32, most=32) == 1
+
+
+def placed(queue: Sequence[QueueEntry], places: dict[int, int]) -> Sequence[QueueEntry]:
+    return ordered(replace(one, place=places.get(one.ticket, one.place)) for one in queue)
+
+
+def test_a_person_moves_any_change_anywhere_whatever_was_moved_before():
+    start = ordered([waiting(1, lines=9), waiting(2, lines=5), waiting(3, priority=2), waiting(4, lines=1)])
+    for first, second in product(permutations((1, 2, 3, 4), 2), repeat=2):
+        once = placed(start, moved(start, first[0], first[1]))
+        twice = placed(once, moved(once, second[0], second[1]))
+        others = [number for number in numbers(once) if number != second[0]]
+        at = others.index(second[1])
+        assert numbers(twice) == [*others[:at], second[0], *others[at:]]
+        for goal, place in ((QueueGoal.FIRST, 0), (QueueGoal.LAST, 3)):
+            again = placed(twice, moved(twice, second[0], goal))
+            assert numbers(again)[place] == second[0]
+            assert [one for one in numbers(again) if one != second[0]] == others
+
+
+def test_a_later_change_lines_up_behind_those_that_a_person_put_in_front():
+    queue = [waiting(1, lines=9), waiting(2)]
+    front = placed(queue, moved(ordered(queue), 1, QueueGoal.FIRST))
+    assert numbers(ordered([*front, waiting(3)])) == [1, 2, 3]

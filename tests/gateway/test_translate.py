@@ -12,7 +12,7 @@ import pytest
 from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle, ProviderDialect
 from legion.gateway.dialects.collect import collect_answer
 from legion.gateway.dialects.messages import AnswerFailed, RequestInfo, TextPart
-from legion.gateway.dialects.registry import Dialect, StreamReader
+from legion.gateway.dialects.registry import PROVIDER_DIALECTS, Dialect, StreamReader
 from tests.gateway.dialects.bodies import (
     ANTHROPIC_STREAM,
     CHAT_STREAM,
@@ -23,20 +23,28 @@ from tests.gateway.dialects.bodies import (
     sse,
 )
 from tests.gateway.gateways import Running
+from tests.gateway.golden.requests import GEMINI
 from tests.gateway.upstream import Exchange, Upstream
 
 PATHS = {
     Dialect.ANTHROPIC: "/v1/messages",
     Dialect.CHAT: "/v1/chat/completions",
     Dialect.RESPONSES: "/v1/responses",
+    Dialect.GEMINI: "/v1beta/models/gemini-2.5-pro:generateContent",
 }
-ASKING = {Dialect.ANTHROPIC: CLAUDE_CODE, Dialect.CHAT: OPENCODE, Dialect.RESPONSES: CODEX}
+ASKING = {
+    Dialect.ANTHROPIC: CLAUDE_CODE,
+    Dialect.CHAT: OPENCODE,
+    Dialect.RESPONSES: CODEX,
+    Dialect.GEMINI: GEMINI["tools"],
+}
 STREAMS = {
     ProviderDialect.ANTHROPIC: ANTHROPIC_STREAM,
     ProviderDialect.OPENAI_CHAT: CHAT_STREAM,
     ProviderDialect.OPENAI_RESPONSES: RESPONSES_STREAM,
 }
-PAIRS = [(caller, kind) for caller in Dialect for kind in ProviderDialect]
+_INVALID = {False: "invalid_request_error", True: "INVALID_ARGUMENT"}
+PAIRS = [(caller, kind) for caller in PROVIDER_DIALECTS for kind in ProviderDialect]
 
 
 def streaming(stream: bytes, size: int = 50) -> Callable[[Exchange], None]:
@@ -272,7 +280,8 @@ def test_a_request_that_cannot_be_translated_is_refused_and_nothing_is_sent(gate
     _, token = gateway.grant()
     for body in (b"[]", b"{", b'{"model": "m"}'):
         status, reply = gateway.ask(token, body, path=PATHS[caller])
-        assert (status, json.loads(reply)["error"]["type"]) == (400, "invalid_request_error")
+        error = json.loads(reply)["error"]
+        assert (status, error.get("type") or error["status"]) == (400, _INVALID[caller is Dialect.GEMINI])
     assert upstream.seen == []
 
 

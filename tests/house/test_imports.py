@@ -31,7 +31,7 @@ def distribution(requirement: str) -> str:
 
 
 # Distributions whose module has another name.
-MODULES = {"agent-client-protocol": "acp"}
+MODULES = {"agent-client-protocol": "acp", "pyyaml": "yaml"}
 
 
 def module(distribution: str) -> str:

@@ -283,9 +283,11 @@ def test_down_runs_for_a_ticket_that_a_person_stops(live: Live, gate: Gate):
 
 
 def test_only_named_files_of_the_checkout_come_along_and_only_ignored_ones(live: Live):
-    one = live('copy = ["ada: own.local", "ada: deep/link.local", "other: secret.local"]\n')
+    one = live('copy = ["ada: own.local", "ada: deep/link.local", "other: secret.local"]\nworktreeinclude = ["ada"]\n')
     project = adopt(one, environment(""))
     project.repository.write({"own.local": "mine\n", "secret.local": "secret\n"})
+    included = ".worktreeinclude\nfor-trees.*\n"
+    project.repository.write({".worktreeinclude": included, "for-trees.local": "x\n", "for-trees.txt": "x\n"})
     (project.repository.root / "deep").mkdir()
     (project.repository.root / "deep" / "link.local").symlink_to(project.repository.root / "secret.local")
     ticket = project.dispatch("one", "cat own.local > a.txt; ls -R >> a.txt")
@@ -293,6 +295,8 @@ def test_only_named_files_of_the_checkout_come_along_and_only_ignored_ones(live:
     landed = str(project.landed("a.txt"))
     assert landed.startswith("mine\n")
     assert "secret" not in landed
+    assert "for-trees.local" in landed
+    assert "for-trees.txt" not in landed
     assert project.landed("own.local") is None
     place = project.ticket(ticket).environment
     assert place is not None

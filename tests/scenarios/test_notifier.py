@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import queue
 import threading
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from legion.wire.web import OfferDevice, RevokeDevice
 from tests.support.legion import Squad, squad
 from tests.support.looking import until_seen
+from tests.support.push_browser import PushBrowser
 from tests.support.repository import Repository
 
 PATIENCE = 60.0
@@ -27,7 +32,7 @@ def listening() -> Iterator[tuple[str, queue.Queue[tuple[str, dict[str, str], by
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             posted.put((self.path, dict(self.headers), body))
-            self.send_response(500 if self.path == "/broken" else 200)
+            self.send_response({"/broken": 500, "/gone": 410}.get(self.path, 200))
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
@@ -94,22 +99,68 @@ def test_a_hook_that_fails_or_is_not_there_holds_nobody_up(tmp_path: Path):
         until_seen(one, lambda: "your hook for done could not be started" in one.log, "a word in the log")
 
 
-def test_webhook_and_ntfy_get_what_the_person_chose(tmp_path: Path):
+def test_webhook_ntfy_and_browsers_get_what_the_person_chose(tmp_path: Path):
     with listening() as (url, posted):
         # A hook that hangs keeps nothing from the others.
         hangs = f'[hooks]\nfailed = "tail -f {tmp_path}/config.toml"\n'
         settings = f'{hangs}[notify]\non = ["failed"]\nwebhook = "{url}/broken"\nntfy = "{url}/topic"\n'
         with squad(tmp_path, settings=settings) as one:
             project = one.adopt(Repository(tmp_path / "ada"))
+            browser, gone = PushBrowser(), PushBrowser()
+            subscribe(one, browser.subscription(f"{url}/push"))
+            subscribe(one, gone.subscription(f"{url}/gone"))
+            out = subscribe(one, PushBrowser().subscription(f"{url}/revoked"))
+            one.client.revoke_device(RevokeDevice(id=out))
             project.until(project.dispatch("good", "echo a > a.txt"), "done")
             bad = project.dispatch("bad", "echo BROKEN > b.txt", max_attempts=1)
-            both = sorted((posted.get(timeout=PATIENCE / 2) for _ in range(2)), key=lambda one: one[0])
-            (path, _, body), (topic, headers, words) = both
+            all_four = sorted((posted.get(timeout=PATIENCE / 2) for _ in range(4)), key=lambda one: one[0])
+            (path, _, body), (ended, _, _), (push, pushed, sealed), (topic, headers, words) = all_four
             told = json.loads(body)
             assert (path, told["schema"], told["event"], told["ticket"]) == ("/broken", "legion.news/1", "failed", bad)
+            assert (told["old"], told["new"], Path(told["path"]).name) == ("landing", "failed", f"ticket-{bad}")
             assert (topic, headers["Title"]) == ("/topic", "Legion: failed")
+            assert headers["Click"] == told["link"]
+            assert told["link"].endswith(f"/#/ticket/{bad}")
             assert words.decode().startswith(f"Ticket {bad} failed: bad (")
+            assert (push, pushed["Content-Encoding"], ended) == ("/push", "aes128gcm", "/gone")
+            assert json.loads(browser.read(sealed)) == {
+                "title": "Legion: ada",
+                "text": words.decode(),
+                "link": told["link"],
+            }
             assert posted.empty()
+            # A subscription that its push service calls gone is removed.
+            kept = one.data.root / "web" / "push.json"
+            until_seen(one, lambda: "/gone" not in kept.read_text(), "its end")
+
+
+def subscribe(one: Squad, subscription: dict[str, str]) -> int:
+    """Let a browser in, and subscribe it; returns the number of its device."""
+    place = urlsplit(one.client.web_addresses().local)
+    connection = http.client.HTTPConnection(place.netloc)
+    headers = {"Legion-Page": "1", "Content-Type": "application/json"}
+    code = one.client.offer_device(OfferDevice()).code
+    connection.request("POST", "/web/login", json.dumps({"code": code, "name": "phone"}), headers)
+    answer = connection.getresponse()
+    cookie = str(answer.getheader("Set-Cookie")).partition(";")[0]
+    device: int = json.loads(answer.read())["device"]
+    connection.request("POST", "/web/push", json.dumps(subscription), {**headers, "Cookie": cookie})
+    assert connection.getresponse().status == 200
+    connection.close()
+    return device
+
+
+def test_quiet_hours_hush_all_but_hooks(tmp_path: Path):
+    ear = Ear(tmp_path / "ear")
+    now = datetime.now().astimezone()
+    quiet = f"{(now - timedelta(hours=1)):%H:%M}-{(now + timedelta(hours=2)):%H:%M}"
+    with listening() as (url, posted):
+        settings = f'{hooks(ear)}[notify]\non = ["done", "failed"]\nquiet = "{quiet}"\nwebhook = "{url}/quiet"\n'
+        with squad(tmp_path, settings=settings) as one:
+            project = one.adopt(Repository(tmp_path / "ada"))
+            good = project.dispatch("good", "echo a > a.txt")
+            assert [ear.hears(), ear.hears()] == [f"done {good}", "all_done"]
+    assert posted.empty()
 
 
 def test_done_sums_up_what_came_of_the_work_since_the_person_collected(tmp_path: Path):

@@ -21,6 +21,7 @@ from sqlalchemy import (
     TypeDecorator,
     create_engine,
     inspect,
+    select,
     text,
 )
 from sqlalchemy.exc import DBAPIError
@@ -30,13 +31,14 @@ from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
 from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
+from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
@@ -47,9 +49,12 @@ from legion.store.board import (
     goals,
     landings,
     memories,
+    notes,
     projects,
     questions,
+    races,
     receipts,
+    routines,
     tickets,
     verdicts,
 )
@@ -58,7 +63,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -218,13 +223,50 @@ def goal(tx: Transaction) -> None:
 
 
 def memory(tx: Transaction) -> None:
-    (found,) = memories.of_project(tx, 1)
+    found, *_ = memories.of_project(tx, 1)
     assert (found.text, found.files, found.labels, found.ticket) == (
         "The till rings twice.",
         ("till/**",),
         ("till",),
         1,
     )
+
+
+def leader(tx: Transaction) -> None:
+    (found,) = notes.of_project(tx, 1, closed=True)
+    assert (found.kind, found.ticket, found.outcome) == (NoteKind.PROMISE, 1, "They did.")
+    assert notes.of_project(tx, 1) == ()
+    (row,) = tx.execute(schema.leaders.select())
+    assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+
+
+def lessons(tx: Transaction) -> None:
+    (lesson,) = memories.lessons(tx, 1)
+    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", frozenset({2}))
+    (routine,) = routines.of_project(tx, 1)
+    assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
+
+
+def gates_and_hands(tx: Transaction) -> None:
+    (project,) = projects.all(tx)
+    assert (project.workers, project.retries, project.frozen) == (3, 2, True)
+    assert epics.gates(tx) == {(1, "till"): LandingGate.PERSON}
+    ticket = tickets.get(tx, 1)
+    assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
+    (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
+    assert (first.archived_at, first.reply_to) == (1950.0, 1)
+
+
+def race(tx: Transaction) -> None:
+    (lane,) = races.of_ticket(tx, 1)
+    assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
+    assert races.undecided(tx) == {}
+
+
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
 
 
 def forge(tx: Transaction) -> None:
@@ -261,6 +303,11 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "leader": leader,
+    "gates": gates_and_hands,
+    "races": race,
+    "adoptions": adoption,
+    "lessons": lessons,
     "forge": forge,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -20,6 +20,8 @@ from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 
 PATIENCE = 60.0
+THEN_STAY = '"$@"; echo "left with $?"; exec cat'
+"""tmux may miss the signal that its child has ended and then never shows it, so a shell prints the exit code."""
 AGENT = "sh -c 'cat > prompt.log; echo I wrote it'"
 SETTINGS = f'[sandbox]\nmode = "off"\n\n[drivers.writer]\nrun = "{AGENT}"\n'
 
@@ -43,10 +45,9 @@ class Terminal:
         return subprocess.run(argv, env=self._env, capture_output=True, text=True, check=False).stdout
 
     def open(self, cwd: str, *words: str, columns: int = 100, lines: int = 30) -> None:
-        command = [sys.executable, "-m", "legion", *words]
+        command = ["sh", "-c", THEN_STAY, "sh", sys.executable, "-m", "legion", *words]
         size = ["-x", str(columns), "-y", str(lines)]
         self.tmux("new-session", "-d", *size, "-c", cwd, *command)
-        self.tmux("set-option", "-g", "remain-on-exit", "on")
 
     def keys(self, *keys: str) -> None:
         for key in keys:
@@ -88,7 +89,6 @@ def terminal(project: Project, tmp_path: Path) -> Iterator[Terminal]:
         made.close()
 
 
-@pytest.mark.soak
 def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_between(
     project: Project, terminal: Terminal
 ):
@@ -113,7 +113,7 @@ def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_bet
     terminal.keys("Escape")
     terminal.shows("columns")
     terminal.keys("q")
-    terminal.shows("Pane is dead (status 0")
+    terminal.shows("left with 0")
     assert project.squad.client.ticket(1).ticket.state == "done"
 
 
@@ -123,7 +123,6 @@ def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: 
     assert "use `legion tui --plain`" in done.stderr
 
 
-@pytest.mark.soak
 def test_plain_lines_say_the_same(project: Project, terminal: Terminal):
     done = project.squad.cli("tui", "--plain", cwd=Path(project.cwd), stdin="help\nboard\nticket 1\nnonsense\n")
     assert done.returncode == 0

@@ -10,40 +10,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ViewportSize, expect
 
 from legion.domain.events import EventKind
-from legion.domain.questions import QuestionKind
-from legion.wire.agents import HireAgent
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
 from tests.web.conftest import DESK, PHONE, Visitor
-
-EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
-VIEWS = (
-    *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
-    *("ticket/3/review", "ticket/3/history", "ticket/3/about", "agents", "mail", "queue", "usage", "new"),
-    *("projects", "models", "teams", "events", "search", "page"),
-)
-
-
-def fill(served: Served) -> None:
-    board = served.board
-    board.put(1, "Add a login form", "done")
-    board.put(2, "Sign cookies", "landing", after=[1])
-    board.put(
-        3, f"Limit logins {EVIL}", "working", after=[1], epic=f"auth{EVIL}", text=EVIL, criteria=EVIL, context=EVIL
-    )
-    board.run(3, f"Reading\n{EVIL}\n", ended=False)
-    board.put(4, "Document it", "queued", after=[2, 3])
-    board.put(5, "Remove dead code", "failed", reason=f"a check failed: {EVIL}")
-    board.put(6, "Upgrade the parser", "parked")
-    board.ask(1, ticket=3, words=f"May it run {EVIL}", choices=("yes", "no"))
-    board.ask(2, ticket=5, kind=QuestionKind.ATTEMPTS, words="Try again?", choices=("retry", "leave"), fallback="leave")
-    board.service.hire(HireAgent(task=f"Lead. {EVIL}", name="ada", cwd=board.cwd))
+from tests.web.contents import EVIL, VIEWS, fill
 
 
 def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_accessible(
     visitor: Visitor, served: Served, tmp_path: Path
 ):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     faults: list[str] = []
     both = ("board", "inbox", "ticket/3", "ticket/2/diff", "new")
@@ -71,7 +47,7 @@ def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_acce
 
 
 def test_a_question_is_answered_in_two_taps_and_the_second_person_is_told(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     page.get_by_role("link", name="Inbox").click()
     question = page.locator(".question", has_text="Try again?")
@@ -155,8 +131,69 @@ def test_output_is_followed_and_the_reader_stays_where_they_scrolled(visitor: Vi
     assert output.evaluate("element => element.scrollTop") == 0
 
 
+def test_agents_at_work_show_their_last_lines_and_are_sent_messages(visitor: Visitor, served: Served):
+    served.board.put(1, "Talks", "working")
+    served.board.put(2, "Whispers", "working")
+    run = served.board.run(1, "Reading the code\n", ended=False)
+    served.board.run(2, "Nothing yet\n", ended=False)
+    page = visitor.enter()
+    page.keyboard.press("w")
+    one = page.locator(".at-work", has_text="Talks")
+    expect(one).to_contain_text("Reading the code")
+    served.board.print(run, "Writing a test\n")
+    expect(one.locator("pre")).to_contain_text("Writing a test")
+    expect(page.locator(".at-work", has_text="Whispers")).to_be_visible()
+
+
+def test_a_template_becomes_a_plan_that_is_edited_and_approved_in_parts(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    page.keyboard.press("p")
+    page.get_by_role("button", name=re.compile("^bug")).click()
+    page.get_by_label(re.compile("^bug")).fill("The parser drops the last line")
+    page.get_by_role("button", name="Make a plan of it").click()
+    expect(page.locator("h1")).to_contain_text("The parser drops the last line")
+    boxes = page.get_by_role("checkbox", name=re.compile("^Choose"))
+    expect(boxes.first).to_be_visible()
+    proposed = boxes.count()
+    page.get_by_role("button", name="Edit").click()
+    text = page.get_by_label("The plan as TOML")
+    expect(text).to_be_enabled()
+    text.fill(text.input_value().replace("drops the last line", "loses the last line"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".proposed", has_text="loses").first).to_be_visible()
+    boxes.first.check()
+    page.get_by_role("button", name="Approve 1 ticket").click()
+    expect(page.locator(".proposed a[href^='#/ticket/']")).to_have_count(1)
+    assert len(served.board.tickets) == 1
+    expect(boxes).to_have_count(proposed - 1)
+
+
+def test_a_leader_is_hired_and_written_to(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    page.keyboard.press("c")
+    page.get_by_role("button", name="Hire a leader").click()
+    page.get_by_label("Write to leader").fill("Make the start faster.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".messages .mine").last).to_contain_text("Make the start faster.")
+
+
+def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: Served):
+    visitor.context.add_init_script(
+        "const real = setTimeout; window.setTimeout = (run, ms, ...all) => real(run, ms === 60000 ? 1 : ms, ...all);"
+        "Object.defineProperty(document, 'hidden', { get: () => Boolean(window.away), configurable: true });"
+    )
+    page = visitor.enter()
+    with page.expect_event("requestfailed", lambda request: "/v1/events" in request.url):
+        page.evaluate("window.away = true; document.dispatchEvent(new Event('visibilitychange'))")
+    served.board.put(1, "Meanwhile", "working")
+    served.board.happen(1)
+    with page.expect_request("**/v1/events?*"):
+        page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator(".card")).to_contain_text("Meanwhile")
+
+
 def test_a_read_only_device_sees_no_buttons_and_a_revoked_one_is_out(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter(read_only=True)
     visitor.open("ticket/3")
     expect(page.locator("pre.output")).to_be_visible()
@@ -189,7 +226,7 @@ def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor,
 
 
 def test_keys_move_and_open(visitor: Visitor, served: Served):
-    fill(served)
+    fill(served, EVIL)
     page = visitor.enter()
     expect(page.locator(".card").first).to_be_visible()
     page.keyboard.press("?")

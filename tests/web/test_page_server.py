@@ -92,6 +92,7 @@ def test_with_tls_a_browser_that_trusts_the_authority_is_satisfied(board: Board,
     opened = server.open(OpenWeb(host=HOST, tls=True))
     authority = board.data.root / "web" / "authority.pem"
     assert get(opened.more[0], "/", trusted=authority) == 200
+    assert get(opened.more[0], "/web/authority.pem", trusted=authority) == 200
     assert opened.fingerprint.count(":") == 31
     assert {path.stat().st_mode & 0o777 for path in authority.parent.glob("*.key")} == {0o600}
     assert server.open(OpenWeb(host=HOST, tls=True)).fingerprint == opened.fingerprint

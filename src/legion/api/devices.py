@@ -23,14 +23,18 @@ PAGE_HEADER = b"legion-page"
 """The page sends it with every request. A page of another site cannot, without a permission that is never given."""
 
 _DAYS = 30
-_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown")
+_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "shell")
 """Open to the command line alone."""
 _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
     *("add_forge", "remove_forge", "forge_hook"),
     *("switch_recording", "revoke_device", "add_driver"),
+    *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
+
+_READS = ("output",)
+"""Sent as POST because of what it asks with; it changes nothing."""
 
 Headers = Collection[tuple[bytes, bytes]]
 
@@ -71,9 +75,9 @@ def forget(headers: Headers) -> tuple[bytes, bytes]:
 def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
     """Why the device may not call this; empty where it may."""
     rights = rights_of(device, encrypted=scheme == "https")
-    if rights is DeviceRights.READ_ONLY and method != "GET":
-        return "This device may only look; run `legion web` without --read-only to let it act."
     asked = f"{method} {path}"
+    if rights is DeviceRights.READ_ONLY and method != "GET" and not _READING.fullmatch(asked):
+        return "This device may only look; run `legion web` without --read-only to let it act."
     if _WITH_TOKEN.fullmatch(asked):
         return f"{asked[:80]} is open to the command line only."
     if rights is DeviceRights.LIMITED and _NOT_PLAIN.fullmatch(asked):
@@ -107,5 +111,6 @@ def _requests(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"{OPERATIONS[name].method} {pattern(OPERATIONS[name])}" for name in names))
 
 
-_WITH_TOKEN = _requests(_ONLY_WITH_TOKEN)
+_READING = _requests(_READS)
+_WITH_TOKEN = re.compile(f"{_requests(_ONLY_WITH_TOKEN).pattern}|POST /legion/config")
 _NOT_PLAIN = _requests(_NOT_OVER_A_PLAIN_NETWORK)

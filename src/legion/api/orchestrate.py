@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import Request
@@ -12,6 +13,7 @@ from legion.api.problems import note_refusal
 from legion.api.routes import caller_of
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import HTTP_STATUS, LegionError, NotAllowed, NotFound
+from legion.wire.orchestrate import OldProviders
 from legion.wire.table import Operation
 
 
@@ -19,7 +21,8 @@ def perform(request: Request, row: Operation, arguments: Mapping[str, Any]) -> o
     """Its clients read `error` where something went wrong."""
     callers: CallerRegistry = request.app.state.callers
     try:
-        return callers.orchestrate(caller_of(request)).call(row, arguments)
+        answer = callers.orchestrate(caller_of(request)).call(row, arguments)
+        return JSONResponse([asdict(one) for one in answer.providers]) if isinstance(answer, OldProviders) else answer
     except LegionError as error:
         if isinstance(error, NotAllowed):
             note_refusal(request, error)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from legion import __version__, web
 from legion.api import devices, problems
-from legion.domain.devices import Device, rights_of
+from legion.domain.devices import Device, DeviceRights, PushSubscription, rights_of
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
 from legion.wire.tickets import TICKET_FIELDS
@@ -111,6 +111,16 @@ async def _asset(request: Request) -> Response:
     return await _file(request, request.path_params["name"])
 
 
+async def _authority(request: Request) -> Response:
+    """The certificate that a phone installs for `legion web --tls`. It is public; its key stays on this machine."""
+    callers: CallerRegistry = request.app.state.callers
+    try:
+        content = await run_in_threadpool(callers.authority_file.read_bytes)
+    except FileNotFoundError:
+        return problems.answer(NotFound("There is no certificate: run `legion web --tls` first."))
+    return Response(content, media_type="application/x-x509-ca-cert", headers=_HEADERS)
+
+
 _LOGIN = TypeAdapter(WebLogin)
 
 
@@ -135,15 +145,42 @@ async def _login(request: Request) -> Response:
 
 async def _session(request: Request) -> Response:
     """Which device this browser is; 401 where it is none."""
-    headers = request.scope["headers"]
-    callers: CallerRegistry = request.app.state.callers
     try:
-        if not devices.sent_by_the_page(headers):
-            raise NotAllowed("Only Legion's own page may ask this.")
-        secret, host = devices.secret_in(headers), devices.host_of(headers)
-        return _session_answer(request, await run_in_threadpool(callers.device, secret, host=host))
+        return _session_answer(request, await _device(request))
     except NotAllowed as unknown:
         return problems.answer(unknown, 401)
+
+
+async def _device(request: Request) -> Device:
+    headers = request.scope["headers"]
+    callers: CallerRegistry = request.app.state.callers
+    if not devices.sent_by_the_page(headers):
+        raise NotAllowed("Only Legion's own page may ask this.")
+    secret, host = devices.secret_in(headers), devices.host_of(headers)
+    return await run_in_threadpool(callers.device, secret, host=host)
+
+
+_SUBSCRIPTION: TypeAdapter[PushSubscription | None] = TypeAdapter(PushSubscription | None)
+
+
+async def _push(request: Request) -> Response:
+    """GET: the key that a browser subscribes with. POST: its subscription, or null to end it."""
+    callers: CallerRegistry = request.app.state.callers
+    try:
+        device = await _device(request)
+        if rights_of(device, encrypted=request.url.scheme == "https") is DeviceRights.LIMITED:
+            raise NotAllowed("Browsers get notifications only over an encrypted connection.")
+        if request.method == "GET":
+            return JSONResponse({"key": await run_in_threadpool(callers.push_key)})
+        wanted = _SUBSCRIPTION.validate_json(await request.body())
+        await run_in_threadpool(callers.subscribe_push, device, wanted)
+        return JSONResponse({"message": "This browser gets notifications." if wanted else "Notifications are off."})
+    except ValidationError:
+        return problems.answer(BadInput("Send a subscription as {endpoint, p256dh, auth}, or null."))
+    except NotAllowed as unknown:
+        return problems.answer(unknown, 401)
+    except LegionError as refusal:
+        return problems.answer(refusal)
 
 
 def _session_answer(request: Request, device: Device) -> Response:
@@ -173,6 +210,8 @@ ROUTES = [
     Route("/favicon.ico", _icon, methods=["GET"]),
     Route("/web/login", _login, methods=["POST"]),
     Route("/web/session", _session, methods=["GET"]),
+    Route("/web/authority.pem", _authority, methods=["GET"]),
+    Route("/web/push", _push, methods=["GET", "POST"]),
     Route("/web/fields", _fields, methods=["GET"]),
     Route("/web/{name:path}", _asset, methods=["GET"]),
 ]

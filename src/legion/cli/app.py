@@ -23,6 +23,7 @@ class CommandEntry:
 SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Start": {
         "init": CommandEntry("project.setup", "init", "Make a git repository a project."),
+        "import": CommandEntry("imports.command", "import_command", "Bring work of other tools along."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
@@ -42,6 +43,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "forget": CommandEntry("project.memory", "forget", "Forget a memory."),
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
+        "shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
+        "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
         "interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
@@ -57,17 +60,27 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "broadcast": CommandEntry("agents.listing", "broadcast", "Send a message to every agent."),
         "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change reviewed."),
         "bounce": CommandEntry("tickets.reviews", "bounce", "Send a ticket's change back."),
+        "land": CommandEntry("tickets.queue", "land", "Land a change that waits for you."),
+        "try": CommandEntry("tickets.queue", "try_changes", "Open a tree with changes that have not landed."),
+        "edit": CommandEntry("tickets.edit", "edit", "Change a ticket before it starts."),
+        "retry": CommandEntry("tickets.edit", "retry", "Try an ended ticket again."),
         "fix": CommandEntry("forge.pulls", "fix", "Send a ticket's change back, or try it again."),
         "resume-stuck": CommandEntry("forge.pulls", "resume_stuck", "Get a ticket that is stuck moving again."),
         "test": CommandEntry("forge.pulls", "test", "Try a ticket's change by hand; record the result."),
         "merge": CommandEntry("forge.pulls", "merge", "Merge approved, green pull requests."),
         "sync": CommandEntry("forge.forge", "sync", "Look at the project's forge now."),
-        "retry": CommandEntry("tickets.actions", "retry", "Try an ended ticket again."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
+        "freeze": CommandEntry("project.numbers", "freeze", "Stop every agent of every project."),
+        "thaw": CommandEntry("project.numbers", "thaw", "Resume what a freeze stopped."),
+        "workers": CommandEntry("project.numbers", "workers", "How many agents work at once."),
+        "retries": CommandEntry("project.numbers", "retries", "How often a ticket is tried."),
+        "adopt": CommandEntry("conversations.adopt", "adopt", "Make a ticket of a Claude Code conversation of yours."),
+        "handoff": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
+        "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },
@@ -78,22 +91,38 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "plans": CommandEntry("plans.plan", "plans", "Plans, and what each waits for."),
         "epic": CommandEntry("plans.epic", "epic", "An epic: progress, cost, what landed."),
         "memories": CommandEntry("project.memory", "memories", "What agents of this project should know."),
+        "lessons": CommandEntry("leader.lessons", "lessons", "What failures taught; accept what is proposed."),
+        "notes": CommandEntry("leader.notes", "notes", "Decisions, promises and open threads."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
-        "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),
+        "mail": CommandEntry("agents.mail", "mail", "Messages to you, or to an agent."),
         "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),
         "pr": CommandEntry("forge.pulls", "pr", "Pull requests of tickets, and what each waits for."),
         "watch": CommandEntry("tickets.log", "watch", "Follow one ticket live until it ends."),
         "events": CommandEntry("board.events", "events", "The log of events, and the rule behind each."),
         "log": CommandEntry("tickets.log", "log", "The output of a ticket's agent."),
         "diff": CommandEntry("tickets.diff", "diff", "A ticket's change."),
+        "queue": CommandEntry("tickets.queue", "queue", "The merge queue: what lands next."),
         "graph": CommandEntry("board.graph", "graph", "The board as a drawing."),
+        "conversations": CommandEntry(
+            "conversations.listing", "conversations", "Conversations of your own agent programs."
+        ),
+        "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
+        "ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
+        "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),
+        "analytics": CommandEntry("conversations.reports", "analytics", "How much you and your agents talked."),
+        "health": CommandEntry("conversations.reports", "health", "Conversations that are stale, large or orphaned."),
         "done": CommandEntry("board.done", "done", "A summary of the work since your last collect."),
         "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
+        "native": CommandEntry("imports.native", "native", "Teams and tasks of Claude Code's Agent Teams."),
+        "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
+        "start": CommandEntry("system.old_names", "start", "legion_cc's name for `legion`."),
+        "squad": CommandEntry("system.old_names", "squad", "legion_cc's name for `legion`."),
+        "switch": CommandEntry("system.old_names", "switch", "Show the providers and how to switch."),
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
         "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
@@ -150,12 +179,17 @@ class LazyGroup(click.Group):
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Legion's own folder.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
 @click.option("--version", "version", is_flag=True, help="Show the version.")
+@click.option("--base-port", type=click.IntRange(1, 65535), metavar="N", help="legion_cc's option; without effect.")
 @click.pass_context
-def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool) -> None:
+def cli(
+    ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool, base_port: int | None
+) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
-    if ctx.invoked_subcommand is None and not version:
+    if ctx.invoked_subcommand is None and base_port is not None:
+        ctx.invoke(importlib.import_module("legion.cli.system.old_names").squad, base_port=base_port)
+    elif ctx.invoked_subcommand is None and not version:
         # In a terminal, `legion` alone opens the terminal UI before it comes here: see main.py.
         click.echo(ctx.get_help())

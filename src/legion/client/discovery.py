@@ -30,6 +30,8 @@ class DaemonRecord:
     version: str
     mcp: str = ""
     """Where its tools are served over MCP."""
+    orchestrate: str = ""
+    """A third address, for callers of legion_cc; empty unless the person's settings name its port."""
 
 
 def is_remote() -> bool:
@@ -60,6 +62,7 @@ def read_record(data_dir: Path) -> DaemonRecord | None:
             socket=data.get("socket"),
             version=data["version"],
             mcp=data.get("mcp", ""),
+            orchestrate=data.get("orchestrate", ""),
         )
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None

@@ -27,6 +27,8 @@ class DaemonFile:
     mcp: str
     """Legion's tools over MCP, on a port that browsers and node accept."""
     version: str
+    orchestrate: str = ""
+    """Another address, for callers of legion_cc; empty: none."""
 
     def write(self, data: DataDir) -> None:
         files.write_atomic(data.daemon_record, json.dumps(asdict(self)))

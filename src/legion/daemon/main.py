@@ -40,6 +40,7 @@ from legion.service.forge.actions import ForgeActions
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
+from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system import files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
@@ -97,6 +98,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
     with locked(data):
         listener = addresses.on_port(host, port if port is not None else user.daemon.port)
         second = addresses.on_port(host, user.daemon.mcp_port)
+        wanted = user.daemon.orchestrate_port
+        third = addresses.on_port("127.0.0.1", wanted) if wanted else None
         number = listener.getsockname()[1]
         if announce is None:
             _print(f"Starting Legion service on port {number}...")
@@ -126,6 +129,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 lambda token, hosts: make_app(callers, token=token, hosts=hosts),
                 local=tools.removesuffix(PATH),
             )
+            housekeeper.link_to(page.url)
             service = Service(context, news, daemon=daemon, end=end, web_server=page)
             forge_loop = ForgeLoop(context, ForgeActions(context))
             context.store.on_commit(forge_loop.poke)
@@ -143,9 +147,10 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
             server = _UvicornServer(
-                config, lambda: _ready(data, url, tools, local, (scheduler, housekeeper, forge_loop), announce or greet)
+                config,
+                lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
-            sockets = [listener, second] if local is None else [listener, second, local]
+            sockets = [one for one in (listener, second, third, local) if one is not None]
             try:
                 server.run(sockets=sockets)
             finally:
@@ -182,12 +187,16 @@ def _ready(
     data: DataDir,
     url: str,
     tools: str,
+    third: socket.socket | None,
     local: socket.socket | None,
     loops: tuple[Scheduler, Housekeeper, ForgeLoop],
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    addresses.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
+    orchestrate = f"http://127.0.0.1:{third.getsockname()[1]}" if third is not None else ""
+    addresses.DaemonFile(
+        pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__, orchestrate=orchestrate
+    ).write(data)
     for loop in loops:
         loop.start()
     announce(url)
@@ -227,6 +236,8 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         log.warning("agents run without a sandbox: %s", sandbox.why)
     launcher = Launcher()
     launcher.warm()
+    if is_foreign(data.database):
+        data.second_database.touch(mode=0o600)
     store = Store(user.daemon.database or sqlite_url(data.database))
     try:
         store.migrate()

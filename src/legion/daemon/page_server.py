@@ -66,6 +66,10 @@ class PageServer:
         proxied = "" if served is None or not served[0].behind else f"http://127.0.0.1:{served[0].port}"
         return WebAddresses(local=self._local, more=more, proxied=proxied, fingerprint=self._fingerprint)
 
+    def url(self) -> str:
+        """The address that reaches furthest."""
+        return next(iter(self.addresses().more), self._local)
+
     def open(self, wanted: OpenWeb) -> WebAddresses:
         with self._lock:
             self._end()

@@ -42,3 +42,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushSubscription:
+    """Where and how a browser gets notifications while its page is closed; the browser makes it."""
+
+    endpoint: str
+    p256dh: str
+    auth: str

@@ -46,6 +46,12 @@ class Project:
     """The person's commit that could not be absorbed; not tried again."""
     created_at: float = 0.0
     removed_at: float | None = None
+    workers: int | None = None
+    """How many agents work at once, where the person set that without a commit; None: as legion.toml says."""
+    retries: int | None = None
+    """How often a ticket is tried, where the person set that; None: as legion.toml says."""
+    frozen: bool = False
+    """The person froze everything: nothing new starts until `legion thaw`."""
     version: int = 0
 
     @property

@@ -28,6 +28,8 @@ class QuestionKind(Enum):
     """A change is not approved and its review rounds are over, or its reviewer gives no verdict. Its ticket is parked
     until a person answers.
     """
+    GATE = "gate"
+    """A change passed everything and waits for the person, who wants to land it themselves. Its ticket is parked."""
     IDLE = "idle"
     """A standing agent holds a ticket and does nothing about it."""
     ASK = "ask"
@@ -72,6 +74,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.CHANGE: (YES, NO),
     QuestionKind.ATTEMPTS: (YES, NO),
     QuestionKind.REVIEW: (LAND, BACK, STOP),
+    QuestionKind.GATE: (LAND, BACK, STOP),
     QuestionKind.IDLE: (RELEASE, LEAVE),
     QuestionKind.ASK: (),
     QuestionKind.GOAL: (),
@@ -86,6 +89,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.CHANGE: NO,
     QuestionKind.ATTEMPTS: NO,
     QuestionKind.REVIEW: STOP,
+    QuestionKind.GATE: LEAVE,
     QuestionKind.IDLE: RELEASE,
     QuestionKind.ASK: "",
     QuestionKind.GOAL: "",

@@ -55,6 +55,8 @@ class Rule(Enum):
     LIMITS_ARE_WEATHER = "limits-are-weather"
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
+    GATE = "gate"
+    PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
@@ -77,6 +79,7 @@ class Rule(Enum):
     PERSON_IS_ABSORBED = "person-is-absorbed"
     RED_IS_FIXED_FIRST = "red-is-mended-first"
     SILENCE_ANSWERS = "silence-answers"
+    RACE = "race"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
     FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
@@ -106,6 +109,8 @@ WORDS = {
     Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work resumes when it is over",
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
+    Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
@@ -127,6 +132,7 @@ WORDS = {
     Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
     Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
     Rule.RED_IS_FIXED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
+    Rule.RACE: "of several attempts of one ticket, the best proven one lands and the others are kept",
     Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
@@ -191,12 +197,17 @@ FACTS = frozenset(
             EventKind.PROJECT_TRUSTED,
             EventKind.PROJECT_PAUSED,
             EventKind.PROJECT_RESUMED,
+            EventKind.PROJECT_NUMBERS,
         ),
         *(
             EventKind.TICKET_DROPPED,
+            EventKind.TICKET_EDITED,
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
+            EventKind.RACE_STARTED,
+            EventKind.RACE_DECIDED,
+            EventKind.TICKET_ADOPTED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),
@@ -208,6 +219,13 @@ FACTS = frozenset(
             EventKind.PLAN_REJECTED,
             EventKind.PLAN_CREATED,
             EventKind.PLAN_MOVED,
+            EventKind.NOTE_ADDED,
+            EventKind.NOTE_CLOSED,
+            EventKind.LESSON_PROPOSED,
+            EventKind.LESSON_ACCEPTED,
+            EventKind.ROUTINE_ADDED,
+            EventKind.ROUTINE_REMOVED,
+            EventKind.ROUTINE_RAN,
         ),
         *(
             EventKind.MAIL_SENT,
@@ -229,6 +247,7 @@ NAMED = frozenset(
             EventKind.TICKET_MOVED,
             EventKind.LANDED,
             EventKind.SENT_BACK,
+            EventKind.AT_GATE,
             EventKind.LEFT_BEHIND,
             EventKind.BROUGHT_BACK,
             EventKind.CLASH_SEEN,

@@ -200,6 +200,14 @@ class PreparedRun:
     """Files that the sandbox has to show in addition."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConversationSize:
+    tokens: int = 0
+    """Of the model's context, as of the last answer."""
+    compacted: bool = False
+    """The program has replaced earlier parts by a summary."""
+
+
 class DriverProfile(ABC):
     """One driver as the daemon sees it. A driver overrides what its capabilities promise."""
 
@@ -261,6 +269,25 @@ class DriverProfile(ABC):
         """Those of our messages that the transcript holds."""
         return frozenset()
 
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        """How much of the model's context the conversation takes; 0 where that is not known."""
+        return ConversationSize()
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        """Rename the transcript, so that the conversation starts again under the same id. False where there is none."""
+        return False
+
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         """The transcript's entry behind this call, from which a conversation can be forked."""
         return None
+
+    def transcript(self, state: Path, conversation: str) -> Path | None:
+        """The file of a conversation in an agent's state folder; None where there is none that can be read."""
+        return None
+
+    def take_transcript(self, transcript: Path, conversation: str, state: Path, tree: Path) -> None:
+        """Copy a conversation's file into a state folder, for a run in that tree to fork it. Raises OSError.
+
+        Only for a driver whose capabilities name `rewinds`.
+        """
+        raise NotImplementedError(self.name)

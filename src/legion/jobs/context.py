@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from legion.config.files.current import CurrentSettings
@@ -68,6 +68,19 @@ class ProjectContext:
         return self.folder / "cache"
 
 
+def settings_of(project: Project, *, origin: str = "") -> ProjectConfig:
+    """The project's legion.toml, with the numbers that the person set without a commit. Raises BadInput."""
+    config = parse(project.config_text, origin=origin or project.name)
+    if project.workers is None and project.retries is None:
+        return config
+    agents = replace(
+        config.agents,
+        parallel=project.workers or config.agents.parallel,
+        attempts=project.retries or config.agents.attempts,
+    )
+    return replace(config, agents=agents)
+
+
 class ProjectTrees:
     """One Worktrees and one CheckTrees object per project, shared by all threads: they contain the locks."""
 
@@ -121,7 +134,7 @@ class Context:
         worktrees, check_trees = self.trees.of(project, hub, folder)
         return ProjectContext(
             record=project,
-            config=config or parse(project.config_text, origin=f"legion.toml of {project.name}"),
+            config=config or settings_of(project, origin=f"legion.toml of {project.name}"),
             hub=hub,
             worktrees=worktrees,
             check_trees=check_trees,

@@ -10,21 +10,28 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import questions, web
+from legion.service import adoption, questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import ask as asking
+from legion.service.conversations import documents, reports
+from legion.service.conversations.catalog import Catalog
 from legion.service.forge import connections as forge_connections
 from legion.service.forge import issues as forge_issues
 from legion.service.forge import pulls as forge_pulls
+from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
+from legion.service.leader import notes as noting
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
 from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
 from legion.service.projects import memories as remembering
+from legion.service.projects import numbers as project_numbers
 from legion.service.projects import registry
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
@@ -33,10 +40,16 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import cleanup, record
+from legion.service.tickets import assign, cleanup, imports, record
 from legion.service.tickets import dispatch as tickets
+from legion.service.tickets import edit as editing
+from legion.service.tickets import freeze as freezing
+from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
+from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
 from legion.service.views import epic as epics
@@ -48,7 +61,17 @@ from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
+from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
+from legion.wire.conversations import (
+    Analytics,
+    AskConversation,
+    ConversationAnswer,
+    ConversationHealth,
+    Conversations,
+    ExportedConversation,
+    SearchResult,
+)
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -120,6 +143,10 @@ class Service(Operations):
         self._news = news
         self._daemon = daemon
         self._end = end
+        self._catalog = Catalog(context)
+
+    # Work from other tools
+    import_tickets = _use_case(imports.import_tickets)
 
     # Projects
     add_project = _use_case(registry.add)
@@ -150,6 +177,11 @@ class Service(Operations):
     def drop_ended(self, where: Where, /) -> Acted:
         return cleanup.drop_ended(self.context, where.cwd)
 
+    numbers = _use_case(project_numbers.numbers)
+    set_numbers = _use_case(project_numbers.set_numbers)
+    freeze = _use_case(freezing.freeze)
+    thaw = _use_case(freezing.thaw)
+
     def shutdown(self) -> Done:
         self._end()
         return Done(message="Legion is going down.")
@@ -174,9 +206,9 @@ class Service(Operations):
         spending.catch_up(self.context)
         return summary.stretch(self.context, cwd, hours)
 
-    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+    def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         spending.catch_up(self.context)
-        return costs.usage_report(self.context, cwd, by)
+        return costs.usage_report(self.context, cwd, by, since)
 
     # Tickets
     diff = _use_case(output.diff)
@@ -184,12 +216,20 @@ class Service(Operations):
     pause_ticket = _use_case(tickets.pause)
     resume_ticket = _use_case(tickets.resume)
     rewind = _use_case(rewinding.rewind)
+    race = _use_case(racing.race)
+    race_page = _use_case(racing.page)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)
 
+    land = _use_case(queueing.land)
+    edit = _use_case(editing.edit)
+    move_in_queue = _use_case(queueing.move)
+    merge_queue = _use_case(queueing.page)
+    try_changes = _use_case(trying.try_changes)
+
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = tickets.dispatch(self.context, wanted)
+        made = tickets.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:
@@ -206,7 +246,7 @@ class Service(Operations):
         return tickets.stop(self.context, id)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
-        return tickets.retry(self.context, id, action.feedback if action else "")
+        return editing.retry(self.context, id, action or Action())
 
     def bounce(self, id: int, action: Action | None = None, /) -> Acted:
         return reviewing.bounce(self.context, id, action.feedback if action else "")
@@ -219,6 +259,9 @@ class Service(Operations):
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
+
+    # Terminals
+    shell = _use_case(shells.shell)
 
     # Plans
     plan = _use_case(planning.plan)
@@ -237,6 +280,7 @@ class Service(Operations):
     template_from = _use_case(plan_templates.from_epic)
     epic = _use_case(epics.epic_page)
     epic_budget = _use_case(epics.set_budget)
+    epic_gate = _use_case(epics.set_gate)
     stop_epic = _use_case(epics.stop_epic)
 
     def plan_page(self, id: int, /) -> PlanPage:
@@ -247,6 +291,42 @@ class Service(Operations):
     remember = _use_case(remembering.remember)
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
+
+    # Leaders
+    conversation = _use_case(chatting.conversation)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
+    notes = _by_caller(noting.listed)
+    add_note = _by_caller(noting.add)
+    close_note = _by_caller(noting.close)
+
+    # Conversations
+
+    def conversations(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
+        return self._catalog.listed(hours, timeout)
+
+    def search_conversations(
+        self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0
+    ) -> SearchResult:
+        return self._catalog.search(query, hours, most, timeout)
+
+    def export_conversation(self, id: str = "", format: str = "md") -> ExportedConversation:
+        return documents.export(self._catalog, id, format)
+
+    def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
+        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
+
+    def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
+        return reports.health(self._catalog, self.context.clock(), hours, timeout)
+
+    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
+        return asking.ask(self.context, self._catalog, wanted)
+
+    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
+        return adoption.adopt(self.context, self._catalog, wanted)
+
+    def handoff(self, id: int, /) -> HandedOff:
+        return adoption.handoff(self.context, self._news, id)
 
     # Questions
     inbox = _use_case(questions.inbox)
@@ -259,6 +339,8 @@ class Service(Operations):
     tell_agent = _by_caller(mailing.tell)
     broadcast = _by_caller(mailing.broadcast)
     mail = _by_caller(mailing.read)
+    find_mail = _use_case(mailing.find)
+    archive_mail = _use_case(mailing.archive)
     claim = _by_caller(claiming.claim)
     submit = _by_caller(claiming.submit)
     propose_plan = _by_caller(plan_approval.propose)

@@ -79,7 +79,7 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
         raise BadInput(
             f"Only a no takes a text: run `legion answer {question.id} {choice}`, and send the text with `legion tell`."
         )
-    if question.kind is QuestionKind.REVIEW and choice != BACK and why:
+    if question.kind in (QuestionKind.REVIEW, QuestionKind.GATE) and choice != BACK and why:
         raise BadInput(f"Only `{BACK}` takes a text: run `legion answer {question.id} {choice}`.")
     if question.kind is QuestionKind.GOAL and choice == OTHER and not why:
         raise BadInput(f"Say what instead: `legion answer {question.id} {OTHER} 'text'`.")
@@ -167,7 +167,7 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (QuestionKind.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
             return f"{asker} gets this answer if it tries again."
-        case (QuestionKind.REVIEW, choice):
+        case (QuestionKind.REVIEW | QuestionKind.GATE, choice):
             effects = {LAND: "lands as it is", BACK: "goes back to its agent, with your text"}
             return f"Ticket {settled.ticket} {effects.get(choice, 'is stopped')}."
         case (QuestionKind.IDLE, choice) if choice == RELEASE:

@@ -68,6 +68,8 @@ class Point(Enum):
     REWIND_BEFORE_MOVE = "jobs.rewind.before-move"
     REWIND_AFTER_MOVE = "jobs.rewind.after-move"
     REWIND_AFTER_STOP = "jobs.rewind.after-stop"
+    ADOPT_BEFORE_DISPATCH = "jobs.adopt.before-dispatch"
+    ADOPT_AFTER_DISPATCH = "jobs.adopt.after-dispatch"
     REBUILD_BEFORE_ASIDE = "jobs.rebuild.before-aside"
     REBUILD_BEFORE_PUBLISH = "jobs.rebuild.before-publish"
     REBUILD_AFTER_PUBLISH = "jobs.rebuild.after-publish"

@@ -39,7 +39,12 @@ class DataDir:
 
     @property
     def database(self) -> Path:
-        return self.root / "legion.db"
+        return self.second_database if self.second_database.exists() else self.root / "legion.db"
+
+    @property
+    def second_database(self) -> Path:
+        """Ours, where legion_cc has its own under the first name: its folder and file are called the same."""
+        return self.root / "legion-2.db"
 
     @property
     def daemon_lock(self) -> Path:

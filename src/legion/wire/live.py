@@ -14,6 +14,8 @@ class FollowOutput:
 
     cwd: str = ""
     """Any folder inside the project; empty: all projects."""
+    ticket: int | None = None
+    """Only runs of this ticket."""
     seen: dict[str, int] = field(default_factory=dict)
     """How far the caller has read, in bytes, by the number of the run. A run that is missing starts near its end."""
 

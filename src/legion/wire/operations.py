@@ -17,15 +17,21 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
-plan_operations.py has the rows about plans. table.py makes a row of a signature.
+The rows of some areas are in files of their own (plan_operations.py). table.py makes a row of a signature.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.attach_operations import AttachOperations
+from legion.wire.conversation_operations import ConversationOperations
 from legion.wire.forge_operations import ForgeOperations
+from legion.wire.hand_operations import HandOperations
+from legion.wire.import_operations import ImportOperations
+from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
+from legion.wire.race_operations import RaceOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -50,7 +56,16 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class Operations(PlanOperations, ForgeOperations):
+class Operations(
+    PlanOperations,
+    LeaderOperations,
+    HandOperations,
+    ImportOperations,
+    AttachOperations,
+    ConversationOperations,
+    RaceOperations,
+    ForgeOperations,
+):
     """The rows of the daemon's own API."""
 
     # Projects
@@ -147,8 +162,8 @@ class Operations(PlanOperations, ForgeOperations):
         """Results since the person collected last"""
 
     @operation("GET", "/v1/usage")
-    def usage(self, cwd: Folder | None, by: Text = "ticket") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, model, day or epic"""
+    def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> wire.usage.UsageReport:
+        """Tokens, money and time, by ticket, agent, role, model, day, epic or project, from a day on"""
 
     # Tickets
 

@@ -123,6 +123,46 @@ class Dependencies:
     dependencies: list[Dependency] = field(default_factory=list)
 
 
+@dataclass(kw_only=True)
+class OldControlStatus:
+    """The provider that agents without a route use."""
+
+    target_url: str | None
+    api_format: str | None
+    model: str | None
+    configured: bool
+
+
+@dataclass(kw_only=True)
+class OldControlConfig:
+    target_url: str | None = None
+    api_key: str | None = None
+    api_format: str | None = None
+    model: str | None = None
+
+
+@dataclass(kw_only=True)
+class OldOk:
+    ok: bool = True
+
+
+@dataclass(kw_only=True)
+class OldProvider:
+    id: str
+    name: str
+    base_url: str
+    api_format: str
+    models: list[str] | None
+    is_default: bool
+
+
+@dataclass(kw_only=True)
+class OldProviders:
+    """Sent as the bare list."""
+
+    providers: list[OldProvider]
+
+
 class OrchestrateOperations(Table):
     """The rows. Which project is meant, `cwd` says; a person with one project may leave it out."""
 
@@ -155,3 +195,17 @@ class OrchestrateOperations(Table):
     @operation("GET", "/legion/orchestrate/deps", open_to=OpenTo.AGENTS)
     def deps(self, ticket_id: TicketId | None = None, cwd: Folder | None = None) -> wire.orchestrate.Dependencies:
         """The tickets that a ticket comes after"""
+
+    # The control API, which legion_cc serves for each pane. It decides where a key is sent: the person's alone.
+
+    @operation("GET", "/legion/status")
+    def control_status(self) -> wire.orchestrate.OldControlStatus:
+        """The default provider, as legion_cc shows the one of a pane"""
+
+    @operation("POST", "/legion/config")
+    def control_config(self, wanted: wire.orchestrate.OldControlConfig, /) -> wire.orchestrate.OldOk:
+        """Change the default provider, or add one; what is left out stays"""
+
+    @operation("GET", "/legion/providers")
+    def control_providers(self) -> wire.orchestrate.OldProviders:
+        """All providers, without their keys"""

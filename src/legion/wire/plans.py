@@ -219,6 +219,8 @@ class EpicPage:
     plans: list[PlanLine]
     waves: list[list[int]]
     critical_path: list[int]
+    gate: str = ""
+    """`auto` or `person`, if the epic has a gate of its own."""
 
 
 @dataclass(kw_only=True)

@@ -14,6 +14,7 @@ TicketId = int
 PlanId = int
 """3 for P3."""
 MemoryId = int
+NoteId = int
 QuestionId = int
 RunId = int
 AgentName = str

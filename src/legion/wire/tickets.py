@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from legion.domain.review.path_patterns import glob_fault
-from legion.domain.tickets.policy import MOST_BUDGET, ReviewPolicy
+from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
+from legion.wire.hands import EditTicket
 from legion.wire.lazy import dataclass
 from legion.wire.page_parts import (
     EnvironmentLine,
@@ -128,6 +129,13 @@ class NewTicket:
         see="review.md",
         help="Whether an independent reviewer reads its change; as the project says if left out.",
     )
+    gate: str = described(
+        "",
+        choices=tuple(gate.value for gate in LandingGate),
+        label="gate",
+        see="landing.md#your-gate",
+        help="Whether its change waits for `legion land`; as its epic or the project says if left out.",
+    )
     worker_id: int | None = described(
         None,
         argument="WORKER",
@@ -149,6 +157,10 @@ class Dispatch:
     cwd: str
     tickets: list[NewTicket]
     request: str = ""
+    to: str = ""
+    """The standing agent that works on it: only for one ticket that can start now."""
+    dry_run: bool = False
+    """Check everything and create nothing."""
 
 
 @dataclass(kw_only=True)
@@ -158,6 +170,8 @@ class Dispatched:
     keys: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Things a person should know now: not trusted yet, red baseline, no sandbox."""
+    planned: list[str] = field(default_factory=list)
+    """Of a dry run: the tickets that it would create, in the order in which they can start."""
 
 
 @dataclass(kw_only=True)
@@ -303,8 +317,14 @@ class TicketPage:
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
     labels: list[str] = field(default_factory=list)
+    gate: str = ""
+    """`auto` or `person`, if the ticket has a gate of its own."""
     crew: CrewLine | None = None
     """Who works on it; null where no team does."""
+    progress: str = ""
+    """The last `STATUS:` line of its agent. Only a claim."""
+    smoke_tests: str = ""
+    """The tests that its agent names between SMOKE_TESTS and END_SMOKE_TESTS, for a person to try. Only a claim."""
 
 
 @dataclass(kw_only=True)
@@ -322,6 +342,8 @@ class Action:
     """The body of stop, retry, pause and the like."""
 
     feedback: str = ""
+    edit: EditTicket | None = None
+    """For a retry: what changes before it is tried again."""
 
 
 @dataclass(kw_only=True)

@@ -10,7 +10,14 @@ from typing import Any
 
 from legion.gateway.dialects.collect import events_of
 from legion.gateway.dialects.messages import RequestInfo
-from legion.gateway.dialects.registry import Dialect, read_request, write_answer, write_request, writer
+from legion.gateway.dialects.registry import (
+    PROVIDER_DIALECTS,
+    Dialect,
+    read_request,
+    write_answer,
+    write_request,
+    writer,
+)
 from legion.gateway.json_text import dumps
 from tests.gateway.golden.answers import ANSWERS
 from tests.gateway.golden.requests import REQUESTS
@@ -18,7 +25,7 @@ from tests.gateway.golden.requests import REQUESTS
 FOLDER = Path(__file__).parent
 ASKED = RequestInfo(model="some-model", at=1_700_000_000)
 _DRAWN = re.compile(r"\b[a-z]+_[0-9a-f]{16,}\b")
-FROM_TO = [(source, target) for source in Dialect for target in Dialect if source is not target]
+FROM_TO = [(source, target) for source in Dialect for target in PROVIDER_DIALECTS if source is not target]
 
 
 def file(name: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from legion.gateway.dialects import signatures
 from legion.gateway.dialects.registry import Dialect
 
 Json = dict[str, Any]
@@ -246,4 +247,107 @@ RESPONSES: dict[str, Json] = {
     "longest": _responses(max_output_tokens=77),
 }
 
-REQUESTS = {Dialect.ANTHROPIC: ANTHROPIC, Dialect.CHAT: CHAT, Dialect.RESPONSES: RESPONSES}
+
+def _gemini(*contents: Json, **more: Any) -> Json:
+    """As the gateway reads it: model and stream are taken from the path."""
+    asked = [_turn("user", _words())]
+    return {"model": "gemini-2.5-pro", "stream": False, "contents": list(contents) or asked, **more}
+
+
+def _turn(role: str, *parts: Json) -> Json:
+    return {"role": role, "parts": list(parts)}
+
+
+def _words(text: str = "hi", **more: Any) -> Json:
+    return {"text": text, **more}
+
+
+def _declared(name: str = "Read", **more: Any) -> Json:
+    return {"functionDeclarations": [{"name": name, "description": "Reads.", "parametersJsonSchema": SCHEMA, **more}]}
+
+
+def _asked(name: str = "Read", **more: Any) -> Json:
+    return {"functionCall": {"name": name, "args": {"path": "a"}, **more}}
+
+
+def _given(name: str = "Read", response: object = None, **more: Any) -> Json:
+    return {"functionResponse": {"name": name, "response": response or {"output": "text of a"}, **more}}
+
+
+def _mode(mode: str, *names: str) -> Json:
+    return {"functionCallingConfig": {"mode": mode, **({"allowedFunctionNames": list(names)} if names else {})}}
+
+
+_START = _turn("user", _words("go"))
+_CAPITALS = {"type": "OBJECT", "properties": {"paths": {"type": "ARRAY", "items": {"type": "STRING"}}}}
+_KEPT_THOUGHT = signatures.packed("Hm.", "EqQBCgIYAhIM+/==")
+
+GEMINI: dict[str, Json] = {
+    "plain": _gemini(),
+    "system": _gemini(systemInstruction=_turn("user", _words("Be good."), _words("Be quick."))),
+    "several turns": _gemini(_turn("user", _words("one")), _turn("model", _words("two")), _turn("user", _words())),
+    "nothing in a turn": _gemini(_turn("user", _words("one")), _turn("model", _words("")), _turn("user", _words())),
+    "letters": _gemini(_turn("user", _words('Grüße 🙂 \u2028 "quoted" \\ \n\t'))),
+    "picture": _gemini(_turn("user", {"inlineData": {"mimeType": "image/png", "data": PNG}}, _words())),
+    "document": _gemini(_turn("user", {"inlineData": {"mimeType": "application/pdf", "data": PDF}})),
+    "picture elsewhere": _gemini(
+        _turn("user", {"fileData": {"mimeType": "image/png", "fileUri": "https://example.test/a.png"}})
+    ),
+    "tools": _gemini(tools=[_declared(), _declared("Write")]),
+    "tool in capitals": _gemini(tools=[_declared(parametersJsonSchema=None, parameters=_CAPITALS)]),
+    "tool without input": _gemini(tools=[_declared(parametersJsonSchema=None)]),
+    "tool of its own servers": _gemini(tools=[_declared(), {"googleSearch": {}}]),
+    "choice auto": _gemini(tools=[_declared()], toolConfig=_mode("AUTO")),
+    "choice any": _gemini(tools=[_declared()], toolConfig=_mode("ANY")),
+    "choice none": _gemini(tools=[_declared()], toolConfig=_mode("NONE")),
+    "choice one": _gemini(tools=[_declared()], toolConfig=_mode("ANY", "Read")),
+    "call and result": _gemini(
+        _START, _turn("model", _asked(id="call_a")), _turn("user", _given(id="call_a")), tools=[_declared()]
+    ),
+    "calls without ids": _gemini(
+        _START,
+        _turn("model", _words("so"), _asked(), _asked("Bash"), _asked()),
+        _turn("user", _given(), _given("Bash"), _given(response={"output": "second"})),
+        tools=[_declared(), _declared("Bash")],
+    ),
+    "result that failed": _gemini(
+        _START, _turn("model", _asked()), _turn("user", _given(response={"error": "no such file"})), tools=[_declared()]
+    ),
+    "result in fields": _gemini(
+        _START, _turn("model", _asked()), _turn("user", _given(response={"lines": [1, 2]})), tools=[_declared()]
+    ),
+    "result with a picture": _gemini(
+        _START,
+        _turn("model", _asked()),
+        _turn("user", _given(parts=[{"inlineData": {"mimeType": "image/png", "data": PNG}}])),
+        tools=[_declared()],
+    ),
+    "thought": _gemini(
+        _START,
+        _turn("model", _words("Hm.", thought=True), {**_asked(), "thoughtSignature": _KEPT_THOUGHT}),
+        _turn("user", _given()),
+        tools=[_declared()],
+    ),
+    "thought of its own": _gemini(
+        _START, _turn("model", {**_asked(), "thoughtSignature": "AbC="}), _turn("user", _given()), tools=[_declared()]
+    ),
+    "effort": _gemini(generationConfig={"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True}}),
+    "effort as a budget": _gemini(generationConfig={"thinkingConfig": {"thinkingBudget": 8192}}),
+    "effort of its own choice": _gemini(generationConfig={"thinkingConfig": {"thinkingBudget": -1}}),
+    "no effort": _gemini(generationConfig={"thinkingConfig": {"thinkingBudget": 0}}),
+    "settings": _gemini(
+        generationConfig={"temperature": 0.5, "topP": 0.9, "maxOutputTokens": 77, "stopSequences": ["END"]}, stream=True
+    ),
+    "any json": _gemini(generationConfig={"responseMimeType": "application/json"}),
+    "schema": _gemini(generationConfig={"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}),
+    "schema in capitals": _gemini(
+        generationConfig={"responseMimeType": "application/json", "responseSchema": _CAPITALS}
+    ),
+}
+
+REQUESTS = {
+    Dialect.ANTHROPIC: ANTHROPIC,
+    Dialect.CHAT: CHAT,
+    Dialect.RESPONSES: RESPONSES,
+    Dialect.GEMINI: GEMINI,
+}

@@ -139,13 +139,20 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
     return decorate
 
 
-def group(name: str, help: str, example: str, *commands: click.Command) -> click.Group:
-    """A command that consists of others; by itself it prints its help."""
+def group(
+    name: str, help: str, example: str, *commands: click.Command, alone: click.Command | None = None
+) -> click.Group:
+    """A command that consists of others; by itself it runs `alone`, or prints its help."""
 
     @click.pass_context
-    def invoked(ctx: click.Context) -> None:
-        if ctx.invoked_subcommand is None:
-            click.echo(ctx.get_help())
+    def invoked(ctx: click.Context) -> int | None:
+        if ctx.invoked_subcommand is not None:
+            return None
+        if alone is not None:
+            found: int | None = ctx.invoke(alone)
+            return found
+        click.echo(ctx.get_help())
+        return None
 
     return click.Group(
         name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
@@ -41,3 +41,33 @@ class Completion:
     schema: str = "legion.completion/1"
     shell: str
     script: str
+
+
+@dataclass(kw_only=True)
+class NativeTaskLine:
+    """A task of an Agent Team of Claude Code."""
+
+    id: str
+    subject: str
+    status: str
+    """pending, in_progress or completed."""
+    owner: str
+    after: list[str]
+
+
+@dataclass(kw_only=True)
+class NativeTeamLine:
+    name: str
+    about: str
+    members: list[str]
+    tasks: list[NativeTaskLine]
+    faults: list[str] = field(default_factory=list)
+    """Files that could not be read."""
+
+
+@dataclass(kw_only=True)
+class NativeTeams:
+    """`legion native`."""
+
+    schema: str = "legion.native/1"
+    teams: list[NativeTeamLine]

@@ -11,10 +11,12 @@ from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
+from legion.wire.hands import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, StopEpic
 from legion.wire.projects import Graph
 
 _BAR = 30
+_GATES = ("auto", "person", "project")
 
 
 @command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
@@ -22,14 +24,20 @@ _BAR = 30
 @click.option("-w", "--watch", is_flag=True, help="Wait until its tickets have ended, then show it.")
 @click.option("--stop", is_flag=True, help="Stop every ticket of it that has not ended.")
 @click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
-def epic(call: CommandCall, name: str, watch: bool, stop: bool, budget: float | None) -> int:
+@click.option("--gate", type=click.Choice(_GATES), help="Whether its changes wait for `legion land`.")
+def epic(call: CommandCall, name: str, watch: bool, stop: bool, budget: float | None, gate: str | None) -> int:
     """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
 
     With --watch the exit codes are those of `legion wait`.
     """
     name = valid_text(name, "NAME")
-    if sum((watch, stop, budget is not None)) > 1:
-        raise click.UsageError("Choose one of --watch, --stop and --budget", click.get_current_context())
+    if sum((watch, stop, budget is not None, gate is not None)) > 1:
+        raise click.UsageError("Choose one of --watch, --stop, --budget and --gate", click.get_current_context())
+    if gate is not None:
+        wanted = EpicGate(cwd=call.cwd, epic=name, gate="" if gate == "project" else gate)
+        gated = call.legion().epic_gate(wanted)
+        call.answer(gated, lambda: epic_lines(gated, call.screen))
+        return 0
     if stop:
         acted = call.legion().stop_epic(StopEpic(cwd=call.cwd, epic=name))
         call.answer(acted, lambda: [sanitize(acted.message)])
@@ -56,6 +64,7 @@ def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     money = f"${page.usage.usd:.2f}" if page.usage else "nothing counted"
     limit = f" of ${page.budget:.2f}" if page.budget is not None else ""
     rows = [("tickets", states), ("cost", f"{money}{limit}")]
+    rows += [("gate", page.gate)] if page.gate else []
     rows += [("plans", ", ".join(f"{one.id} {one.state}" for one in page.plans))] if page.plans else []
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in rows])
     edges = [[ticket.id, other] for ticket in page.tickets for other in ticket.after]

@@ -109,6 +109,7 @@ def _changed(line: str, screen: Screen) -> str:
 
 @command("collect", example="legion collect --wait\nlegion collect --dry-run")
 @click.option(
+    "-w",
     "--wait",
     is_flag=True,
     help="First wait until all tickets of the project have ended and your own commits are checked.",

@@ -1,4 +1,4 @@
-"""Commands that act on tickets: stop, retry, drop, rewind, undo, pause, resume."""
+"""Commands that act on tickets: stop, drop, rewind, undo, pause, resume."""
 
 from __future__ import annotations
 
@@ -21,17 +21,6 @@ def stop(call: CommandCall, which: int | None) -> None:
     """
     legion = call.legion()
     call.report(legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
-
-
-@command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")
-@ticket_argument
-@click.option(
-    "--feedback", default="", metavar="TEXT", help="What the next attempt should know; - reads it from stdin."
-)
-def retry(call: CommandCall, id: int, feedback: str) -> None:
-    """Try a failed or stopped ticket again, with a fresh count of attempts."""
-    action = Action(feedback=read_text(feedback, "--feedback"))
-    call.report(call.legion().retry(id, action))
 
 
 @command("drop", example="legion drop 12\nlegion drop --ended")

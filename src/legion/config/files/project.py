@@ -25,6 +25,7 @@ from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
 from legion.domain.landing.destination import LandingTarget
 from legion.domain.review.path_patterns import glob_fault
+from legion.domain.tickets.policy import LandingGate
 
 FILE = "legion.toml"
 
@@ -87,6 +88,9 @@ class AgentSettings:
 @dataclass(frozen=True, kw_only=True)
 class LandingSettings:
     mode: LandingMode = choice(LandingMode.MERGE, help="How a change reaches the target branch.")
+    gate: LandingGate = choice(
+        LandingGate.AUTO, help='"person": a change that passed everything waits for `legion land N`; "auto": it lands.'
+    )
     batch: int = whole(
         32, 1, 256, help="How many changes the merge queue tests together at most; after failures it tests fewer."
     )

@@ -187,6 +187,11 @@ class PersonalEnvironment:
         make=_copy,
         help="Files of your checkout that git ignores and that agents get a copy of, and can read.",
     )
+    worktreeinclude: tuple[str, ...] = texts(
+        allowed="a list of names of projects",
+        fault=lambda name: None if name.strip() else "is empty",
+        help="Projects where agents also get the ignored files that `.worktreeinclude` of your checkout names.",
+    )
     caches: tuple[Cache, ...] = texts(
         allowed="a list of texts like `VARIABLE=~/folder`",
         fault=_cache_fault,

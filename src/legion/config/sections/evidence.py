@@ -49,6 +49,9 @@ class ProtectionSettings:
     file_mb: float = number(
         50.0, 0, 1_000_000, unit="megabytes", help="A change that adds a larger file waits for you. 0: no limit."
     )
+    secrets: bool = flag(
+        True, help="Whether a change with keys, tokens or passwords in it waits for you, in any of its commits."
+    )
     canary: bool = flag(
         True, help="Whether new checks run once with every source file empty, to report one that stays green."
     )

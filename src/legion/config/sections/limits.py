@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from legion.config.base.settings import Unfit, flag, number, setting, whole
 from legion.domain.tickets.policy import MOST_BUDGET
@@ -45,6 +46,10 @@ def _shown(quiet: QuietHours | None) -> str:
     return "-".join(f"{minutes // _MINUTES:02}:{minutes % _MINUTES:02}" for minutes in (quiet.start, quiet.end))
 
 
+def quiet_hours(help: str) -> Any:  # noqa: ANN401
+    return setting(None, allowed='hours such as "22:00-07:00", or empty', help=help, read=_hours, show=_shown)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GovernorSettings:
     on: bool = flag(True, help="Whether work slows down before a provider's limit and holds at it.")
@@ -70,11 +75,7 @@ class BudgetSettings:
 @dataclass(frozen=True, kw_only=True)
 class StartSettings:
     stagger: float = number(0.0, 0, 3600, unit="seconds", help="The least time between two starts of agents.")
-    quiet: QuietHours | None = setting(
-        None,
-        allowed='hours such as "22:00-07:00", or empty',
-        help="Hours of your local time in which no agent starts; running agents continue.",
-        read=_hours,
-        show=_shown,
+    quiet: QuietHours | None = quiet_hours(
+        "Hours of your local time in which no agent starts; running agents continue."
     )
     waiting: int = whole(0, 0, 1000, help="How many tickets may wait for you before nothing new starts. 0: any number.")

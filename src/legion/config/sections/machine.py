@@ -106,6 +106,12 @@ class DaemonSettings:
     gateway_port: int = whole(
         6671, 1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."
     )
+    orchestrate_port: int = whole(
+        0,
+        0,
+        65535,
+        help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
+    )
     slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
     database: str = text(
         "",

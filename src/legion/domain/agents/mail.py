@@ -66,6 +66,10 @@ class Message:
     heard_at: float | None = None
     about: str = ""
     """The message that this one returns."""
+    reply_to: int | None = None
+    """The number of the message that this one answers."""
+    archived_at: float | None = None
+    """When the person put it away; lists leave it out."""
 
     @property
     def is_open(self) -> bool:

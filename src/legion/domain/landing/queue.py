@@ -1,9 +1,9 @@
 """The merge queue's order, and how many changes are tested together.
 
-A person's priority comes first. Of equal priority, a change that lost a conflict goes first, the one that lost most
-often before the others: so it does not lose to the same neighbours again. Then the smaller change goes first: it delays
-fewer, and of two that conflict the bigger one stays with the agent that knows more about it. A change that was
-overtaken too often moves to the front, oldest first. This prevents starvation.
+The place that a person chose counts first, then the priority. Of equal priority, a change that lost a conflict goes
+first, the one that lost most often before the others: so it does not lose to the same neighbours again. Then the
+smaller change goes first: it delays fewer, and of two that conflict the bigger one stays with the agent that knows more
+about it. A change that was overtaken too often moves to the front, oldest first. This prevents starvation.
 
 A batch tells most if it is as likely to be green as to be red. A red batch may contain the one bad change of many;
 the second red one in a row is followed by half as many changes, and a green one by up to twice as many. With one bad
@@ -12,8 +12,9 @@ change in five, batches soon hold about three.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from legion.domain.landing.bisect import LandingIntent
 
@@ -34,6 +35,8 @@ class QueueEntry:
     """Landings that brought a change that came later."""
     lost: int = 0
     """How often it was sent back because of a conflict."""
+    place: int = 0
+    """Where the person put it: below 0 in front of the others, above 0 behind them."""
 
     @property
     def overdue(self) -> bool:
@@ -44,8 +47,29 @@ def ordered(waiting: Iterable[QueueEntry]) -> tuple[QueueEntry, ...]:
     return tuple(sorted(waiting, key=_rank))
 
 
-def _rank(one: QueueEntry) -> tuple[int, int, bool, int, float, int]:
-    return -one.priority, -one.lost, not one.overdue, 0 if one.overdue else one.lines, one.since, one.ticket
+def _rank(one: QueueEntry) -> tuple[int, int, int, bool, int, float, int]:
+    size = 0 if one.overdue else one.lines
+    return one.place, -one.priority, -one.lost, not one.overdue, size, one.since, one.ticket
+
+
+class QueueGoal(Enum):
+    """Where a person moves a change in the queue."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+def moved(order: Sequence[QueueEntry], ticket: int, to: QueueGoal | int) -> dict[int, int]:
+    """The new places of the entries that get one, by ticket, so that `ticket` is first, last, or just before the
+    ticket `to`. Those in front of it keep their order; later arrivals line up behind.
+    """
+    if to is QueueGoal.LAST:
+        return {ticket: max(0, *(one.place for one in order)) + 1}
+    front = [one.ticket for one in order if one.ticket != ticket]
+    before = front[: front.index(to)] if isinstance(to, int) else []
+    ahead = [*before, ticket]
+    lowest = min(0, *(one.place for one in order))
+    return {number: lowest - len(ahead) + position for position, number in enumerate(ahead)}
 
 
 def overtaken(since: float, landings: Iterable[LandingIntent]) -> int:

@@ -97,6 +97,8 @@ class GoalPlan:
     held_until: float | None = None
     """When a planner that a limit stopped may start again."""
     conversation: str = ""
+    dispatcher: str = ""
+    """The leader that asked for it; empty: the person."""
     created_at: float = 0.0
     moved_at: float = 0.0
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from legion.domain.agents.agent import Planning
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
 class TicketSpec:
-    """The wanted change. It is fixed at dispatch, except that a failed checkpoint is put after its fix.
+    """The wanted change. It is fixed at dispatch, except that a person may edit it and that a failed checkpoint is put
+    after its fix.
 
     Fields are named like the columns of the database; those that are named like a field of a dispatch request take its
     value.
@@ -52,6 +53,8 @@ class TicketSpec:
     """The only tools that its agent has; None: those of the person's settings."""
     review: ReviewPolicy | None = None
     """Whether an independent reviewer reads its change; None: the project's policy."""
+    gate: LandingGate | None = None
+    """Whether its change waits for a person before it lands; None: as its epic or the project says."""
     undoes: int | None = None
     """The landed ticket that it reverts. It needs no agent: Legion makes the change itself."""
     team: str = ""

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from legion.drivers import Ending, EndKind, Host, StartFailed
+from legion.drivers import Ending, Host
 from legion.drivers.acp.agent import AcpAgent
-from legion.drivers.turns.options import TurnOptions
-from legion.drivers.turns.run import TurnActivity, TurnRun
+from legion.drivers.turns.run import run_turns
 
 
 class AcpDriver:
     def run(self, host: Host) -> Ending:
-        try:
-            return asyncio.run(_run(host))
-        except StartFailed as failure:
-            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
-
-
-async def _run(host: Host) -> Ending:
-    options = TurnOptions.from_json(host.options)
-    activity = TurnActivity()
-    agent = AcpAgent(host, options, activity)
-    run = TurnRun(host, options, agent, activity)
-    agent.on_work = run.heard
-    return await run.run_to_end()
+        return run_turns(host, AcpAgent)

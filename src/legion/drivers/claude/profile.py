@@ -11,10 +11,12 @@ from typing import Any
 
 from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
-from legion.drivers.claude import program, transcript
+from legion.drivers.claude import program
+from legion.drivers.claude import transcript as transcripts
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.profile import (
     Capabilities,
+    ConversationSize,
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
@@ -110,13 +112,27 @@ class ClaudeProfile(DriverProfile):
         return {str(model): _usage(facts) for model, facts in models.items()}
 
     def has_conversation(self, state: Path, conversation: str) -> bool:
-        return transcript.is_there(state / _FOLDER, conversation)
+        return transcripts.is_there(state / _FOLDER, conversation)
 
     def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
-        return transcript.delivered(state / _FOLDER, conversation, ids)
+        return transcripts.delivered(state / _FOLDER, conversation, ids)
+
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        return transcripts.size(state / _FOLDER, conversation)
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        there = self.has_conversation(state, conversation)
+        transcripts.put_aside(state / _FOLDER, conversation)
+        return there
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
-        return transcript.point_after(state / _FOLDER, conversation, call)
+        return transcripts.point_after(state / _FOLDER, conversation, call)
+
+    def transcript(self, state: Path, conversation: str) -> Path | None:
+        return transcripts.file_of(state / _FOLDER, conversation)
+
+    def take_transcript(self, transcript: Path, conversation: str, state: Path, tree: Path) -> None:
+        transcripts.copy(transcript, own_folder(state, _FOLDER), conversation, tree)
 
 
 def _options(request: RunRequest, model: ModelSetup, config_dir: Path) -> ClaudeOptions:

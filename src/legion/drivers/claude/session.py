@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 import uuid
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 from claude_agent_sdk import (
@@ -53,6 +53,7 @@ from legion.drivers.claude.transport import HostTransport
 from legion.drivers.turns.journal import digest_of, summary
 from legion.drivers.turns.outcome import StopCause
 from legion.drivers.turns.permission_rules import rule_for
+from legion.drivers.turns.requests import RequestTasks
 
 _DISALLOWED = ("AskUserQuestion",)
 """A person can answer only yes or no."""
@@ -98,23 +99,19 @@ class ClaudeSession:
         self._refusals = 0
         self._failing_since: float | None = None
         self._leftovers_timer: asyncio.TimerHandle | None = None
-        self._received: set[str] = set()
         self._unconfirmed: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[PermissionAnswer]] = {}
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._requests = RequestTasks()
 
     async def run_to_end(self) -> Ending:
-        loop = asyncio.get_running_loop()
-        loop.add_reader(self._host.asks.fileno(), self._take_requests)
         try:
-            await self._start()
-            await self._read_messages()
+            with self._requests.listening(self._host.asks, self._handle):
+                await self._start()
+                await self._read_messages()
         except ClaudeSDKError as broken:
             self._keep_stderr(f"\n{broken}\n".encode())
-        finally:
-            loop.remove_reader(self._host.asks.fileno())
         code = await self._wait_exit()
         if self._cannot_resume():
             transcript.put_aside(self._options.config_dir, self._options.conversation)
@@ -209,14 +206,14 @@ class ClaudeSession:
         """A key may just have been changed, so one refusal is tolerated."""
         self._refusals = self._refusals + 1 if retry.get("error_status") in (401, 403) else 0
         if self._refusals == _MOST_REFUSALS:
-            self._spawn(self._end(StopCause.REFUSAL, self._host.grace))
+            self._requests.spawn(self._end(StopCause.REFUSAL, self._host.grace))
 
     def _check_outage(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._failing_since is None:
             self._failing_since = now
         elif now - self._failing_since > _LONGEST_OUTAGE:
-            self._spawn(self._end(StopCause.OUTAGE, self._host.grace))
+            self._requests.spawn(self._end(StopCause.OUTAGE, self._host.grace))
 
     def _sdk_options(self) -> ClaudeAgentOptions:
         options = self._options
@@ -247,24 +244,14 @@ class ClaudeSession:
             cwd=self._host.program.cwd,
         )
 
-    def _take_requests(self) -> None:
-        """One task per request, started in the order of arrival."""
-        for ask in self._host.asks.take():
-            self._spawn(self._handle(ask))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def _handle(self, ask: ControlRequest) -> None:
         match ask:
-            case TellRequest() if self._is_new(ask):
+            case TellRequest() if self._requests.is_new(ask):
                 self._host.record("told", id=ask.id, text=ask.text)
                 # The run's own prompt comes first.
                 await self._prompted.wait()
                 await self._send(ask)
-            case InterruptRequest(then=then) if then is None or self._is_new(then):
+            case InterruptRequest(then=then) if then is None or self._requests.is_new(then):
                 await self._interrupt(then)
             case PermissionAnswer():
                 waiting = self._questions.get(ask.question)
@@ -274,12 +261,6 @@ class ClaudeSession:
                 grace = self._host.grace if grace is None else grace
                 self._host.record("stopping", grace=grace)
                 await self._end(StopCause.STOP, grace)
-
-    def _is_new(self, message: TellRequest) -> bool:
-        """A sender that got no confirmation may repeat its request."""
-        known = message.id in self._received
-        self._received.add(message.id)
-        return not known
 
     async def _send(self, message: TellRequest) -> None:
         """The message is delivered once the program echoes it; until then the run does not end by itself."""
@@ -327,7 +308,7 @@ class ClaudeSession:
 
     def _out_of_time(self) -> None:
         self._host.record("out-of-time", timeout=self._host.timeout)
-        self._spawn(self._end(StopCause.TIME, self._host.grace))
+        self._requests.spawn(self._end(StopCause.TIME, self._host.grace))
 
     async def _end(self, why: StopCause, grace: float) -> None:
         """Interrupt it, close its input, and schedule SIGTERM and SIGKILL."""

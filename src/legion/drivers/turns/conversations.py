@@ -11,6 +11,7 @@ from pathlib import Path
 from legion.system import safe_files
 
 _FOLDER = ".legion-conversations"
+_SHORT = 8
 _ID = re.compile(r"[\w.:/@-]{1,300}")
 
 
@@ -23,6 +24,22 @@ def remembered(home: Path, conversation: str) -> str:
 
 def remember(home: Path, conversation: str, id: str) -> None:
     safe_files.write(home, f"{_FOLDER}/{conversation}", id.encode())
+
+
+def copy_before_load(home: Path, places: tuple[str, ...], name: str, id: str) -> None:
+    """Copy the conversation's file under this name into its own folder, for a program that overwrites it on loading.
+
+    Gemini CLI names the file after the minute of its start: resumed within that minute, it empties its own history.
+    """
+    short = id[:_SHORT]
+    if not name or not _ID.fullmatch(short):
+        return
+    copy = name.replace("{short}", short)
+    files = [path for place in places for path in home.glob(place) if path.stem.endswith(f"-{short}")]
+    for path in sorted(one for one in files if one.name != copy)[-1:]:
+        content = safe_files.read(home, str(path.relative_to(home)))
+        if content is not None:
+            safe_files.write(home, str(path.with_name(copy).relative_to(home)), content)
 
 
 def forget(home: Path, conversation: str) -> None:

@@ -9,16 +9,18 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from legion.drivers import (
     ControlRequest,
     Ending,
+    EndKind,
     Host,
     InterruptRequest,
     PermissionAnswer,
+    StartFailed,
     StopRequest,
     TellRequest,
 )
@@ -26,6 +28,7 @@ from legion.drivers.turns import gateway
 from legion.drivers.turns.journal import RunJournal
 from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.outcome import ENDED_WELL, GatewayAnswer, StopCause, TurnsFacts, judge
+from legion.drivers.turns.requests import RequestTasks
 
 _INTERRUPT_GRACE = 2.0
 """Seconds to end the turn after an interrupt without a follow-up message."""
@@ -57,6 +60,9 @@ class ProgramGone(Exception):
 
 class TurnAgent(Protocol):
     """A program that works in turns."""
+
+    on_work: Callable[[], None]
+    """Called when the program works on its prompt."""
 
     @property
     def denied(self) -> list[str]:
@@ -116,28 +122,25 @@ class TurnRun:
         self._activity = activity
         self._journal = RunJournal(host)
         self._queue: list[TellRequest] = []
-        self._received: set[str] = set()
         self._current: TellRequest | None = None
         self._cause = StopCause.NOTHING
         self._end = TurnReport()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._requests = RequestTasks()
 
     async def run_to_end(self) -> Ending:
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._host.asks.fileno(), self._take_requests)
         deadline = None if self._host.timeout is None else loop.call_later(self._host.timeout, self._out_of_time)
         try:
-            await self._take_turns()
+            with self._requests.listening(self._host.asks, self._handle):
+                await self._take_turns()
         except ProgramGone as gone:
             self._end = TurnReport(error=str(gone))
         finally:
-            loop.remove_reader(self._host.asks.fileno())
             if deadline is not None:
                 deadline.cancel()
         last = await gateway.last_answer(self._options.gateway_url, self._options.gateway_token)
         code = await self._agent.close(_EXIT_GRACE)
-        for task in self._tasks:
-            task.cancel()
+        self._requests.cancel()
         for message in self._queue:
             self._host.record("not-heard", id=message.id)
         return judge(self._facts(last, code))
@@ -212,25 +215,17 @@ class TurnRun:
             if last.failing_for < patience:
                 continue
             self._host.record("retry", status=last.status, error=last.error, delay_ms=None)
-            self._spawn(self._give_up(StopCause.REFUSAL if last.is_final else StopCause.OUTAGE, self._host.grace))
+            self._requests.spawn(
+                self._give_up(StopCause.REFUSAL if last.is_final else StopCause.OUTAGE, self._host.grace)
+            )
             return
-
-    def _take_requests(self) -> None:
-        """One task per request, started in the order of arrival."""
-        for ask in self._host.asks.take():
-            self._spawn(self._handle(ask))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _handle(self, ask: ControlRequest) -> None:
         match ask:
-            case TellRequest() if self._is_new(ask):
+            case TellRequest() if self._requests.is_new(ask):
                 self._host.record("told", id=ask.id, text=ask.text)
                 self._queue.append(ask)
-            case InterruptRequest(then=then) if then is None or self._is_new(then):
+            case InterruptRequest(then=then) if then is None or self._requests.is_new(then):
                 await self._interrupt(then)
             case PermissionAnswer():
                 self._agent.answer(ask)
@@ -238,12 +233,6 @@ class TurnRun:
                 grace = self._host.grace if grace is None else grace
                 self._host.record("stopping", grace=grace)
                 await self._give_up(StopCause.STOP, grace)
-
-    def _is_new(self, message: TellRequest) -> bool:
-        """A sender that got no confirmation may repeat its request."""
-        known = message.id in self._received
-        self._received.add(message.id)
-        return not known
 
     async def _interrupt(self, then: TellRequest | None) -> None:
         self._host.record("interrupted")
@@ -257,7 +246,7 @@ class TurnRun:
 
     def _out_of_time(self) -> None:
         self._host.record("out-of-time", timeout=self._host.timeout)
-        self._spawn(self._give_up(StopCause.TIME, self._host.grace))
+        self._requests.spawn(self._give_up(StopCause.TIME, self._host.grace))
 
     async def _give_up(self, why: StopCause, grace: float) -> None:
         """Cancel the turn, and kill the program after the grace."""
@@ -273,3 +262,19 @@ class TurnRun:
             await asyncio.sleep(grace)
         finally:
             killing.cancel()
+
+
+def run_turns(host: Host, agent_of: Callable[[Host, TurnOptions, TurnActivity], TurnAgent]) -> Ending:
+    """One run of a program that works in turns, from its start to its end."""
+
+    async def run() -> Ending:
+        options, activity = TurnOptions.from_json(host.options), TurnActivity()
+        agent = agent_of(host, options, activity)
+        turns = TurnRun(host, options, agent, activity)
+        agent.on_work = turns.heard
+        return await turns.run_to_end()
+
+    try:
+        return asyncio.run(run())
+    except StartFailed as failure:
+        return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))

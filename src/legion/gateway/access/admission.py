@@ -29,6 +29,10 @@ class Endpoint(Enum):
     MODELS = "models"
     CHAT = "chat"
     RESPONSES = "responses"
+    GENERATE = "generate"
+    """The Gemini API, answered at once."""
+    STREAM_GENERATE = "stream_generate"
+    COUNT_CONTENT = "count_content"
 
     @property
     def dialect(self) -> Dialect:
@@ -36,7 +40,15 @@ class Endpoint(Enum):
         return _DIALECTS.get(self, Dialect.ANTHROPIC)
 
 
-_DIALECTS = {Endpoint.CHAT: Dialect.CHAT, Endpoint.RESPONSES: Dialect.RESPONSES}
+_DIALECTS = {
+    Endpoint.CHAT: Dialect.CHAT,
+    Endpoint.RESPONSES: Dialect.RESPONSES,
+    Endpoint.GENERATE: Dialect.GEMINI,
+    Endpoint.STREAM_GENERATE: Dialect.GEMINI,
+    Endpoint.COUNT_CONTENT: Dialect.GEMINI,
+}
+COUNTING = (Endpoint.COUNT_TOKENS, Endpoint.COUNT_CONTENT)
+"""They cost nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,12 @@ class _EndpointFacts:
     methods: tuple[str, ...]
 
 
-_NOTHING_HERE = "there is nothing at this path; use /v1/messages, /v1/chat/completions, /v1/responses or /v1/models."
+_NOTHING_HERE = (
+    "there is nothing at this path; use /v1/messages, /v1/chat/completions, /v1/responses, /v1/models or "
+    "/v1beta/models/MODEL:generateContent."
+)
+
+_GEMINI_MODEL = r"/v1beta/models/(?P<model>[\w@-][\w.@-]*)"
 
 # Nothing else is forwarded: another path or method of a provider might send the key back to the caller.
 _ENDPOINTS = (
@@ -54,6 +71,9 @@ _ENDPOINTS = (
     _EndpointFacts(Endpoint.COUNT_TOKENS, re.compile(r"/v1/messages/count_tokens"), ("POST",)),
     _EndpointFacts(Endpoint.CHAT, re.compile(r"/v1/chat/completions"), ("POST",)),
     _EndpointFacts(Endpoint.RESPONSES, re.compile(r"/v1/responses"), ("POST",)),
+    _EndpointFacts(Endpoint.GENERATE, re.compile(_GEMINI_MODEL + ":generateContent", re.ASCII), ("POST",)),
+    _EndpointFacts(Endpoint.STREAM_GENERATE, re.compile(_GEMINI_MODEL + ":streamGenerateContent", re.ASCII), ("POST",)),
+    _EndpointFacts(Endpoint.COUNT_CONTENT, re.compile(_GEMINI_MODEL + ":countTokens", re.ASCII), ("POST",)),
     _EndpointFacts(Endpoint.MODELS, re.compile(r"/v1/models(/[\w@:-][\w.@:-]*)?", re.ASCII), ("GET", "HEAD")),
 )
 
@@ -68,6 +88,12 @@ def endpoint_of(method: str, path: str) -> Endpoint:
     raise Refused(404, ModelErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
 
 
+def model_in_path(path: str) -> str:
+    """The model that a path of the Gemini API names."""
+    found = re.match(_GEMINI_MODEL, path, re.ASCII)
+    return found["model"] if found is not None else ""
+
+
 def model_of(facts: Json | None) -> str:
     """The model that a request names; empty where it names none."""
     model = facts.get("model") if facts is not None else None
@@ -77,7 +103,9 @@ def model_of(facts: Json | None) -> str:
 def token_of(headers: Mapping[str, str]) -> str:
     """The token that the caller sends."""
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    return bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    if scheme.lower() == "bearer":
+        return bearer.strip()
+    return headers.get("x-api-key") or headers.get("x-goog-api-key", "")
 
 
 class Admission:
@@ -115,7 +143,7 @@ class Admission:
                 f"model not allowed: {model or 'none named'}; this run may use {', '.join(pass_.models) or 'none'}.",
                 RequestError.MODEL,
             )
-        if pass_.budget_usd is None or endpoint is Endpoint.COUNT_TOKENS:
+        if pass_.budget_usd is None or endpoint in COUNTING:
             return
         spent = pass_.spent_usd + self._meter.spent(pass_.run)
         if spent >= pass_.budget_usd:

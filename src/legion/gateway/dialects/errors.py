@@ -17,25 +17,36 @@ class _ErrorNames:
     anthropic: str
     openai_status: int
     openai: str
+    gemini: str
     code: str | None = None
 
 
 _NAMES = {
-    ModelErrorKind.INVALID: _ErrorNames(400, "invalid_request_error", 400, "invalid_request_error"),
+    ModelErrorKind.INVALID: _ErrorNames(400, "invalid_request_error", 400, "invalid_request_error", "INVALID_ARGUMENT"),
     ModelErrorKind.TOO_LONG: _ErrorNames(
-        400, "invalid_request_error", 400, "invalid_request_error", "context_length_exceeded"
+        400, "invalid_request_error", 400, "invalid_request_error", "INVALID_ARGUMENT", "context_length_exceeded"
     ),
     ModelErrorKind.AUTHENTICATION: _ErrorNames(
-        401, "authentication_error", 401, "authentication_error", "invalid_api_key"
+        401, "authentication_error", 401, "authentication_error", "UNAUTHENTICATED", "invalid_api_key"
     ),
-    ModelErrorKind.BILLING: _ErrorNames(402, "billing_error", 429, "insufficient_quota", "insufficient_quota"),
-    ModelErrorKind.PERMISSION: _ErrorNames(403, "permission_error", 403, "permission_error"),
-    ModelErrorKind.NOT_FOUND: _ErrorNames(404, "not_found_error", 404, "invalid_request_error", "model_not_found"),
-    ModelErrorKind.TOO_LARGE: _ErrorNames(413, "request_too_large", 413, "invalid_request_error", "request_too_large"),
-    ModelErrorKind.LIMIT: _ErrorNames(429, "rate_limit_error", 429, "rate_limit_error", "rate_limit_exceeded"),
-    ModelErrorKind.API: _ErrorNames(500, "api_error", 500, "server_error"),
-    ModelErrorKind.TIMEOUT: _ErrorNames(504, "timeout_error", 504, "server_error", "timeout"),
-    ModelErrorKind.OVERLOADED: _ErrorNames(529, "overloaded_error", 503, "server_error", "server_is_overloaded"),
+    ModelErrorKind.BILLING: _ErrorNames(
+        402, "billing_error", 429, "insufficient_quota", "PERMISSION_DENIED", "insufficient_quota"
+    ),
+    ModelErrorKind.PERMISSION: _ErrorNames(403, "permission_error", 403, "permission_error", "PERMISSION_DENIED"),
+    ModelErrorKind.NOT_FOUND: _ErrorNames(
+        404, "not_found_error", 404, "invalid_request_error", "NOT_FOUND", "model_not_found"
+    ),
+    ModelErrorKind.TOO_LARGE: _ErrorNames(
+        413, "request_too_large", 413, "invalid_request_error", "INVALID_ARGUMENT", "request_too_large"
+    ),
+    ModelErrorKind.LIMIT: _ErrorNames(
+        429, "rate_limit_error", 429, "rate_limit_error", "RESOURCE_EXHAUSTED", "rate_limit_exceeded"
+    ),
+    ModelErrorKind.API: _ErrorNames(500, "api_error", 500, "server_error", "INTERNAL"),
+    ModelErrorKind.TIMEOUT: _ErrorNames(504, "timeout_error", 504, "server_error", "DEADLINE_EXCEEDED", "timeout"),
+    ModelErrorKind.OVERLOADED: _ErrorNames(
+        529, "overloaded_error", 503, "server_error", "UNAVAILABLE", "server_is_overloaded"
+    ),
 }
 _STATUSES = {
     401: ModelErrorKind.AUTHENTICATION,
@@ -106,6 +117,16 @@ def anthropic(error: ModelError) -> Json:
 def openai(error: ModelError) -> Json:
     names = _NAMES[error.kind]
     return {"error": {"message": error.message, "type": names.openai, "param": None, "code": names.code}}
+
+
+def status_for_gemini(error: ModelError) -> int:
+    """Its callers retry a 429, and a spent account stays spent."""
+    return 403 if error.kind is ModelErrorKind.BILLING else _NAMES[error.kind].openai_status
+
+
+def gemini(error: ModelError) -> Json:
+    names = _NAMES[error.kind]
+    return {"error": {"code": status_for_gemini(error), "message": error.message, "status": names.gemini}}
 
 
 def _kind(code: object, type_: object, message: str, status: int | None) -> ModelErrorKind:

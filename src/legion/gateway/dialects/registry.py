@@ -16,6 +16,9 @@ from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat import stream as chat_stream
 from legion.gateway.dialects.collect import events_of
 from legion.gateway.dialects.common import original_names
+from legion.gateway.dialects.gemini import answer as gemini_answer
+from legion.gateway.dialects.gemini import request as gemini_request
+from legion.gateway.dialects.gemini import stream as gemini_stream
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
@@ -47,6 +50,8 @@ class Dialect(Enum):
     ANTHROPIC = "anthropic"
     CHAT = "openai_chat"
     RESPONSES = "openai_responses"
+    GEMINI = "gemini"
+    """Only callers speak it."""
 
 
 class EventWriter(Protocol):
@@ -58,55 +63,67 @@ class _EventReader(Protocol):
 
 
 @dataclass(frozen=True)
-class _DialectFunctions:
+class _CallerFunctions:
+    """A dialect in which programs ask the gateway."""
+
     read_request: Callable[[Json], ModelRequest]
-    write_request: Callable[[ModelRequest], Json]
-    read_answer: Callable[[Json, RequestInfo], ModelAnswer]
     write_answer: Callable[[ModelAnswer, RequestInfo], Json]
-    reader: Callable[[RequestInfo], _EventReader]
     writer: Callable[[RequestInfo], EventWriter]
     write_error: Callable[[ModelError], Json]
     status: Callable[[ModelError], int]
 
 
-_DIALECTS = {
-    Dialect.ANTHROPIC: _DialectFunctions(
+@dataclass(frozen=True)
+class _ProviderFunctions:
+    """A dialect in which the gateway asks providers."""
+
+    write_request: Callable[[ModelRequest], Json]
+    read_answer: Callable[[Json, RequestInfo], ModelAnswer]
+    reader: Callable[[RequestInfo], _EventReader]
+
+
+_CALLERS = {
+    Dialect.ANTHROPIC: _CallerFunctions(
         anthropic_request.read,
-        anthropic_request.write,
-        anthropic_answer.read,
         anthropic_answer.write,
-        anthropic_stream.AnthropicReader,
         anthropic_stream.AnthropicWriter,
         errors.anthropic,
         errors.status_for_anthropic,
     ),
-    Dialect.CHAT: _DialectFunctions(
-        chat_request.read,
-        chat_request.write,
-        chat_answer.read,
-        chat_answer.write,
-        chat_stream.ChatReader,
-        chat_stream.ChatWriter,
-        errors.openai,
-        errors.status_for_openai,
+    Dialect.CHAT: _CallerFunctions(
+        chat_request.read, chat_answer.write, chat_stream.ChatWriter, errors.openai, errors.status_for_openai
     ),
-    Dialect.RESPONSES: _DialectFunctions(
+    Dialect.RESPONSES: _CallerFunctions(
         responses_request.read,
-        responses_request.write,
-        responses_answer.read,
         responses_answer.write,
-        responses_stream.ResponsesReader,
         responses_stream.ResponsesWriter,
         errors.openai,
         errors.status_for_openai,
     ),
+    Dialect.GEMINI: _CallerFunctions(
+        gemini_request.read,
+        gemini_answer.write,
+        gemini_stream.GeminiWriter,
+        errors.gemini,
+        errors.status_for_gemini,
+    ),
 }
+_PROVIDERS = {
+    Dialect.ANTHROPIC: _ProviderFunctions(
+        anthropic_request.write, anthropic_answer.read, anthropic_stream.AnthropicReader
+    ),
+    Dialect.CHAT: _ProviderFunctions(chat_request.write, chat_answer.read, chat_stream.ChatReader),
+    Dialect.RESPONSES: _ProviderFunctions(
+        responses_request.write, responses_answer.read, responses_stream.ResponsesReader
+    ),
+}
+PROVIDER_DIALECTS = tuple(_PROVIDERS)
 
 
 def read_request(dialect: Dialect, facts: Json) -> ModelRequest:
     """Raises UnreadableMessage."""
     try:
-        request = _DIALECTS[dialect].read_request(facts)
+        request = _CALLERS[dialect].read_request(facts)
         check_request(request)
         return request
     except _MISFIT as fault:
@@ -116,7 +133,7 @@ def read_request(dialect: Dialect, facts: Json) -> ModelRequest:
 def write_request(dialect: Dialect, request: ModelRequest) -> Json:
     """Raises UnreadableMessage where a part cannot be written."""
     try:
-        return _DIALECTS[dialect].write_request(request)
+        return _PROVIDERS[dialect].write_request(request)
     except _MISFIT as fault:
         raise UnreadableMessage(_describe(fault)) from None
 
@@ -135,7 +152,7 @@ def request_info(request: ModelRequest, at: int) -> RequestInfo:
 def read_answer(dialect: Dialect, facts: Json, info: RequestInfo) -> ModelAnswer:
     """Raises UnreadableMessage, and ModelFailed for an answer that is an error."""
     try:
-        answer = _DIALECTS[dialect].read_answer(facts, info)
+        answer = _PROVIDERS[dialect].read_answer(facts, info)
         # An answer that can be streamed can be written.
         shape = Shape()
         for event in events_of(answer):
@@ -146,17 +163,17 @@ def read_answer(dialect: Dialect, facts: Json, info: RequestInfo) -> ModelAnswer
 
 
 def write_answer(dialect: Dialect, answer: ModelAnswer, info: RequestInfo) -> Json:
-    return _DIALECTS[dialect].write_answer(answer, info)
+    return _CALLERS[dialect].write_answer(answer, info)
 
 
 def write_error(dialect: Dialect, error: ModelError) -> tuple[int, Json]:
     """Status and body."""
-    functions = _DIALECTS[dialect]
+    functions = _CALLERS[dialect]
     return functions.status(error), functions.write_error(error)
 
 
 def writer(dialect: Dialect, info: RequestInfo) -> EventWriter:
-    return _DIALECTS[dialect].writer(info)
+    return _CALLERS[dialect].writer(info)
 
 
 class StreamReader:
@@ -164,7 +181,7 @@ class StreamReader:
 
     def __init__(self, dialect: Dialect, info: RequestInfo) -> None:
         self._splitter = Splitter()
-        self._reader = _DIALECTS[dialect].reader(info)
+        self._reader = _PROVIDERS[dialect].reader(info)
         self._shape = Shape()
         self.over = False
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import aiohttp
 from aiohttp import web
 
-from legion.gateway.access.admission import Admission, Endpoint, model_of
+from legion.gateway.access.admission import COUNTING, Admission, Endpoint, model_in_path, model_of
 from legion.gateway.access.answers import Refused, json_answer, unreadable
 from legion.gateway.access.keys import Keys, NoKey
 from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
@@ -35,7 +35,7 @@ log = logging.getLogger("legion.gateway")
 
 _KEY_REFUSED = (401, 403)
 _UNAVAILABLE = (408, *REFUSED)
-_FREE = (Endpoint.MODELS, Endpoint.COUNT_TOKENS)
+_FREE = (Endpoint.MODELS, *COUNTING)
 _CONVERSATION_HEADERS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
 
 
@@ -61,6 +61,9 @@ class Incoming:
 def read_incoming(endpoint: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming:
     """Raises Refused for a body that could be read in two ways, or is nested too deeply to be read."""
     facts = _parsed(body) if body else None
+    if facts is not None and endpoint.dialect is Dialect.GEMINI:
+        stream = endpoint is Endpoint.STREAM_GENERATE
+        facts = {**facts, "model": model_in_path(request.path), "stream": stream}
     return Incoming(
         endpoint=endpoint,
         method=request.method,
@@ -153,7 +156,7 @@ class ProviderDispatch:
             self._skip(attempt, record, refused)
             return None
         record.redact(key)
-        if endpoint is Endpoint.COUNT_TOKENS and provider.kind is not ProviderDialect.ANTHROPIC:
+        if endpoint in COUNTING and endpoint.dialect.value != provider.kind.value:
             record.status = 200
             return json_answer(200, _estimate(attempt.incoming))
         outgoing, translation = _prepare(attempt, key)
@@ -238,9 +241,17 @@ class ProviderDispatch:
 
 def _estimate(incoming: Incoming) -> Json:
     try:
+        if incoming.endpoint is Endpoint.COUNT_CONTENT:
+            return estimates.count_content(translate.request_of(Dialect.GEMINI, _counted(incoming.facts)))
         return estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, incoming.facts))
     except NestedTooDeeply as fault:
         raise unreadable(fault) from None
+
+
+def _counted(facts: Json | None) -> Json | None:
+    """The request that is to be counted, which the Gemini API may wrap."""
+    inner = facts.get("generateContentRequest") if facts is not None else None
+    return {**inner, "model": ""} if isinstance(inner, dict) else facts
 
 
 def _prepare(attempt: _Attempt, key: str | None) -> tuple[Outgoing, Translation | None]:

@@ -1,4 +1,4 @@
-"""Token estimates and model lists in Anthropic's form, for providers that have no such endpoints."""
+"""Token estimates and model lists, mostly in Anthropic's form, for providers that have no such endpoints."""
 
 from __future__ import annotations
 
@@ -24,11 +24,20 @@ _PER_MESSAGE = 4
 
 def count_tokens(request: ModelRequest) -> Json:
     """An estimate, marked as such."""
+    return {"input_tokens": _estimate(request), "estimated": True}
+
+
+def count_content(request: ModelRequest) -> Json:
+    """The same in the form of the Gemini API, which has no place for the mark."""
+    return {"totalTokens": _estimate(request)}
+
+
+def _estimate(request: ModelRequest) -> int:
     characters = sum(len(one.text) for one in request.system)
     characters += sum(len(dumps(tool.schema)) + len(tool.name) + len(tool.description) for tool in request.tools)
     tokens = characters / _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
     tokens += sum(_tokens(message.parts) for message in request.messages)
-    return {"input_tokens": max(1, round(tokens)), "estimated": True}
+    return max(1, round(tokens))
 
 
 def _tokens(parts: Iterable[Part]) -> float:

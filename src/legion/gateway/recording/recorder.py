@@ -33,6 +33,7 @@ _PATHS = {
     Dialect.ANTHROPIC: "/v1/messages",
     Dialect.CHAT: "/v1/chat/completions",
     Dialect.RESPONSES: "/v1/responses",
+    Dialect.GEMINI: "/v1beta/models",
 }
 _STOPS = {
     StopReason.END: "end_turn",

@@ -22,7 +22,7 @@ from legion.system.crash import Point
 
 TARGET = "refs/legion/target"
 _OURS = "refs/legion/"
-_RESERVED = ("target", "person")
+_RESERVED = ("target", "person", "branches")
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
 _TRIES = 3
 _MOST_PACKS = 50
@@ -84,6 +84,23 @@ class Hub(WritableRepository):
         if fetched is None:
             raise BranchGone(branch)
         return fetched
+
+    def fetch_branch(self, repo_common_dir: Path, name: str) -> str:
+        """Bring the tip of any branch of the person's repository here, or of a remote as they fetched it last."""
+        if not repo_common_dir.is_dir():
+            raise RepositoryGone(repo_common_dir)
+        places = (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}")
+        listed = git("for-each-ref", "--format=%(objectname) %(refname)", *places, git_dir=repo_common_dir).text
+        tips = {ref: commit for commit, ref in (line.split(" ", 1) for line in listed.splitlines())}
+        theirs = next((place for place in places if place in tips), None)
+        if theirs is None:
+            raise BranchGone(name)
+        ours = f"{_OURS}branches/{quote(theirs.removeprefix('refs/'), safe='')}"
+        self._writing(
+            "fetch", "--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--no-show-forced-updates",
+            "--end-of-options", repo_common_dir, f"+{theirs}:{ours}",
+        )  # fmt: skip
+        return self.resolve(ours) or tips[theirs]
 
     def target(self) -> str | None:
         return self.resolve(TARGET)

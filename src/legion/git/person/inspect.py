@@ -138,6 +138,22 @@ def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:
     return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:most])
 
 
+WORKTREE_INCLUDE = ".worktreeinclude"
+_MOST_INCLUDED = 200
+
+
+def included_files(root: Path) -> tuple[str, ...]:
+    """New files of a checkout that its `.worktreeinclude` names, in the manner of .gitignore; the first 200."""
+    if not (root / WORKTREE_INCLUDE).is_file():
+        return ()
+    git_dir, _, _, _ = find(root)
+    listed = git(
+        "ls-files", "-z", "--others", "--ignored", f"--exclude-from={root / WORKTREE_INCLUDE}",
+        git_dir=git_dir, work_tree=root, cwd=root,
+    )  # fmt: skip
+    return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:_MOST_INCLUDED])
+
+
 def branches(common_dir: Path) -> frozenset[str]:
     """The names of all branches."""
     listed = git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir)

@@ -98,6 +98,11 @@ def resume_text(
     return _joined(parts) + "\n"
 
 
+ADOPTED_TEXT = """\
+The person handed this conversation over: it continues here as a ticket, and they no longer read along. The current
+folder is a copy of the folder that you worked in, with all of its files, committed or not: a path of the old folder
+means the same file in the current one. Files that git ignores are missing."""
+
 _FRESH = """\
 You do not know their conversations, but what they left is in the tree. Look at it with fresh eyes: keep what is right,
 undo what is not, and do not repeat what failed."""

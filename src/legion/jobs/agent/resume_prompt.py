@@ -37,6 +37,14 @@ def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, thi
     )
 
 
+def is_first(context: Context, this_run: Run) -> bool:
+    """Whether the model has not answered in this conversation yet, in any run of its seat."""
+    with context.store.read() as tx:
+        since = [run for run in runs.of_seat(tx, this_run) if run.conversation == this_run.conversation]
+    journals = (read_journal(context.data.runs / run.name) for run in since if run.id < this_run.id)
+    return not any(event.kind in MODEL_ANSWERED for events in journals for event in events)
+
+
 def open_calls(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     """The calls that started and never returned."""
     found: dict[object, str] = {}

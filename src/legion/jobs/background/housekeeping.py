@@ -9,16 +9,18 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims
+from legion.jobs.background import idle_claims, leader_notices
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
+from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
@@ -51,6 +53,7 @@ class Housekeeper:
         self._branch_watcher = BranchWatcher(context)
         self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
+        self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
         self._watchdog = Watchdog(context)
@@ -65,6 +68,10 @@ class Housekeeper:
         self._waiting_since: dict[int, float] = {}
         """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
+
+    def link_to(self, page_url: Callable[[], str]) -> None:
+        """Notifications name a place below this address."""
+        self._notifier.page_url = page_url
 
     def start(self) -> None:
         self._thread.start()
@@ -95,6 +102,8 @@ class Housekeeper:
             self._wake.clear()
             try:
                 idle_claims.look(self.context)
+                leader_notices.look(self.context)
+                self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:

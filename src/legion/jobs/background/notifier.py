@@ -1,4 +1,4 @@
-"""Sends notifications to the person: by their own hooks, the desktop, a webhook, ntfy.
+"""Sends notifications to the person: by their own hooks, the desktop, a webhook, ntfy, and to browsers.
 
 Follows the events by number. The position is stored before anything is sent, so nothing is sent twice; what a power cut
 swallows is shown by `legion done`. Each channel has a thread of its own, so that a hook that hangs or a server that
@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +26,13 @@ from legion.config.files.user import UserConfig
 from legion.domain.errors import LegionError
 from legion.domain.events import Event
 from legion.domain.notifications import NotificationKind, may_be_one, occasions
+from legion.jobs.background.web_push import WebPush
 from legion.jobs.context import Context
+from legion.jobs.workspace.save import worktree_name
 from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction
-from legion.store.staff import agents
+from legion.store.staff import agents, devices
 from legion.store.work import usage
 from legion.system import process
 from legion.system.process import ProgramMissing
@@ -55,11 +58,21 @@ class Notification:
     ticket: int | None
     title: str
     text: str
+    old: str
+    """The ticket's state before; empty where it did not change."""
+    new: str
+    path: str
+    """Where the ticket's worktree is, or was; empty without a ticket."""
+    link: str
+    """The place on the page."""
 
 
 class Notifier:
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.page_url: Callable[[], str] = lambda: context.url
+        """The address of the page, as far out as it is served."""
+        self._push = WebPush(context.data)
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._channels: dict[str, _Channel] = {}
@@ -94,18 +107,61 @@ class Notifier:
             started, after = usage.read_up_to(tx, _SOURCE)
             # The first start ever sends nothing about earlier events.
             found = events.after(tx, after, limit=_AT_ONCE) if started else ()
-            new = [one for event in found if may_be_one(event) for one in _notifications(tx, event)]
+            new = [one for event in found if may_be_one(event) for one in self._notifications(tx, event)]
             last = found[-1].n if found else events.last(tx) if not started else after
         if started and last == after:
             return False
         with self.context.store.write() as tx:
             usage.have_read(tx, _SOURCE, _STARTED, last)
         for occasion, one in _without_repeats(new):
-            for name, send in _channels(self.context.user, occasion, one):
+            for name, send in (*_channels(self.context.user, occasion, one), *self._browsers(occasion, one)):
                 if name not in self._channels:
                     self._channels[name] = _Channel(name, self._stopping)
                 self._channels[name].put(send)
         return bool(found)
+
+    def _notifications(self, tx: ReadTransaction, event: Event) -> list[tuple[NotificationKind, Notification]]:
+        if event.project is None:
+            return []
+        project = projects.get(tx, event.project)
+        there = tickets.states_of(tx, [event.ticket]) if event.ticket is not None else {}
+        ticket = tickets.get(tx, event.ticket) if event.ticket is not None and event.ticket in there else None
+        live = tickets.how_many_live(tx, event.project)
+        parked = ticket.parked.reason.value if ticket is not None and ticket.parked is not None else None
+        title = ticket.spec.title if ticket is not None else ""
+        tree = "" if ticket is None else str(self.context.project_of(project).worktrees.path(worktree_name(ticket.id)))
+        found = []
+        for occasion in occasions(event, parked=parked, live=live):
+            whole = occasion is NotificationKind.ALL_DONE
+            text = _text(occasion, event, title, project.name, agents.names(tx))
+            found.append(
+                (
+                    occasion,
+                    Notification(
+                        event=occasion.value,
+                        project=project.name,
+                        root=project.root,
+                        ticket=None if whole else event.ticket,
+                        title="" if whole else title,
+                        text=text,
+                        old=str(event.data.get("from") or ""),
+                        new=str(event.data.get("to") or ""),
+                        path=tree,
+                        link=f"{self.page_url()}/#/{_place(occasion, event)}",
+                    ),
+                )
+            )
+        return found
+
+    def _browsers(self, occasion: NotificationKind, news: Notification) -> list[tuple[str, Callable[[], None]]]:
+        """The browsers that subscribed and are still let in."""
+        wanted = self._push.devices() if _is_wanted(self.context.user, occasion) else frozenset()
+        if not wanted:
+            return []
+        with self.context.store.read() as tx:
+            let_in = [device.id for device in devices.accepted(tx) if device.id in wanted]
+        message: dict[str, object] = {"title": f"Legion: {news.project}", "text": news.text, "link": news.link}
+        return [("browsers", partial(self._push.send, device, message)) for device in let_in]
 
 
 class _Channel:
@@ -141,33 +197,13 @@ def _without_repeats(found: list[tuple[NotificationKind, Notification]]) -> list
     ]
 
 
-def _notifications(tx: ReadTransaction, event: Event) -> list[tuple[NotificationKind, Notification]]:
-    if event.project is None:
-        return []
-    project = projects.get(tx, event.project)
-    there = tickets.states_of(tx, [event.ticket]) if event.ticket is not None else {}
-    ticket = tickets.get(tx, event.ticket) if event.ticket is not None and event.ticket in there else None
-    live = tickets.how_many_live(tx, event.project)
-    parked = ticket.parked.reason.value if ticket is not None and ticket.parked is not None else None
-    title = ticket.spec.title if ticket is not None else ""
-    found = []
-    for occasion in occasions(event, parked=parked, live=live):
-        whole = occasion is NotificationKind.ALL_DONE
-        text = _text(occasion, event, title, project.name, agents.names(tx))
-        found.append(
-            (
-                occasion,
-                Notification(
-                    event=occasion.value,
-                    project=project.name,
-                    root=project.root,
-                    ticket=None if whole else event.ticket,
-                    title="" if whole else title,
-                    text=text,
-                ),
-            )
-        )
-    return found
+def _place(occasion: NotificationKind, event: Event) -> str:
+    """The view of the page that shows it."""
+    if "plan" in event.data:
+        return f"plan/P{event.data['plan']}"
+    if occasion is NotificationKind.QUESTION:
+        return "inbox"
+    return "board" if occasion is NotificationKind.ALL_DONE else f"ticket/{event.ticket}"
 
 
 def _text(occasion: NotificationKind, event: Event, title: str, project: str, names: Mapping[str, str]) -> str:
@@ -196,7 +232,7 @@ def _channels(
     hook: tuple[str, ...] = getattr(user.hooks, occasion.value)
     if hook:
         yield "hooks", partial(_hook, hook, news)
-    if occasion.value not in user.notify.on:
+    if not _is_wanted(user, occasion):
         return
     if user.notify.desktop:
         yield "desktop", partial(_desktop, news)
@@ -204,8 +240,16 @@ def _channels(
     if user.notify.webhook:
         yield "webhook", partial(_post, "webhook", user.notify.webhook, body, {"Content-Type": "application/json"})
     if user.notify.ntfy:
-        titled = {"Title": f"Legion: {news.event}", "Tags": news.event}
+        titled = {"Title": f"Legion: {news.event}", "Tags": news.event, "Click": news.link}
         yield "ntfy", partial(_post, "ntfy", user.notify.ntfy, news.text.encode(), titled)
+
+
+def _is_wanted(user: UserConfig, occasion: NotificationKind) -> bool:
+    """Whether the person is notified of it, and now."""
+    quiet = user.notify.quiet
+    local = datetime.now().astimezone()
+    hushed = quiet is not None and quiet.left(local.hour * 60 + local.minute) is not None
+    return occasion.value in user.notify.on and not hushed
 
 
 def _hook(argv: tuple[str, ...], news: Notification) -> None:
@@ -215,6 +259,10 @@ def _hook(argv: tuple[str, ...], news: Notification) -> None:
         "LEGION_TICKET": str(news.ticket or ""),
         "LEGION_TITLE": news.title,
         "LEGION_TEXT": news.text,
+        "LEGION_FROM": news.old,
+        "LEGION_TO": news.new,
+        "LEGION_PATH": news.path,
+        "LEGION_LINK": news.link,
     }
     cwd = Path(news.root)
     try:

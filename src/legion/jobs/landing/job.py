@@ -17,7 +17,7 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import baseline, target, upstream
+from legion.jobs.landing import baseline, races, target, upstream
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
@@ -61,6 +61,7 @@ class _QueueWorker:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
         project = self._context.project(self._project)
         project = replace(project, record=upstream.fetch(self._context, project))
+        races.settle(self._context, self._project)
         if not self._trusted(project):
             return False
         with_upstream = project.record.upstream_pending
@@ -72,14 +73,23 @@ class _QueueWorker:
         elif batch or with_upstream:
             self._queue.record_batch(project, batch, self._suspects.ids)
             self._land(project, batch, with_upstream)
+        elif (gated := self._at_gate(project)) is not None:
+            self._land(project, (gated,), with_upstream=False, hold=True)
         else:
             return False
         return True
 
-    def _land(self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool) -> None:
+    def _at_gate(self, project: ProjectContext) -> Ticket | None:
+        with self._context.store.read() as tx:
+            live = tickets.live(tx, project=self._project)
+            return self._queue.at_gate(project, tx, self._suspects.without(live))
+
+    def _land(
+        self, project: ProjectContext, batch: tuple[Ticket, ...], with_upstream: bool, *, hold: bool = False
+    ) -> None:
         room = self._queue.room(project)
         chain = Batch(self._context, project, batch, with_upstream=with_upstream)
-        result = chain.land(self._speculation, self._suspects.ids)
+        result = chain.land(self._speculation, self._suspects.ids, hold=hold)
         if result is None:
             return
         if result.agents_only:

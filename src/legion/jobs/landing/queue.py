@@ -13,8 +13,9 @@ from legion.domain.landing.queue import QueueEntry, ordered, overtaken, room_aft
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import gate
 from legion.store import events
-from legion.store.board import landings, tickets
+from legion.store.board import landings, races, tickets
 from legion.store.database.transactions import ReadTransaction
 
 _LANDINGS = 100
@@ -39,9 +40,16 @@ class MergeQueue:
         return most if self._room is None else min(most, self._room)
 
     def first(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
-        """Those of the tickets that are tested together next, in order."""
-        waiting = waiting_entries(self._context, tx, project.id, live)
+        """Those of the tickets that are tested together next, in order. Those at the person's gate are left out."""
+        free = [one for one in live if one.state is State.LANDING and not gate.waits(tx, project, one)]
+        waiting = waiting_entries(self._context, tx, project.id, free)
         return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project)]])
+
+    def at_gate(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> Ticket | None:
+        """The first ticket that has to wait for the person once it is tested."""
+        gated = [one for one in live if one.state is State.LANDING and gate.waits(tx, project, one)]
+        waiting = waiting_entries(self._context, tx, project.id, gated)
+        return tickets.get(tx, waiting[0].ticket) if waiting else None
 
     def record_batch(self, project: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
         """Record the order of a batch and its reason, unless nothing else waits."""
@@ -96,15 +104,17 @@ def waiting_entries(
     context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]
 ) -> tuple[QueueEntry, ...]:
     """The tickets of one project that wait for landing, in order."""
-    queued = [ticket for ticket in live if ticket.state is State.LANDING]
+    racing = {lane.ticket for lanes in races.undecided(tx).values() for lane in lanes}
+    queued = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in racing]
     if not queued:
         return ()
-    lines = _lines(context, project, queued)
+    lines = lines_changed(context, project, queued)
     recent = landings.history(tx, project, _LANDINGS)
     return ordered(
         QueueEntry(
             ticket=ticket.id,
             priority=ticket.spec.priority,
+            place=ticket.place,
             since=ticket.moved_at,
             lines=lines[ticket.id],
             overtaken=overtaken(ticket.moved_at, recent),
@@ -114,7 +124,7 @@ def waiting_entries(
     )
 
 
-def _lines(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
+def lines_changed(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
     """How many lines each of them changes."""
     changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
     known = dict(context.live.queue.change_sizes.current)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.project import ProjectConfig, parse
+from legion.config.files.project import ProjectConfig
 from legion.domain.errors import BadInput, LegionError, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
@@ -26,7 +26,7 @@ from legion.domain.scheduling.decide import BoardSnapshot, Claim, Command, HandB
 from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Start, State, Unpark
 from legion.jobs.checks.job import check
-from legion.jobs.context import Context
+from legion.jobs.context import Context, settings_of
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
@@ -191,7 +191,7 @@ class Scheduler:
         unreadable: dict[int, str] = {}
         for project in all_projects:
             try:
-                configs[project.id] = parse(project.config_text, origin=project.name)
+                configs[project.id] = settings_of(project)
             except BadInput as wrong:
                 unreadable[project.id] = wrong.message
                 if project.id not in self._state.unreadable.current:

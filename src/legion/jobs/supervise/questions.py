@@ -8,10 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.questions import ALWAYS, CHOICES, NO, RELEASE, TOO_LATE, YES, Question, QuestionKind, SettledBy
+from legion.domain.questions import (
+    ALWAYS,
+    BACK,
+    CHOICES,
+    LAND,
+    NO,
+    RELEASE,
+    STOP,
+    TOO_LATE,
+    YES,
+    Question,
+    QuestionKind,
+    SettledBy,
+)
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
-from legion.domain.tickets.ticket import Fail, ParkReason, Resume, Retry, State, Unpark
+from legion.domain.tickets.ticket import Fail, ParkReason, Resume, Retry, State, Stop, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
 from legion.runner import launch
@@ -21,7 +34,7 @@ from legion.store.database.transactions import Transaction
 from legion.store.staff import ticket_holders
 from legion.store.work import runs
 
-_PARKED_FOR = (QuestionKind.CHANGE, QuestionKind.ATTEMPTS, QuestionKind.REVIEW)
+_PARKED_FOR = (QuestionKind.CHANGE, QuestionKind.ATTEMPTS, QuestionKind.REVIEW, QuestionKind.GATE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +97,8 @@ def _resume(tx: Transaction, settled: Question, number: int) -> None:
         return
     if settled.kind is QuestionKind.CHANGE:
         tickets.move(tx, number, Unpark())
+    elif settled.kind is QuestionKind.GATE:
+        _at_gate(tx, settled, number)
     elif settled.kind is QuestionKind.REVIEW:
         waiting = tickets.move(tx, number, Unpark())
         rule = Rule.PERSON if settled.settled_by is SettledBy.PERSON else None
@@ -93,6 +108,17 @@ def _resume(tx: Transaction, settled: Question, number: int) -> None:
         tickets.move(tx, number, Retry(settled.why))
     else:
         tickets.move(tx, number, Fail(ticket.reason))
+
+
+def _at_gate(tx: Transaction, settled: Question, number: int) -> None:
+    """Without an answer the change stays at the gate."""
+    if settled.choice == LAND:
+        tickets.move(tx, number, Unpark(), rule=Rule.PERSON)
+    elif settled.choice == BACK:
+        waiting = tickets.move(tx, number, Unpark(), rule=Rule.PERSON)
+        tickets.move(tx, number, review_rounds.sent_back(tx, waiting, settled.why), rule=Rule.PERSON)
+    elif settled.choice == STOP:
+        tickets.move(tx, number, Stop())
 
 
 def close_all(context: Context, this_run: Run) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from legion.config.sections.environment import PortOutside, fill_in
 from legion.domain.errors import LegionError
 from legion.domain.runs import Outcome, Run
+from legion.git.person.inspect import included_files
 from legion.git.trees.ignore_rules import is_left_out
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
@@ -172,7 +173,18 @@ def _copy(context: Context, project: ProjectContext, tree: Path) -> tuple[str, .
             notes.append(f"{path} was not copied: there is no such plain file in {project.record.root}")
         else:
             _put(tree, path, content)
+    if project.name in context.user.environment.worktreeinclude:
+        _copy_included(project, tree)
     return tuple(notes)
+
+
+def _copy_included(project: ProjectContext, tree: Path) -> None:
+    """As Claude Code does in its worktrees. A file that would become part of changes is not copied."""
+    root = Path(project.record.root)
+    for path in included_files(root):
+        content = safe_files.read(root, path)
+        if content is not None and is_left_out(project.hub, project.target, path):
+            _put(tree, path, content)
 
 
 def _write_env_file(context: Context, project: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from legion.domain.devices import Device
+from legion.domain.devices import Device, PushSubscription
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
 from legion.domain.runs import ticket_seat
+from legion.jobs.background.web_push import WebPush
 from legion.jobs.context import Context
 from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
@@ -73,6 +75,17 @@ class CallerRegistry:
     def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
         """A webhook of a forge, which proves itself by its signature."""
         return hook.receive(self._context, project, signature=signature, delivery=delivery, raw=raw)
+
+    @property
+    def authority_file(self) -> Path:
+        return self._context.data.root / "web" / "authority.pem"
+
+    def push_key(self) -> str:
+        """What a browser needs to subscribe to notifications."""
+        return WebPush(self._context.data).public_key()
+
+    def subscribe_push(self, device: Device, wanted: PushSubscription | None) -> None:
+        WebPush(self._context.data).subscribe(device.id, wanted)
 
     def refused(self, caller: Caller, asked: str, why: str) -> None:
         """Record a refused call; its repetitions are not recorded for a while."""

@@ -7,7 +7,9 @@ A worker there is a seat with a number; here the agent of ticket 7 is worker 7. 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from legion.config.files import providers as stored_providers
 from legion.domain.agents.teams import SOLO
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
@@ -22,9 +24,14 @@ from legion.store.database.transactions import ReadTransaction
 from legion.wire.orchestrate import (
     Dependencies,
     Dependency,
+    OldControlConfig,
+    OldControlStatus,
     OldDispatch,
     OldDispatched,
     OldFileChange,
+    OldOk,
+    OldProvider,
+    OldProviders,
     OldQueue,
     OldReport,
     OldSnapshot,
@@ -35,6 +42,7 @@ from legion.wire.orchestrate import (
     OrchestrateOperations,
 )
 from legion.wire.projects import Where
+from legion.wire.providers import AddProvider, ProviderLine
 from legion.wire.tickets import Action, Dispatch, NewTicket
 
 _STATES = {
@@ -49,6 +57,13 @@ _STATES = {
     State.FAILED: "error",
     State.STOPPED: "error",
 }
+_FORMATS = {
+    "anthropic": ("anthropic", "x-api-key"),
+    "anthropic_bearer": ("anthropic", "bearer"),
+    "openai_chat": ("openai_chat", "bearer"),
+    "openai_responses": ("openai_responses", "bearer"),
+}
+_FIRST_PROVIDER = "legion-cc"
 _TITLE_LETTERS = 37
 _LOG_LINES = 50
 _LONGEST = 2000
@@ -131,8 +146,69 @@ class LegionCc(OrchestrateOperations):
         after = self._service.ticket(ticket_id).ticket.after
         return Dependencies(ticket_id=ticket_id, dependencies=[_dependency(self._context, other) for other in after])
 
+    def control_status(self) -> OldControlStatus:
+        one = self._default_provider()
+        if one is None:
+            return OldControlStatus(target_url=None, api_format=None, model=None, configured=False)
+        configured = one.found is not False
+        return OldControlStatus(
+            target_url=one.url, api_format=_old_format(one), model=one.model or None, configured=configured
+        )
+
+    def control_config(self, wanted: OldControlConfig, /) -> OldOk:
+        there = self._default_provider()
+        kind, auth = "", ""
+        if wanted.api_format is not None:
+            if wanted.api_format not in _FORMATS:
+                raise BadInput(f"invalid json: api_format must be one of {', '.join(_FORMATS)}")
+            kind, auth = _FORMATS[wanted.api_format]
+        if there is None and not wanted.target_url:
+            raise BadInput("invalid json: there is no provider yet, so target_url is needed")
+        name = there.name if there is not None else _FIRST_PROVIDER
+        change = AddProvider(name=name, url=wanted.target_url or "", kind=kind, auth=auth, model=wanted.model)
+        self._service.add_provider(replace(change, key=wanted.api_key) if wanted.api_key else _same_key(change))
+        return OldOk()
+
+    def control_providers(self) -> OldProviders:
+        return OldProviders(
+            providers=[
+                OldProvider(
+                    id=one.name,
+                    name=one.name,
+                    base_url=one.url,
+                    api_format=_old_format(one),
+                    models=[one.model] if one.model else None,
+                    is_default=one.default,
+                )
+                for one in self._service.providers().providers
+            ]
+        )
+
+    def _default_provider(self) -> ProviderLine | None:
+        return next((one for one in self._service.providers().providers if one.default), None)
+
     def _dispatch(self, new: NewTicket, cwd: str | None) -> int:
         return self._service.dispatch(Dispatch(cwd=cwd or self._only_project, tickets=[new])).ids[0]
+
+
+def _same_key(change: AddProvider) -> AddProvider:
+    """With the key where it is now; without one, if there is none."""
+    before = stored_providers.load().get(change.name)
+    if before is None or not any((before.key_file, before.key_env, before.key_command, before.key_keyring)):
+        return replace(change, no_key=True)
+    return replace(
+        change,
+        key_file=before.key_file,
+        key_env=before.key_env,
+        key_command=before.key_command,
+        keyring=bool(before.key_keyring),
+    )
+
+
+def _old_format(one: ProviderLine) -> str:
+    if one.auth == "copilot":
+        return "github_copilot"
+    return next((name for name, form in _FORMATS.items() if form == (one.kind, one.auth)), one.kind)
 
 
 def _team(mode: object) -> str:

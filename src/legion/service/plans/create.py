@@ -28,8 +28,8 @@ LONGEST_GOAL = 40_000
 LONGEST_EPIC = 200
 
 
-def plan(context: Context, wanted: NewPlan) -> PlanPage:
-    """Store a goal; the scheduler starts its planner."""
+def plan(context: Context, wanted: NewPlan, dispatcher: str = "") -> PlanPage:
+    """Store a goal; the scheduler starts its planner. `dispatcher`: the leader that asks for it."""
     record = registry.find(context, wanted.cwd)
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
@@ -49,6 +49,7 @@ def plan(context: Context, wanted: NewPlan) -> PlanPage:
         model=wanted.model.strip(),
         budget=wanted.budget,
         may_ask=wanted.questions,
+        dispatcher=dispatcher,
     )
     return _store(context, record, new, wanted.request)
 

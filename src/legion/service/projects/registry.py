@@ -224,7 +224,7 @@ def set_paused(context: Context, cwd: str, paused: bool) -> Project:
         current = projects.get(tx, project.id)
         # A person who resumes has fixed something: commits that were refused are tried again.
         refused = current.person_refused if paused else None
-        return projects.save(tx, replace(current, paused=paused, person_refused=refused), kind, {})
+        return projects.save(tx, replace(current, paused=paused, frozen=False, person_refused=refused), kind, {})
 
 
 def is_trusted(context: Context, project: Project) -> bool:

@@ -8,23 +8,25 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legion.config.files.project import ProjectConfig, parse
+from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import BadInput, Retryable, StateConflict
+from legion.domain.hooks import HookKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
+from legion.jobs import person_hooks
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import NoProgram, choose_program
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context, ProjectContext, settings_of
 from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
@@ -32,6 +34,7 @@ from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
 from legion.service.tickets import crews
+from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -40,7 +43,7 @@ from legion.wire.ticket_fields import AgentNeed
 from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
 
 _STOP_GRACE = 1.0
-_DERIVED = {"title", "after", "max_attempts", "review"}
+_DERIVED = {"title", "after", "max_attempts", "review", "gate"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _Item = TypeVar("_Item")
@@ -80,7 +83,7 @@ def dispatch(
         raise BadInput("The request has no ticket. Send at least one.")
     project = context.project_of(record)
     upstream.fetch(context, project)
-    config = parse(record.config_text, origin="legion.toml")
+    config = settings_of(record, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
@@ -96,8 +99,9 @@ def dispatch(
     request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(context, config, Path(record.root), new)
+    _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
-    with context.store.write() as tx:
+    with undone_if_dry(request) as dry, context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
             return Dispatched(**first)
         board.refuse_unknown(
@@ -115,9 +119,19 @@ def dispatch(
         )
         if also is not None:
             also(tx, answer)
+        if request.dry_run:
+            raise DryRun(tx, answer)
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
-    return answer
+    return dry[0] if dry else answer
+
+
+def _refuse_by_hook(context: Context, project: Project, new: list[NewTicket]) -> None:
+    for ticket in new:
+        facts: dict[str, object] = {"task_id": "", "task_subject": ticket.title, "task_description": ticket.text}
+        text = person_hooks.refusal(context, project, HookKind.TASK_CREATED, facts)
+        if text is not None:
+            raise BadInput(f"Ticket {crews.shown_name(ticket)!r}: your hook refuses it: {text}")
 
 
 def _team(context: Context, project: ProjectContext, new: NewTicket, by: Dispatcher | None) -> Crew | None:
@@ -364,6 +378,8 @@ def _spec(
         climbs=by is None and _climbs(context, config, new),
         asks=new.ask,
         review=ReviewPolicy(new.review) if new.review else None,
+        # An agent's ticket keeps the gate of its epic or project.
+        gate=LandingGate(new.gate) if new.gate and (by is None or new.gate == LandingGate.PERSON.value) else None,
         dispatcher="" if by is None else by.id,
         tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
         crew=crew,

@@ -23,6 +23,7 @@ from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
 from legion.service.shared.fragments import moment
+from legion.service.tickets import try_tree
 from legion.service.views.status import flaky as flaky_checks
 from legion.service.views.status import unreadable_settings
 from legion.store import events
@@ -234,7 +235,8 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
         for name in project.worktrees.names()
         if (found := seated(name)) and worktree_name(found[1]) in known | ended
     }
-    unknown = project.worktrees.orphans(known | ended | staff | reviewers)
+    tried = {name for name in project.worktrees.names() if name.startswith(try_tree.PREFIX)}
+    unknown = project.worktrees.orphans(known | ended | staff | reviewers | tried)
     return [
         _hub(project),
         DoctorFinding(

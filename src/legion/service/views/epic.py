@@ -10,7 +10,7 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import board
-from legion.domain.tickets.policy import MOST_BUDGET
+from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
@@ -23,6 +23,7 @@ from legion.store.board import epics as stored
 from legion.store.board import goals, landings, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
+from legion.wire.hands import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, StopEpic
 from legion.wire.tickets import Acted
 
@@ -36,6 +37,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
         plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
         shown = [lines.line(ticket) for ticket in mine]
+        gate = stored.gates(tx).get((project.id, name))
         limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
     numbers = {ticket.id for ticket in mine}
     edges = {ticket.id: [other for other in ticket.spec.after if other in numbers] for ticket in mine}
@@ -50,6 +52,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         landed=[f"{one.landed}" for one in landed],
         usage=usage_line(spent),
         budget=limit or None,
+        gate=gate.value if gate is not None else "",
         plans=plans,
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
@@ -64,6 +67,18 @@ def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
         stored.set_budget(tx, project.id, wanted.epic, wanted.usd or None)
+    return epic_page(context, wanted.cwd, wanted.epic)
+
+
+def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
+    """Set whether changes of the epic wait for the person. A ticket's own gate counts more."""
+    project = registry.find(context, wanted.cwd)
+    known = [gate.value for gate in LandingGate]
+    if wanted.gate and wanted.gate not in known:
+        raise BadInput(f"A gate is {' or '.join(known)}, not {wanted.gate[:40]!r}; empty for the project's.")
+    with context.store.write() as tx:
+        _tickets(tx, project, wanted.epic)
+        stored.set_gate(tx, project.id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 

@@ -68,7 +68,9 @@ def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: 
 
 def _followed(context: Context, project: int | None, wanted: FollowOutput) -> list[_FollowedRun]:
     with context.store.read() as tx:
-        active = [run for run in runs.active(tx) if project is None or run.project == project]
+        active = [
+            run for run in runs.active(tx) if project in (None, run.project) and wanted.ticket in (None, run.ticket)
+        ]
     return [_FollowedRun(run, RunFolder(run_dir(context, run)).output, wanted.seen.get(str(run.id))) for run in active]
 
 

@@ -6,7 +6,7 @@ No function here costs more because many tickets have ended, but `edges` and `co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -71,7 +71,7 @@ _MOVING_COLUMNS = tuple(
     if field.name not in ("id", "project", "created_at", "spec", "parked", "change")
 )
 """Columns that are named like the fields of a ticket and that a step may change."""
-_ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW)
+_ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW, QuestionKind.GATE)
 
 
 def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None = None) -> Ticket:
@@ -153,7 +153,8 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
         for kind in _ABOUT_THE_CHANGE:
             questions.withdraw(tx, ticket=moved.id, kind=kind, why=f"the ticket is {moved.state.value}")
     elif isinstance(step, TryAgain):
-        questions.withdraw(tx, ticket=moved.id, kind=QuestionKind.REVIEW, why="the ticket was sent back")
+        for kind in (QuestionKind.REVIEW, QuestionKind.GATE):
+            questions.withdraw(tx, ticket=moved.id, kind=kind, why="the ticket was sent back")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = QuestionKind.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
     elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.spec.undoes is None:
@@ -273,6 +274,42 @@ def replace_after(tx: Transaction, ticket: int, old: int, new: Sequence[int]) ->
     tx.execute(delete(schema.edges).where(schema.edges.c.ticket == ticket, schema.edges.c.after == old))
     if added:
         tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other} for other in added])
+
+
+def edit(tx: Transaction, ticket: int, values: Mapping[str, Any], *, feedback: str | None = None) -> Ticket:
+    """Fields of its spec as a person changed them; the version says that a decision about it is outdated. `feedback`:
+    what its next attempt has to know of that. The caller sees that no circle comes of new edges.
+    """
+    before = get(tx, ticket)
+    texts = {name: value for name, value in values.items() if name in _TEXT_COLUMNS}
+    columns = {name: value for name, value in values.items() if name not in _TEXT_COLUMNS}
+    if "bound" in columns:
+        columns["bound"] = [[one.criterion, one.by] for one in columns["bound"]]
+    if feedback is not None:
+        columns["feedback"] = feedback
+    columns["version"] = before.version + 1
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(columns))
+    if texts:
+        tx.execute(update(schema.wishes).where(_TEXTS.ticket == ticket).values(texts))
+    if "after" in values:
+        tx.execute(delete(schema.edges).where(schema.edges.c.ticket == ticket))
+        if values["after"]:
+            tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other} for other in values["after"]])
+    named = sorted(name for name in values if name != "bound")
+    tx.record(EventKind.TICKET_EDITED, project=before.project, ticket=ticket, data={"fields": named})
+    return get(tx, ticket)
+
+
+def set_place(tx: Transaction, ticket: int, place: int) -> None:
+    """Where a person put it in the merge queue. It is no move: a test of its change stays valid."""
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(place=place))
+    tx.tell()
+
+
+def change_program(tx: Transaction, ticket: int, *, driver: str, model: str, budget: float | None) -> None:
+    """Of a ticket that has not started: its program, its model, its budget. It climbs no ladder then."""
+    values = {"driver": driver, "model": model, "budget": budget, "climbs": False}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
 
 
 def drop(tx: Transaction, ticket: int) -> None:

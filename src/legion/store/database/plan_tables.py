@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, Double, Integer, Table, Text
 
 from legion.domain.plans.plan import PlanAuthor, PlanSource, PlanState
+from legion.domain.tickets.policy import LandingGate
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 
 goals = Table(
@@ -31,6 +32,7 @@ goals = Table(
     Column("reason", AnyText, nullable=False),
     Column("held_until", Double),
     Column("conversation", Text, nullable=False),
+    Column("dispatcher", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("moved_at", Double, nullable=False),
 )
@@ -41,6 +43,14 @@ epics = Table(
     Column("project", Integer, primary_key=True, autoincrement=False),
     Column("name", AnyText, primary_key=True),
     Column("budget", Double, nullable=False),
+)
+
+epic_gates = Table(
+    "epic_gates",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("name", AnyText, primary_key=True),
+    Column("gate", one_of(LandingGate), nullable=False),
 )
 
 memories = Table(
@@ -54,6 +64,17 @@ memories = Table(
     Column("ticket", Integer),
     Column("created_at", Double, nullable=False),
     Column("forgotten_at", Double),
+    Column("lesson", Flag, nullable=False),
+    Column("accepted_at", Double),
+    Column("accepted_by", Text, nullable=False),
+)
+
+recalled = Table(
+    "recalled",
+    metadata,
+    Column("memory", Integer, primary_key=True, autoincrement=False),
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
 )
 
 goal_rounds = Table(

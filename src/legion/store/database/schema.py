@@ -13,12 +13,23 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
-from legion.store.database.plan_tables import epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.leader_tables import leaders, notes
+from legion.store.database.plan_tables import (
+    epic_gates,
+    epics,
+    goal_rounds,
+    goal_tickets,
+    goals,
+    memories,
+    recalled,
+)
+from legion.store.database.race_tables import race_lanes
+from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
@@ -30,6 +41,7 @@ __all__ = [
     "crews",
     "devices",
     "edges",
+    "epic_gates",
     "epics",
     "events",
     "forge_deliveries",
@@ -43,17 +55,22 @@ __all__ = [
     "helps",
     "holdings",
     "landings",
+    "leaders",
     "limits",
     "mail",
     "memories",
     "metadata",
+    "notes",
     "plans",
     "projects",
     "questions",
+    "race_lanes",
     "readings",
+    "recalled",
     "receipts",
     "requests",
     "rewinds",
+    "routines",
     "runs",
     "tickets",
     "tokens",
@@ -99,6 +116,9 @@ projects = Table(
     Column("person_refused", Text),
     Column("created_at", Double, nullable=False),
     Column("removed_at", Double),
+    Column("workers", Integer),
+    Column("retries", Integer),
+    Column("frozen", Flag, nullable=False),
 )
 
 trusted = Table(
@@ -165,6 +185,8 @@ tickets = Table(
     Column("command", AnyText, nullable=False),
     Column("reason", AnyText, nullable=False),
     Column("feedback", AnyText, nullable=False),
+    Column("gate", one_of(LandingGate)),
+    Column("place", Integer, nullable=False),
 )
 
 wishes = Table(
@@ -246,6 +268,15 @@ rewinds = Table(
     Column("conversation", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("point", Text, nullable=False),
+)
+
+adoptions = Table(
+    "adoptions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
 )
 
 claims = Table(

@@ -61,6 +61,8 @@ mail = Table(
     Column("batch", Text, nullable=False),
     Column("heard_at", Double),
     Column("about", Text, nullable=False),
+    Column("reply_to", Integer),
+    Column("archived_at", Double),
 )
 
 calls = Table(

@@ -116,7 +116,7 @@ def plant(tx: Transaction, agent: Agent, base: str) -> Agent:
 def get(tx: ReadTransaction, id: str) -> Agent:
     row = tx.execute(select(schema.agents).where(_TABLE.id == id)).one_or_none()
     if row is None:
-        raise NotFound(f"There is no agent {id}: see `legion agents`.")
+        raise NotFound(f"Session not found: {id}. `legion agents` lists the agents.")
     return _agent(row)
 
 
@@ -138,7 +138,7 @@ def find(tx: ReadTransaction, word: str) -> Agent:
             raise StateConflict(f"{len(found)} agents have ids that start with {word}: write more of it.")
     standing = [agent for agent in found if agent.fired_at is None]
     if not found:
-        raise NotFound(f"There is no agent {word}: see `legion agents`.")
+        raise NotFound(f"Session not found: {word}. `legion agents` lists the agents.")
     return (standing or found)[0]
 
 

@@ -16,3 +16,16 @@ self.addEventListener("fetch", (event) => {
     return answer;
   }).catch(() => caches.match(event.request)));
 });
+self.addEventListener("push", (event) => {
+  const message = event.data?.json() ?? {};
+  event.waitUntil(self.registration.showNotification(message.title ?? "Legion", { body: message.text ?? "", data: message.link ?? "/", icon: "/web/icons/legion-180.png" }));
+});
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const place = new URL(event.notification.data, location.origin).hash;
+  event.waitUntil(self.clients.matchAll({ type: "window" }).then(async (pages) => {
+    if (!pages.length) return self.clients.openWindow(`/${place}`);
+    await pages[0].focus();
+    return pages[0].navigate(`/${place}`);
+  }));
+});

@@ -13,7 +13,7 @@ from legion.domain.errors import NotAllowed, NotFound
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.service.entry.tools import agents as people
-from legion.service.entry.tools import questions, tickets
+from legion.service.entry.tools import leader, questions, tickets
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest, checked
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
@@ -38,6 +38,8 @@ _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {
     Tool.PLAN: people.plan,
     Tool.ASK: questions.ask,
     Tool.ANSWER: questions.answer,
+    Tool.NOTE: leader.note,
+    Tool.GOAL: leader.goal,
 }
 
 

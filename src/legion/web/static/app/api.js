@@ -19,8 +19,9 @@ export function watchAnswers({ version, shutOut }) {
   onShutOut = shutOut;
 }
 
-export async function call(method, path, body, { waits = false } = {}) {
+export async function call(method, path, body, { waits = false, leave } = {}) {
   const abort = new AbortController();
+  leave?.addEventListener("abort", () => abort.abort());
   const timer = setTimeout(() => abort.abort(), (waits ? WAITING_SECONDS : SECONDS) * 1000);
   try {
     return await answerOf(await fetch(path, {

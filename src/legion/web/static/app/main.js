@@ -1,7 +1,7 @@
 // The page's frame: login, navigation, keys, notifications.
 import { html, render, signal, useEffect, useState } from "./lib.js";
 import { post } from "./api.js";
-import { board, boardAt, choose, connection, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
+import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
 import { Toasts } from "./parts.js";
 import { Board, StatusLine } from "./views/board.js";
 import { Inbox } from "./views/inbox.js";
@@ -19,6 +19,11 @@ const VIEWS = {
   agents: { load: () => import("./views/agents.js"), name: "Agents" },
   agent: { load: () => import("./views/agents.js"), name: "Agent", args: ([id]) => ({ id: decodeURIComponent(id) }) },
   mail: { load: () => import("./views/agents.js"), name: "Mail" },
+  squad: { load: () => import("./views/squad.js"), name: "Squad" },
+  chat: { load: () => import("./views/chat.js"), name: "Chat" },
+  plans: { load: () => import("./views/plans.js"), name: "Plans" },
+  plan: { load: () => import("./views/plans.js"), name: "Plan", args: ([id]) => ({ id: Number(id.replace(/^P/i, "")) }) },
+  epic: { load: () => import("./views/plans.js"), name: "Epic", args: ([name]) => ({ name: decodeURIComponent(name) }) },
   queue: { load: () => import("./views/queue.js"), name: "Queue" },
   usage: { load: () => import("./views/usage.js"), name: "Usage", args: ([by]) => ({ by }) },
   projects: { load: () => import("./views/more.js"), name: "Projects" },
@@ -28,9 +33,9 @@ const VIEWS = {
   search: { load: () => import("./views/more.js"), name: "Search" },
   page: { load: () => import("./views/more.js"), name: "Devices" },
 };
-const MAIN = [["board", "Board"], ["inbox", "Inbox"], ["agents", "Agents"], ["queue", "Queue"], ["usage", "Usage"]];
-const MORE = [["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
-const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
+const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["chat", "Leader", "wide"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
+const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
+const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["c", "chat with the leader"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
 
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
@@ -53,7 +58,7 @@ function View({ view, rest }) {
 
 function Frame({ open, children }) {
   const waiting = questions.value.length;
-  const link = ([name, label]) => html`<a key=${name} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
+  const link = ([name, label, size]) => html`<a key=${name} class=${size} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
   return html`<a class="skip" href="#main">Skip to the content</a>
     <header class="top">
       <a class="logo" href="#/board">Legion</a>
@@ -118,7 +123,7 @@ function onKey(event) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const go = { b: "board", i: "inbox", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
+  const go = { b: "board", i: "inbox", w: "squad", p: "plans", c: "chat", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
   if (go) location.hash = `#/${go}`;
   else if (event.key === "?") helping.value = !helping.value;
   else if (event.key === "Escape") { if (helping.value) helping.value = false; else history.back(); }
@@ -148,6 +153,7 @@ window.addEventListener("legion-theme", (event) => theme(event.detail));
 window.addEventListener("hashchange", () => { route.value = location.hash; window.scrollTo(0, 0); });
 window.addEventListener("keydown", onKey);
 subscribe(notify);
+keepNotifying();
 const root = document.getElementById("page");
 root.replaceChildren();
 render(html`<${Page} />`, root);

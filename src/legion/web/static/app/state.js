@@ -17,6 +17,9 @@ export const isFull = computed(() => session.value?.rights === "full");
 const GAP = 300; // Milliseconds between two reads of the same data: a burst of events costs one.
 const SILENCE = 40_000; // The daemon sends a sign of life every 15 s.
 const RETRIES = [500, 1000, 2000, 5000];
+const HIDDEN = "hidden";
+const HIDDEN_MS = 60_000;
+let notifies = false;
 const listeners = new Set();
 const RECONNECTED = { kind: "reconnected", ticket: null };
 
@@ -151,7 +154,9 @@ export async function enter() {
 async function follow() {
   let after = null;
   for (let failed = 0; shutOut.value === ""; failed += 1) {
+    await wanted();
     const abort = new AbortController();
+    const restful = rest(abort);
     let timer = 0;
     const alive = () => {
       clearTimeout(timer);
@@ -178,9 +183,42 @@ async function follow() {
       if (error.status === 404 && project.value) choose("");
     }
     clearTimeout(timer);
+    restful();
+    if (abort.signal.reason === HIDDEN) { failed = -1; continue; }
     connection.value = "lost";
     await pause(failed);
   }
+}
+
+// A browser has six connections to an address, for all its tabs. A tab in the background gives up its stream, and
+// resumes behind the last event when it is looked at; one of them keeps it where notifications are wanted.
+function rest(abort) {
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden && !notifies) timer = setTimeout(() => abort.abort(HIDDEN), HIDDEN_MS);
+  };
+  look();
+  document.addEventListener("visibilitychange", look);
+  return () => { clearTimeout(timer); document.removeEventListener("visibilitychange", look); };
+}
+
+function wanted() {
+  if (!document.hidden || notifies) return undefined;
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !notifies) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+  });
+}
+
+// One tab of a browser that may notify stays connected in the background. Such an address always has locks.
+export function keepNotifying() {
+  if (!("Notification" in window) || Notification.permission !== "granted" || !navigator.locks) return;
+  navigator.locks.request("legion-notifies", () => { notifies = true; return new Promise(() => {}); });
 }
 
 function tell(batch) {

@@ -1,9 +1,10 @@
 // The rarely needed views: projects, models, teams, events, search, devices.
-import { html, useState } from "../lib.js";
+import { html, useEffect, useState } from "../lib.js";
 import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
-import { board, choose, isFull, mayAct, project, session, useLive } from "../state.js";
+import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
-import { ago, bytes, clock, day } from "../format.js";
+import { ago, bytes, clock, day, plain, plural } from "../format.js";
+import { endPush, subscribePush } from "../push.js";
 
 const never = () => false;
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
@@ -60,7 +61,7 @@ function Definition({ room, name, close }) {
   const [text, setText] = useState(null);
   const now = text ?? data?.text ?? "";
   return html`<div class="editor" role="dialog" aria-label=${name}><h2>${name} <span class="hint">${data?.file}</span></h2><${Trouble} error=${error} />
-    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
+    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} disabled=${!data} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
     <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
 }
 
@@ -76,9 +77,37 @@ export function Search() {
   const { data, error } = useLive(() => get("/v1/status", { cwd: project.value, all: true }), [project.value], (one) => one.kind === "ticket.created");
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
-  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search all tickets" placeholder="Number, title, state, epic" value=${words} onInput=${(event) => setWords(event.target.value)} />
-    <${Trouble} error=${error} /><p class="hint">${found.length} tickets</p>
+  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
+    <${Trouble} error=${error} />${wanted.length > 0 && html`<${Conversations} query=${words.trim()} />`}
+    <h2>${plural(found.length, "ticket")}</h2>
     <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
+}
+
+const PAUSE = 350; // Milliseconds after the last letter.
+
+function Conversations({ query }) {
+  const [asked, setAsked] = useState("");
+  const [open, setOpen] = useState("");
+  useEffect(() => { const timer = setTimeout(() => setAsked(query), PAUSE); return () => clearTimeout(timer); }, [query]);
+  const { data, error } = useLive(() => (asked ? get("/v1/conversations/search", { query: asked, most: 20, timeout: 2 }) : Promise.resolve(null)), [asked], never);
+  const hits = data?.hits ?? [];
+  return html`<h2>${plural(hits.length, "conversation")} ${data?.index.reading && html`<span class="hint">reading: ${bytes(data.index.bytes_done)} of ${bytes(data.index.bytes)}</span>`}</h2><${Trouble} error=${error} />
+    ${hits.map((hit, n) => html`<article class="receipt" key=${n}><p class="path">${hit.conversation.program} <b>${hit.conversation.title}</b> <span class="hint">${hit.conversation.project}, ${day(hit.at)}</span>
+      ${hit.conversation.ticket && html` <a href=${`#/ticket/${hit.conversation.ticket}`}>#${hit.conversation.ticket}</a>`} <button onClick=${() => setOpen(open === hit.conversation.id ? "" : hit.conversation.id)}>Read</button></p>
+      <p class="about">${marked(hit.excerpt, hit.found)}</p>${open === hit.conversation.id && html`<${Reading} id=${open} />`}</article>`)}`;
+}
+
+// The excerpt with the words that were searched for.
+function marked(text, found) {
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of found) { parts.push(text.slice(at, start), html`<mark>${text.slice(start, end)}</mark>`); at = end; }
+  return [...parts, text.slice(at)];
+}
+
+function Reading({ id }) {
+  const { data, error } = useLive(() => get("/v1/conversations/export", { id, format: "md" }), [id], never);
+  return html`<${Trouble} error=${error} />${data && html`<pre class="output" tabindex="0" aria-label="The conversation">${plain(data.text)}</pre>`}`;
 }
 
 export function Devices() {
@@ -101,6 +130,8 @@ function Theme() {
 }
 
 function Notify() {
-  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS.</p>`;
-  return html`<p>Notifications: ${Notification.permission === "granted" ? "on: questions, failures, and when all is done." : html`<button onClick=${() => Notification.requestPermission()}>Allow them</button>`}</p>`;
+  const [now, setNow] = useState("Notification" in window ? Notification.permission : "denied");
+  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS. A webhook or a topic of ntfy works everywhere: <code>[notify]</code> in the settings.</p>`;
+  const allow = async () => { setNow(await Notification.requestPermission()); keepNotifying(); return subscribePush(); };
+  return html`<p>Notifications: ${now === "granted" ? html`on: questions, failures, and when all is done. <${Act} run=${endPush}>Only while the page is open</${Act}>` : html`<${Act} run=${allow}>Allow them</${Act}>`}</p>`;
 }

@@ -1,14 +1,14 @@
 // One ticket: live output, change, receipts, reviews, history; and what can be done about it.
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { Act, Empty, Facts, Line, State, Tabs, Trouble, copy } from "../parts.js";
-import { act, mayAct, subscribe, toast, useLive } from "../state.js";
+import { act, mayAct, toast, useLive } from "../state.js";
+import { followLog } from "../output.js";
 import { get, post } from "../api.js";
 import { ENDED, ago, amount, clock, day, dollars, duration, plain, plural } from "../format.js";
 import { DiffView } from "./diff.js";
 import { Question } from "./inbox.js";
 
 const TABS = [["live", "Live"], ["diff", "Diff"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
-const OUTPUT_EVERY = 1000; // Milliseconds. Output of agents is no event: it is read while this tab is looked at.
 
 export function Ticket({ id, tab = "live" }) {
   const { data: page, error } = useLive(() => get(`/v1/tickets/${id}`), [id], (one) => one.ticket === id || one.kind.startsWith("question."));
@@ -18,7 +18,7 @@ export function Ticket({ id, tab = "live" }) {
   return html`<article class="ticket">
     <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
-      ${one.epic && html`<span class="flag">${one.epic}</span>`}
+      ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>${one.epic}</a>`}
       ${page.usage && html`<span class="flag">${dollars(page.usage.usd)}${page.budget ? ` of ${dollars(page.budget)}` : ""}, ${amount(page.usage.output)} tokens out</span>`}</p>
       <h1>${one.title}</h1>
       <p class="about">${one.reason || one.doing}</p></header>
@@ -44,6 +44,7 @@ function Actions({ page }) {
     ${!ended && html`<${Act} ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
     ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
     ${page.change && one.state !== "done" && html`<button onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
+    ${!ended && one.state !== "landing" && html`<${Act} run=${async () => { const made = await go("split")(); location.hash = `#/plan/${made.plan.id}`; return { message: `${made.plan.id}: a planner splits it.` }; }}>Split</${Act}>`}
     ${page.change && one.state !== "done" && html`<${Act} run=${go("review")}>Request a review</${Act}>`}
     ${page.planning === "proposed" && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
     ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
@@ -64,33 +65,19 @@ function Live({ page, id }) {
   const box = useRef(null);
   const stays = useRef(true);
   useEffect(() => {
-    let gone = false;
-    let timer = 0;
-    let offset = 0;
+    setLines("");
     let known = null;
-    const read = async () => {
-      clearTimeout(timer);
-      if (gone) return;
-      if (!document.hidden) {
-        try {
-          let piece = await get(`/v1/tickets/${id}/log`, { offset });
-          if (piece.run !== known) {
-            known = piece.run;
-            if (offset > 0) piece = await get(`/v1/tickets/${id}/log`, { offset: 0 });
-            setLines("");
-          }
-          if (gone) return;
-          offset = piece.next_offset;
-          setRun(piece.run);
-          if (piece.text) setLines((old) => (old + plain(piece.text)).slice(-400_000));
-          if (piece.ended && !piece.text) return;
-        } catch { /* the connection's state says it */ }
+    return followLog(id, async (seen) => {
+      let piece = await get(`/v1/tickets/${id}/log`, { offset: seen });
+      if (piece.run !== known) {
+        known = piece.run;
+        if (seen > 0) piece = await get(`/v1/tickets/${id}/log`, { offset: 0 });
+        setLines("");
       }
-      timer = setTimeout(read, OUTPUT_EVERY);
-    };
-    const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || one.ticket === id)) read(); });
-    read();
-    return () => { gone = true; off(); clearTimeout(timer); };
+      setRun(piece.run);
+      if (piece.text) setLines((old) => (old + plain(piece.text)).slice(-400_000));
+      return piece;
+    });
   }, [id]);
   useEffect(() => { if (stays.current && box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
   const scrolled = () => {

@@ -1,0 +1,1 @@
+"""`legion import`: reads the files of other tools, shows what becomes what, and brings it along."""

@@ -1,0 +1,84 @@
+"""Writes streamed answers of the Gemini API: each event is an answer of its own with the parts that are new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.gateway.dialects import errors
+from legion.gateway.dialects.gemini.answer import STOP_NAMES, call, carry, chunk, signed, thought, usage_facts
+from legion.gateway.dialects.messages import (
+    AnswerEnded,
+    AnswerFailed,
+    AnswerStarted,
+    Event,
+    KeepAlive,
+    PartEnded,
+    PartGrew,
+    PartKind,
+    PartSigned,
+    PartStarted,
+    RequestInfo,
+    ThinkingPart,
+    ToolCallPart,
+)
+from legion.gateway.dialects.sse import event as sse
+from legion.gateway.json_text import Json, dumps
+
+
+class GeminiWriter:
+    """A call is written when it is complete: the dialect has no pieces of calls."""
+
+    def __init__(self, info: RequestInfo) -> None:
+        self._id = ""
+        self._model = info.model
+        self._kinds: dict[int, PartKind] = {}
+        self._calls: dict[int, ToolCallPart] = {}
+        self._thoughts: dict[int, str] = {}
+        self._carried = ""
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case PartGrew():
+                return self._growth(event)
+            case AnswerStarted():
+                self._id, self._model = event.id, event.model
+                return b""
+            case PartStarted():
+                self._kinds[event.index] = event.kind
+                if event.kind is PartKind.CALL:
+                    self._calls[event.index] = ToolCallPart(id=event.id, name=event.name, input="")
+                return b""
+            case PartSigned():
+                part = ThinkingPart(text=self._thoughts.pop(event.index, ""), signature=event.signature)
+                self._carried = carry(part) or self._carried
+                return b""
+            case PartEnded():
+                done = self._calls.pop(event.index, None)
+                return b"" if done is None else self._chunk(call(done) | self._take_carried())
+            case AnswerEnded():
+                facts = chunk([], id=self._id, model=self._model, finish=STOP_NAMES[event.stop])
+                return sse(dumps(facts | {"usageMetadata": usage_facts(event.usage)}))
+            case KeepAlive():
+                # A comment, which other dialects use, is taken for a broken event by Google's own library.
+                return sse(dumps(chunk([], id=self._id, model=self._model)))
+            case AnswerFailed():
+                return sse(dumps(errors.gemini(event.error)))
+
+    def _growth(self, event: PartGrew) -> bytes:
+        match self._kinds[event.index]:
+            case PartKind.TEXT:
+                return self._chunk({"text": event.text} | self._take_carried())
+            case PartKind.THINKING:
+                self._thoughts[event.index] = self._thoughts.get(event.index, "") + event.text
+                return self._chunk(thought(event.text))
+            case PartKind.CALL:
+                known = self._calls[event.index]
+                self._calls[event.index] = replace(known, input=known.input + event.text)
+                return b""
+
+    def _take_carried(self) -> Json:
+        carried, self._carried = self._carried, ""
+        return signed(carried)
+
+    def _chunk(self, part: Json) -> bytes:
+        return sse(dumps(chunk([part], id=self._id, model=self._model)))

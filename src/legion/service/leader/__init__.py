@@ -1,0 +1,1 @@
+"""Use cases about leaders: notes, the conversation with one."""

@@ -1,0 +1,63 @@
+# mypy: disable-error-code="empty-body"
+"""The rows of the table of operations for a person's own hands: gate, edit, queue, try, numbers, freeze."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legion.wire.table import Folder, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
+
+class HandOperations(Table):
+    """All of them are the person's alone."""
+
+    @operation("POST", "/v1/tickets/{id}/land")
+    def land(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Land a change that waits for the person"""
+
+    @operation("POST", "/v1/tickets/{id}/edit")
+    def edit(self, id: TicketId, wanted: wire.hands.EditTicket, /) -> wire.tickets.Acted:
+        """Change a ticket before it starts, or before it is tried again"""
+
+    @operation("POST", "/v1/tickets/{id}/place")
+    def move_in_queue(self, id: TicketId, wanted: wire.hands.MoveInQueue, /) -> wire.tickets.Acted:
+        """Move a change in the merge queue"""
+
+    @operation("GET", "/v1/queue")
+    def merge_queue(self, cwd: Folder) -> wire.hands.MergeQueuePage:
+        """The merge queue, in order"""
+
+    @operation("POST", "/v1/try", waits=True)
+    def try_changes(self, wanted: wire.hands.TryChanges, /) -> wire.hands.TriedChanges:
+        """Open a tree with changes that have not landed"""
+
+    @operation("GET", "/v1/project/numbers")
+    def numbers(self, cwd: Folder) -> wire.hands.Numbers:
+        """How many agents work at once, and how often a ticket is tried"""
+
+    @operation("POST", "/v1/project/numbers")
+    def set_numbers(self, wanted: wire.hands.SetNumbers, /) -> wire.hands.Numbers:
+        """Set these numbers at once, without a commit"""
+
+    @operation("POST", "/v1/epics/gate")
+    def epic_gate(self, wanted: wire.hands.EpicGate, /) -> wire.plans.EpicPage:
+        """Set whether changes of an epic wait for the person"""
+
+    @operation("POST", "/v1/mail/find")
+    def find_mail(self, wanted: wire.mail.FindMail, /) -> wire.mail.Mail:
+        """Messages with a text in them, or those of one conversation"""
+
+    @operation("POST", "/v1/mail/archive")
+    def archive_mail(self, wanted: wire.mail.ArchiveMail, /) -> wire.projects.Done:
+        """Put messages to the person away"""
+
+    @operation("POST", "/v1/freeze")
+    def freeze(self) -> wire.tickets.Acted:
+        """Stop every agent of every project; nothing starts until thaw"""
+
+    @operation("POST", "/v1/thaw")
+    def thaw(self) -> wire.tickets.Acted:
+        """Resume what a freeze stopped"""

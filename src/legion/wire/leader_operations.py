@@ -1,0 +1,43 @@
+# mypy: disable-error-code="empty-body"
+"""The rows of the table of operations about leaders: the conversation with one, notes. operations.py explains rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legion.wire.table import Folder, MemoryId, NoteId, OpenTo, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
+
+class LeaderOperations(Table):
+    """The rows of operations.py that would make it too long."""
+
+    @operation("POST", "/v1/leader/conversation")
+    def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
+        """The leader of a project, and its messages with the person, which are marked as read"""
+
+    # Lessons: memories won from failures. Of agents, only a leader accepts them.
+
+    @operation("GET", "/v1/lessons", open_to=OpenTo.AGENTS)
+    def lessons(self, cwd: Folder | None) -> wire.lessons.Lessons:
+        """Proposed and accepted lessons, and whether attempts got fewer with them"""
+
+    @operation("POST", "/v1/lessons/{id}/accept", open_to=OpenTo.AGENTS)
+    def accept_lesson(self, id: MemoryId, wanted: wire.lessons.AcceptLesson, /) -> wire.lessons.Lessons:
+        """Let briefings carry a proposed lesson"""
+
+    # Notes: decisions, promises and open threads. Of agents, only leaders read and write them.
+
+    @operation("GET", "/v1/notes", open_to=OpenTo.AGENTS)
+    def notes(self, cwd: Folder | None, all: bool = False) -> wire.notes.Notes:
+        """Decisions that hold, promises to keep, open threads"""
+
+    @operation("POST", "/v1/notes", open_to=OpenTo.AGENTS, created=True)
+    def add_note(self, wanted: wire.notes.AddNote, /) -> wire.notes.Notes:
+        """Record a decision, a promise or an open thread"""
+
+    @operation("POST", "/v1/notes/{id}/close", open_to=OpenTo.AGENTS)
+    def close_note(self, id: NoteId, wanted: wire.notes.CloseNote, /) -> wire.notes.Notes:
+        """Close a note and record how it ended"""

@@ -1,0 +1,113 @@
+"""A change behind the person's gate passes everything, waits, and lands when they say so. Trying changes out before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legion.wire.errors import StateConflict
+from legion.wire.hands import EditTicket, MoveInQueue, TryChanges
+from legion.wire.questions import AnswerQuestion
+from tests.scenarios.conftest import Make
+from tests.support.legion import Project
+from tests.support.repository import CHECK
+
+GATED = CHECK + '\n[landing]\ngate = "person"\n'
+
+
+def waiting_at_gate(project: Project, ticket: int) -> int:
+    """The number of the question about it."""
+    project.until(ticket, "parked")
+    (question,) = project.ticket(ticket).questions
+    assert question.kind == "gate"
+    return question.id
+
+
+def test_a_green_change_waits_for_the_person_and_lands_when_they_say_so(make: Make):
+    project = make(GATED)
+    client = project.squad.client
+    ticket = project.dispatch("write a", "echo a > a.txt")
+    free = project.dispatch("write b", "echo b > b.txt", gate="auto")
+    question = waiting_at_gate(project, ticket)
+    page = project.ticket(ticket)
+    assert [(one.command, one.verdict) for one in page.receipts] == [("sh check.sh", "green")]
+    assert page.ticket.reason == f"it passed everything and waits for `legion land {ticket}`"
+    project.until(free, "done")
+    assert project.landed("a.txt") is None
+    assert [one.id for one in client.inbox().questions if one.ticket == ticket] == [question]
+
+    (line,) = client.merge_queue(project.cwd).changes
+    assert (line.ticket, line.state, line.place) == (ticket, "gate", 0)
+    assert client.land(ticket).message == f"Ticket {ticket} goes into the merge queue."
+    project.until(ticket, "done")
+    assert project.landed("a.txt") == "a\n"
+    assert client.merge_queue(project.cwd).changes == []
+    with pytest.raises(StateConflict, match="has landed already"):
+        client.land(ticket)
+
+
+def test_a_red_change_goes_back_and_never_reaches_the_gate(make: Make):
+    project = make(GATED)
+    agent = '[ "$LEGION_ATTEMPT" = 1 ] && echo BROKEN > a.txt || echo fine > a.txt'
+    ticket = project.dispatch("mend", agent)
+    waiting_at_gate(project, ticket)
+    assert project.ticket(ticket).ticket.attempt == 2
+
+
+def test_the_answer_of_the_inbox_sends_a_change_back_and_the_next_one_is_asked_about_again(project: Project):
+    client = project.squad.client
+    ticket = project.dispatch("write", 'echo "$LEGION_ATTEMPT" > a.txt', gate="person")
+    first = waiting_at_gate(project, ticket)
+    client.answer(first, AnswerQuestion(choice="back", why="Twice, please."))
+    project.until_true(lambda: project.ticket(ticket).ticket.attempt == 2)
+    second = waiting_at_gate(project, ticket)
+    assert second != first
+    assert "Twice, please." in project.ticket(ticket).feedback
+    client.answer(second, AnswerQuestion(choice="land"))
+    project.until(ticket, "done")
+    assert project.landed("a.txt") == "2\n"
+
+
+def test_changes_are_tried_together_before_they_land_and_the_checkout_stays_as_it_was(make: Make):
+    project = make(GATED)
+    client, before = project.squad.client, project.repository.git("status", "--porcelain=v2", "--branch")
+    one = project.dispatch("one", "echo one > one.txt")
+    two = project.dispatch("two", "echo two > two.txt")
+    clash = project.dispatch("clash", "echo other > one.txt")
+    for ticket in (one, two, clash):
+        waiting_at_gate(project, ticket)
+
+    alone = client.try_changes(TryChanges(cwd=project.cwd, tickets=[two]))
+    assert files(alone.path) == {"two.txt": "two\n"}
+    both = client.try_changes(TryChanges(cwd=project.cwd, tickets=[two, one]))
+    assert files(both.path) == {"one.txt": "one\n", "two.txt": "two\n"}
+    with pytest.raises(StateConflict, match=r"conflicts with .* in one\.txt"):
+        client.try_changes(TryChanges(cwd=project.cwd, tickets=[one, clash]))
+    (Path(alone.path) / "mine.txt").write_text("mine\n")
+    tomorrow = client.try_changes(TryChanges(cwd=project.cwd))
+    assert (tomorrow.tickets, tomorrow.left_out) == ([one, two], {str(clash): "it conflicts in one.txt"})
+    again = client.try_changes(TryChanges(cwd=project.cwd, tickets=[two]))
+    assert (again.path, files(again.path)) == (alone.path, {"two.txt": "two\n"})
+
+    ran = project.squad.cli("try", str(two), "--run", "cat two.txt; exit 5", cwd=project.repository.root)
+    assert (ran.returncode, ran.stdout) == (5, "two\n")
+    assert project.repository.git("status", "--porcelain=v2", "--branch") == before
+    assert project.landed("two.txt") is None
+    assert not [one for one in client.doctor(project.cwd).findings if "try-" in one.detail]
+
+
+def files(tree: str) -> dict[str, str]:
+    return {name: (Path(tree) / name).read_text() for name in ("one.txt", "two.txt") if (Path(tree) / name).exists()}
+
+
+def test_a_held_change_is_passed_by_and_an_edited_gate_counts_at_once(make: Make):
+    project = make(GATED)
+    client = project.squad.client
+    ticket = project.dispatch("one", "echo one > one.txt")
+    waiting_at_gate(project, ticket)
+    with pytest.raises(StateConflict, match="not in the merge queue"):
+        client.move_in_queue(ticket, MoveInQueue(to="first"))
+    client.edit(ticket, EditTicket(gate="auto"))
+    client.resume_ticket(ticket)
+    project.until(ticket, "done")

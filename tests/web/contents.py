@@ -1,0 +1,47 @@
+"""What the page shows in tests and pictures: a board in the middle of its work."""
+
+from __future__ import annotations
+
+from legion.domain.questions import QuestionKind
+from legion.wire.agents import HireAgent
+from legion.wire.templates import RunTemplate
+from tests.api.serving import Served
+
+EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
+VIEWS = (
+    *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
+    *(
+        "ticket/3/review",
+        "ticket/3/history",
+        "ticket/3/about",
+        "agents",
+        "mail",
+        "squad",
+        "chat",
+        "plans",
+        "plan/1",
+        "queue",
+        "usage",
+        "new",
+    ),
+    *("projects", "models", "teams", "events", "search", "page"),
+)
+
+
+def fill(served: Served, evil: str = "") -> None:
+    """A board in the middle of its work; `evil` is put into every text that agents or people write."""
+    board = served.board
+    board.put(1, "Add a login form", "done")
+    board.put(2, "Sign cookies", "landing", after=[1])
+    board.put(
+        3, f"Limit logins {evil}", "working", after=[1], epic=f"auth{evil}", text=evil, criteria=evil, context=evil
+    )
+    board.run(3, f"Reading\n{evil}\n", ended=False)
+    board.put(4, "Document it", "queued", after=[2, 3])
+    board.put(5, "Remove dead code", "failed", reason=f"a check failed: {evil}")
+    board.put(6, "Upgrade the parser", "parked")
+    board.ask(1, ticket=3, words=f"May it run {evil}", choices=("yes", "no"))
+    board.ask(2, ticket=5, kind=QuestionKind.ATTEMPTS, words="Try again?", choices=("retry", "leave"), fallback="leave")
+    plans = RunTemplate(cwd=board.cwd, name="bug", values={"bug": f"The parser drops the last line {evil}"})
+    board.service.run_template(plans)
+    board.service.hire(HireAgent(task=f"Lead. {evil}", name="ada", cwd=board.cwd))
