@@ -186,9 +186,11 @@ def test_a_pull_request_shows_what_is_proven_and_what_is_not():
         proven=["it runs"], unproven=["it is nice"], findings=["nit, a.py:1: x"], usd=0.5,
     )  # fmt: skip
     body = pull_body(facts)
-    assert "### Asked\n\nDo it." in body
+    assert "### Asked\n\n```text\nDo it.\n```" in body
     assert "| test | `a \\| b` | 1.5 s |" in body
-    assert "### Unproven\n\n- it is nice" in body
+    assert "### Unproven\n\n```text\nit is nice\n```" in body
+    tricky = pull_body(replace(facts, done="Closes #9\n```\n@all"))
+    assert "````text\nCloses #9\n```\n@all\n````" in tricky
     assert "cost $0.50" in body
     assert body.endswith("<!-- legion:pull ticket=4 -->")
     assert "Unproven: this project has no checks" in pull_body(replace(facts, checks=()))

@@ -71,13 +71,17 @@ class Desk:
 
     def connect(self, forge: StandIn, *, token: str = "robot-token") -> Desk:
         self.forge = forge
-        registry.add(self.context, AddProject(path=self.cwd))
-        hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]
-        trust.trust(self.context, Trust(cwd=self.cwd, hashes=hashes))
+        self.adopt()
         wanted = AddForge(cwd=self.cwd, kind="github", address=forge.hosted.full_name, url=forge.url, key=token)
         connections.add(self.context, wanted)
         self.look()
         return self
+
+    def adopt(self) -> None:
+        """`legion init` and `legion trust`."""
+        registry.add(self.context, AddProject(path=self.cwd))
+        hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]
+        trust.trust(self.context, Trust(cwd=self.cwd, hashes=hashes))
 
     @property
     def project(self) -> ProjectContext:

@@ -40,7 +40,7 @@ class _Clients:
         key = (one.identity, one.kind.value, one.url, one.repository, digest)
         with self._lock:
             if key not in self._forges:
-                self._forges[key] = _make(one, token)
+                self._forges[key] = make(one, token)
             return self._forges[key]
 
     def lock(self, context: Context, project: int) -> threading.Lock:
@@ -81,7 +81,8 @@ def hurried(context: Context) -> frozenset[int]:
     return _CLIENTS.hurried(context)
 
 
-def _make(one: ForgeConnection, token: str) -> Forge:
+def make(one: ForgeConnection, token: str) -> Forge:
+    """A new client, for a connection that is not stored yet."""
     if one.kind is ForgeKind.GITHUB:
         return GitHub(one.repository, token, url=one.url)
     return PlainRemote(one.url, _default_branch)
