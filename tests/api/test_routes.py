@@ -46,6 +46,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -65,6 +66,11 @@ BODIES: dict[str, object] = {
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
+    "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
+    **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
+    "delete_session": DeleteSession(cwd="CWD", name="default"),
+    "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
@@ -116,6 +122,8 @@ BODIES: dict[str, object] = {
     "close_note": CloseNote(cwd="CWD"),
 }
 REFUSED = {
+    **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
+    **dict.fromkeys(("drop_session", "new_session"), NotFound),
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,

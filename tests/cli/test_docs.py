@@ -31,6 +31,7 @@ from legion.wire import (
     projects,
     providers,
     questions,
+    sessions,
     teams,
     templates,
     tickets,
@@ -59,6 +60,7 @@ REQUESTS = (
 )
 INSIDE = (
     *REQUESTS,
+    *(sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
     imports.ImportTickets,
     imports.ImportTicket,
     imports.Imported,
@@ -181,6 +183,7 @@ SHAPES = (
     templates,
     teams,
     imports,
+    sessions,
     shapes,
     summary,
     report,

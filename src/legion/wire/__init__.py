@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from legion.wire import projects as projects
     from legion.wire import providers as providers
     from legion.wire import questions as questions
+    from legion.wire import sessions as sessions
     from legion.wire import teams as teams
     from legion.wire import templates as templates
     from legion.wire import tickets as tickets

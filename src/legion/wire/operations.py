@@ -28,6 +28,7 @@ from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
+from legion.wire.session_operations import SessionOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -57,6 +58,7 @@ class Operations(
     LeaderOperations,
     HandOperations,
     ImportOperations,
+    SessionOperations,
 ):
     """The rows of the daemon's own API."""
 
