@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import click
@@ -13,8 +14,9 @@ from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError
+from legion.wire.errors import LegionError, NotFound
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
+from legion.wire.tickets import Dispatch, NewTicket
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -65,11 +67,22 @@ def session_switch(call: CommandCall, name: str) -> None:
     call.report(call.legion().switch_session(_named(call, name)))
 
 
-@command("complete", example="legion session complete feature-login --wait")
+@command(
+    "complete", example="legion session complete feature-login --wait\nlegion session complete epic-1 --into default"
+)
 @_NAME
 @click.option("-w", "--wait", is_flag=True, help="First wait until all its tickets have ended.")
-def session_complete(call: CommandCall, name: str, wait: bool) -> None:
-    """Collect what landed into its branch, and end the session."""
+@click.option("--into", metavar="SESSION", default="", help="Then land its branch as one change in this session.")
+def session_complete(call: CommandCall, name: str, wait: bool, into: str) -> None:
+    """Collect what landed into its branch, and end the session.
+
+    With --into, a ticket of the other session lands the branch as one change, checked like any other: so a session
+    can be the integration branch of an epic.
+    """
+    there = {one.name: one for one in call.legion().sessions(call.here).sessions}
+    if into and into not in there:
+        raise NotFound(f"There is no session {sanitize(into)[:60]}; the sessions are {', '.join(there)}.")
+    branch = next((one.branch for one in there.values() if name in (one.name, one.branch)), "")
     if wait:
         from legion.cli.tickets.wait import until_settled
 
@@ -78,6 +91,13 @@ def session_complete(call: CommandCall, name: str, wait: bool) -> None:
     with progress("Collecting"):
         done = call.legion().complete_session(_named(call, name))
     call.report(done)
+    if into:
+        # The branch is the change; no agent has to add to it.
+        whole = NewTicket(
+            title=f"Land {branch}", text=f"Land the branch {branch} as one change.", branch=branch, command="true"
+        )
+        made = call.legion().dispatch(Dispatch(cwd=there[into].folder, tickets=[whole], request=os.urandom(16).hex()))
+        call.say(f"Ticket {made.ids[0]} lands {sanitize(branch)} in session {sanitize(into)}.")
 
 
 @command("delete", example="legion session delete feature-login --uncollected")
