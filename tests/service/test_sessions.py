@@ -9,6 +9,7 @@ import pytest
 from legion.store.board import projects
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.projects import AddProject
+from legion.wire.questions import AnswerQuestion
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.board import Board
@@ -159,6 +160,38 @@ def test_a_deleted_a_renamed_and_a_rewritten_branch_each_have_a_way_and_lose_not
     assert f"refs/legion/before/{shop.change}" in done.notes[0]
     with pytest.raises(StateConflict, match="is bound to main already"):
         shop.service.bind_session(BindSession(cwd=shop.cwd, name="feature-login", branch="main"))
+
+
+def test_a_branch_that_changed_under_its_session_is_asked_about_once_and_the_answer_acts(shop: Board):
+    shop.service.new_session(NewSession(cwd=shop.cwd, branch="feature/login"))
+    shop.repository.git("branch", "-m", "feature/login", "feature/renamed")
+    for title in ("a", "b"):
+        dispatch(shop, title)
+    (asked,) = shop.service.inbox().questions
+    assert (asked.kind, asked.choices, asked.default) == ("branch", ["recreate", "bind", "leave"], "leave")
+    assert "The branch feature/login of session feature-login is gone." in asked.words
+    with pytest.raises(BadInput, match="Say which branch"):
+        shop.service.answer(asked.id, AnswerQuestion(choice="bind"))
+    done = shop.service.answer(asked.id, AnswerQuestion(choice="bind", why="feature/renamed"))
+    assert "is bound to feature/renamed" in done.message
+    assert shop.service.inbox().questions == []
+
+    with shop.store.read() as tx:
+        row = next(one for one in projects.all(tx) if one.session)
+    hub = shop.context.hub(row.id)
+    hub.fetch_branch(Path(row.common_dir), "change")
+    hub.move_target(shop.change, expected=row.target)
+    shop.repository.git("checkout", "--quiet", "--orphan", "fresh")
+    shop.repository.git("commit", "--quiet", "-m", "other history")
+    shop.repository.git("branch", "-f", "feature/renamed", "fresh")
+    dispatch(shop, "c")
+    (asked,) = shop.service.inbox().questions
+    assert asked.choices == ["rebuild", "leave"]
+    assert f"no longer contains {shop.base[:9]}" in asked.words
+    shop.service.answer(asked.id, AnswerQuestion(choice="rebuild"))
+    assert shop.service.sessions(shop.cwd).sessions[1].target == shop.repository.git("rev-parse", "fresh")
+    assert hub.kept("before")[f"before/{shop.change}"] == shop.change
+    assert shop.service.inbox().questions == []
 
 
 def test_a_repository_that_moved_takes_its_sessions_along(shop: Board, tmp_path: Path):

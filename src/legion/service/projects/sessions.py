@@ -12,10 +12,11 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
+from legion.domain.questions import BIND, REBUILD, RECREATE
 from legion.git.person.branches import make_branch
 from legion.git.person.inspect import checked_out, has_branch, look
 from legion.jobs.context import Context
-from legion.jobs.landing import upstream
+from legion.jobs.landing import branch_questions, upstream
 from legion.service.projects import collect, registry
 from legion.service.projects.session_notes import session_notes
 from legion.store.board import landings, projects, tickets
@@ -159,6 +160,7 @@ def bind(context: Context, wanted: BindSession) -> Done:
         current = projects.get(tx, record.id)
         bound = replace(current, branch=wanted.branch, person_refused=None)
         projects.save(tx, bound, EventKind.PERSON_SEEN, {"branch": wanted.branch, "before": record.branch})
+        branch_questions.settle_open(tx, record.id, BIND)
     upstream.fetch(context, context.project(record.id))
     return Done(message=f"Session {record.session_name} is bound to {wanted.branch}; what landed is collected there.")
 
@@ -178,6 +180,7 @@ def rebuild(context: Context, wanted: NamedSession) -> Done:
         project.hub.move_target(tip, expected=before)
         fresh = replace(current, target=tip, person_tip=tip, person_absorbed=tip, person_refused=None)
         projects.save(tx, fresh, EventKind.PERSON_SEEN, {"tip": tip, "left": before})
+        branch_questions.settle_open(tx, record.id, REBUILD)
     kept = f"{lost} landed commits that it lacks are" if lost != 1 else "1 landed commit that it lacks is"
     notes = [f"{kept} kept as refs/legion/before/{before} in {project.hub.path}."] if lost else []
     return Done(message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}.", notes=notes)
@@ -190,6 +193,8 @@ def recreate(context: Context, wanted: NamedSession) -> Done:
         raise StateConflict(f"The branch {record.branch} exists; there is nothing to make again.")
     commit = record.person_tip or record.base_commit or record.target
     make_branch(Path(record.common_dir), record.branch, commit, source=context.hub(record.id).path)
+    with context.store.write() as tx:
+        branch_questions.settle_open(tx, record.id, RECREATE)
     upstream.fetch(context, context.project(record.id))
     return Done(message=f"{record.branch} is at {commit[:9]} again; `legion collect` brings what landed since.")
 
@@ -227,3 +232,17 @@ def _ending(context: Context, wanted: NamedSession) -> Project:
     if not record.session:
         raise StateConflict(f"The session {DEFAULT_SESSION} stays: `legion collect` collects it.")
     return record
+
+
+def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:
+    """What a person answered about a branch, done. Returns the sentence about it."""
+    with context.store.read() as tx:
+        record = projects.get(tx, project)
+    here = NamedSession(cwd=record.worktrees, name=record.session_name)
+    match choice:
+        case "recreate":
+            return recreate(context, here).message
+        case "rebuild":
+            return rebuild(context, here).message
+        case _:
+            return bind(context, BindSession(cwd=record.worktrees, name=record.session_name, branch=branch)).message
