@@ -25,8 +25,8 @@ def ask_rewritten(context: Context, record: Project, before: str) -> None:
     """`before` is the tip that the branch no longer contains."""
     words = (
         f"The branch {record.branch} of session {record.session_name} was rewritten: it no longer contains "
-        f"{before[:9]}, which the target has. `{LEAVE}` merges your new commits into the target, as usual; `{REBUILD}` makes the "
-        f"branch as it is the target and keeps the old target in the hub under a name."
+        f"{before[:9]}, which the target has. `{LEAVE}` merges your new commits into the target, as usual; "
+        f"`{REBUILD}` makes the branch as it is the target and keeps the old target in the hub under a name."
     )
     _ask(context, record, f"rewritten:{before}", words, (REBUILD, LEAVE))
 
