@@ -55,6 +55,7 @@ from legion.wire.providers import (
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
 from legion.wire.routines import AddRoutine, OfRoutine
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
@@ -81,6 +82,11 @@ BODIES: dict[str, object] = {
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
+    "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
+    **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
+    "delete_session": DeleteSession(cwd="CWD", name="default"),
+    "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
     "attach": Attach(),
     "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
@@ -148,6 +154,8 @@ BODIES: dict[str, object] = {
     "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
+    **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
+    **dict.fromkeys(("drop_session", "new_session"), NotFound),
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,

@@ -34,6 +34,7 @@ from legion.wire import (
     providers,
     questions,
     routines,
+    sessions,
     teams,
     templates,
     tickets,
@@ -63,6 +64,7 @@ REQUESTS = (
 )
 INSIDE = (
     *REQUESTS,
+    *(sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
     imports.ImportTickets,
     imports.ImportTicket,
     imports.Imported,
@@ -188,6 +190,7 @@ SHAPES = (
     templates,
     teams,
     imports,
+    sessions,
     shapes,
     summary,
     report,

@@ -216,6 +216,14 @@ def attendance(tx: Transaction) -> None:
     assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
 
 
+def session(tx: Transaction) -> None:
+    (default,) = projects.sessions_of(tx, "/home/ada/shop/.git")
+    (other,) = projects.sessions_of(tx, "/home/ada/shop/.git", ended=True)
+    assert (default.id, default.session, default.chosen, default.base_commit) == (1, "", False, None)
+    assert (other.session, other.chosen, other.base_commit) == ("feature-till", True, "bbbb")
+    assert projects.by_common_dir(tx, "/home/ada/shop/.git") == default
+
+
 def goal(tx: Transaction) -> None:
     found = goals.get(tx, 1)
     assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
@@ -312,6 +320,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "memories": memory,
     "devices": device,
     "attendances": attendance,
+    "sessions": session,
     "leader": leader,
     "gates": gates_and_hands,
     "races": race,

@@ -123,6 +123,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
         "native": CommandEntry("imports.native", "native", "Teams and tasks of Claude Code's Agent Teams."),
         "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
+        "session": CommandEntry("project.session", "session", "Sessions: several branches worked on at once."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
@@ -185,16 +186,23 @@ class LazyGroup(click.Group):
 @click.option("--json", "json", is_flag=True, help="Answer with one JSON object.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Legion's own folder.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
+@click.option("--session", metavar="NAME", default="", help="Act on this session of the project.")
 @click.option("--version", "version", is_flag=True, help="Show the version.")
 @click.option("--base-port", type=click.IntRange(1, 65535), metavar="N", help="legion_cc's option; without effect.")
 @click.pass_context
 def cli(
-    ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool, base_port: int | None
+    ctx: click.Context,
+    json: bool,
+    data_dir: Path | None,
+    no_color: bool,
+    session: str,
+    version: bool,
+    base_port: int | None,
 ) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
-    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
+    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color, "session": session}
     if ctx.invoked_subcommand is None and base_port is not None:
         ctx.invoke(importlib.import_module("legion.cli.system.old_names").squad, base_port=base_port)
     elif ctx.invoked_subcommand is None and not version:

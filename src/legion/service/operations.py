@@ -34,6 +34,7 @@ from legion.service.projects import collect as collecting
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
 from legion.service.projects import registry
+from legion.service.projects import sessions as session_cases
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
 from legion.service.providers import agent_programs, catalog, probe
@@ -148,6 +149,17 @@ class Service(Operations):
         self._daemon = daemon
         self._end = end
         self._catalog = Catalog(context)
+
+    # Sessions
+    sessions = _use_case(session_cases.session_list)
+    new_session = _use_case(session_cases.new)
+    switch_session = _use_case(session_cases.switch)
+    complete_session = _use_case(session_cases.complete)
+    delete_session = _use_case(session_cases.delete)
+    drop_session = _use_case(session_cases.drop)
+    bind_session = _use_case(session_cases.bind)
+    rebuild_session = _use_case(session_cases.rebuild)
+    recreate_session = _use_case(session_cases.recreate)
 
     # Work from other tools
     import_tickets = _use_case(imports.import_tickets)

@@ -121,6 +121,9 @@ projects = Table(
     Column("workers", Integer),
     Column("retries", Integer),
     Column("frozen", Flag, nullable=False),
+    Column("session", AnyText, nullable=False),
+    Column("chosen", Flag, nullable=False),
+    Column("base_commit", Text),
 )
 
 trusted = Table(
