@@ -141,7 +141,6 @@ REFUSED = {
     "undo": StateConflict,
     "attach": StateConflict,
     "submit_ticket": StateConflict,
-    "checkout": StateConflict,
     "push": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,

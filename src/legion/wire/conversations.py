@@ -141,7 +141,7 @@ class AskConversation:
 
 @dataclass(kw_only=True)
 class ConversationAnswer:
-    schema: str = "legion.conversation-answer/1"
+    schema: str = "legion.conversationanswer/1"
     id: str
     answer: str
     usd: float | None
