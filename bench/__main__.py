@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    attach,
     back,
     claude,
     conversations,
@@ -40,6 +41,7 @@ PARTS = {
     "back": back.run,
     "daemon": daemon.run,
     "mail": mail.run,
+    "attach": attach.run,
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,

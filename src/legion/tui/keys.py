@@ -90,7 +90,7 @@ KEYS: tuple[Key, ...] = (
     _key(_L, "scroll_down", "shift+down", "scroll down", "Scroll without moving the selection."),
     _key(_L, "scroll_up", "shift+up", "scroll up", "Scroll without moving the selection."),
     _main(_L, "choose", "enter", "open", "Open what is selected."),
-    _main(_T, "attach", "o", "attach", "Sit down at its agent's terminal, or take over; Ctrl+Q leaves."),
+    _key(_T, "attach", "o", "attach", "Sit down at its agent's terminal, or take over; Ctrl+Q leaves."),
     _key(_T, "open", "O", "open", "Its screen: live output, change, receipts, reviews, history."),
     _key(_T, "shell", "e", "shell", "A shell in its worktree; exit leaves."),
     _key(_T, "checkout", "b", "branch", "Its work as a new branch in your repository."),
