@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    attach,
     back,
     claude,
     conversations,
@@ -42,6 +43,7 @@ PARTS = {
     "daemon": daemon.run,
     "mail": mail.run,
     "leader": leader.run,
+    "attach": attach.run,
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
