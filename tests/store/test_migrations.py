@@ -304,12 +304,12 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
-    "leader": leader,
-    "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
-    "lessons": lessons,
+    "leader": leader,
+    "gates": gates_and_hands,
     "forge": forge,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 
