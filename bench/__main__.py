@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    acp,
     back,
     claude,
     conversations,
@@ -43,6 +44,7 @@ PARTS = {
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "acp": acp.run,
     "tui": tui.run,
     "page": page.run,
     "conversations": conversations.run,

@@ -179,10 +179,6 @@ def _format_event(event: Event) -> str:
             text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
         case EventKind.REVIEW_GIVEN:
             text = f"{fields('reader')} on {fields('commit')[:9]}, {fields('verdict')}: {fields('summary', 'why')}"
-        case EventKind.RACE_STARTED:
-            text = f"race {fields('race')} starts with attempts in tickets {fields('lanes')}"
-        case EventKind.RACE_DECIDED:
-            text = f"race {fields('race')} is won by ticket {fields('winner')}: {fields('why')}"
         case EventKind.REWOUND:
             text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
         case EventKind.TICKET_ADOPTED:
@@ -214,8 +210,17 @@ def _format_event(event: Event) -> str:
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
         case _:
-            text = _facts({name: value for name, value in data.items() if name != "rule"})
+            text = _race(data) or _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
+
+
+def _race(data: Mapping[str, object]) -> str:
+    """Empty for an event that is not about a race."""
+    if "race" not in data:
+        return ""
+    if "winner" in data:
+        return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
+    return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 
 def _run_of(data: Mapping[str, object]) -> str:
