@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -45,17 +47,23 @@ class Installed:
         return f"ticket-{ticket}-run-{self.here.project.ticket(ticket).runs[-1].id}"
 
 
+@contextmanager
+def installed(name: str, folder: Path) -> Iterator[Installed]:
+    try:
+        place = programs.install(catalog.programs().found[name])
+    except programs.NotInstalled as missing:
+        pytest.skip(f"{name} cannot be tried here: {missing}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
+        with company(folder) as one:
+            yield Installed(name, one)
+
+
 @pytest.fixture(scope="module", params=["copilot", "codex"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """One of the Agent Client Protocol and one of JSON lines."""
-    try:
-        folder = programs.install(catalog.programs().found[request.param])
-    except programs.NotInstalled as missing:
-        pytest.skip(f"{request.param} cannot be tried here: {missing}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-        with company(tmp_path_factory.mktemp(request.param)) as one:
-            yield Installed(request.param, one)
+    with installed(request.param, tmp_path_factory.mktemp(request.param)) as one:
+        yield one
 
 
 Victim = Callable[[Installed, str], None]
@@ -120,3 +128,14 @@ def test_legions_tools_reach_the_program_over_http(program: Installed):
     program.here.told("answer", str(question.id), "a poem")
     program.here.project.until(ticket, "done")
     assert program.here.project.landed("asked.txt") == "a poem\n"
+
+
+def test_aider_lands_a_change(tmp_path: Path):
+    """The suite cannot play it: it edits by text, and calls no tools."""
+    edit = "hello.txt\n```\n<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE\n```\n"
+    with installed("aider", tmp_path) as aider:
+        ticket = aider.dispatch("aided", f"[[step]]\nsay = '''\n{edit}'''\n")
+        page = aider.here.project.until(ticket, "done")
+        assert aider.here.project.landed("hello.txt") == "hello\n"
+        assert page.usage is not None
+        assert page.usage.output > 0
