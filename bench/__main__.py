@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    acp,
     attach,
     back,
     claude,
@@ -47,6 +48,7 @@ PARTS = {
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "acp": acp.run,
     "tui": tui.run,
     "page": page.run,
     "conversations": conversations.run,

@@ -325,8 +325,8 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
-    "lessons": lessons,
     "forge": forge,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

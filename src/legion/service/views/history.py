@@ -215,8 +215,17 @@ def _format_event(event: Event) -> str:
         case _ if event.kind in _SENTENCES:
             text = _SENTENCES[event.kind].format_map({name: str(value or "") for name, value in data.items()})
         case _:
-            text = _facts({name: value for name, value in data.items() if name != "rule"})
+            text = _race(data) or _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
+
+
+def _race(data: Mapping[str, object]) -> str:
+    """Empty for an event that is not about a race."""
+    if "race" not in data:
+        return ""
+    if "winner" in data:
+        return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
+    return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 
 def _run_of(data: Mapping[str, object]) -> str:
