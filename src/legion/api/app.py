@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, mcp, orchestrate, page, problems, routes
+from legion.api import events, mcp, orchestra, orchestrate, page, problems, routes
 from legion.api.guard import Guard
 from legion.api.long_polls import Waiters
 from legion.api.routes import LazyApp, LazyRoute
@@ -46,6 +46,7 @@ def make_app(
         LazyRoute("/health", "GET", lambda: _health, summary="Check that the daemon answers; needs no token"),
         Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
+    app.router.routes += orchestra.ROUTES
     app.router.routes += page.ROUTES
     return Guard(app, callers, token=token, hosts=hosts)
 

@@ -63,6 +63,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "edit": CommandEntry("tickets.edit", "edit", "Change a ticket before it starts."),
         "retry": CommandEntry("tickets.edit", "retry", "Try an ended ticket again."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
+        "spawn": CommandEntry("conversations.orchestra", "spawn", "Create a ticket for each task."),
+        "cleanup": CommandEntry("conversations.orchestra", "cleanup", "Remove ended tickets from the board."),
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
@@ -96,6 +98,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "conversations": CommandEntry(
             "conversations.listing", "conversations", "Conversations of your own agent programs."
         ),
+        "sessions": CommandEntry("conversations.orchestra", "sessions", "Another name for `conversations`."),
         "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
         "ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
         "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),

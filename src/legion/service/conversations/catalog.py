@@ -27,6 +27,8 @@ from legion.wire.conversations import ConversationLine, Conversations, IndexStat
 MOST_HITS = 200
 LAST_WAIT = 10.0
 """Seconds that an export waits for the newest conversation to be read."""
+_QUICK = 2.0
+"""Seconds: a search that may take no longer does not wait for a look at very many files."""
 _START, _END = "\x02", "\x03"
 """Around a word that was found."""
 
@@ -46,9 +48,9 @@ class Catalog:
         self._refresher.close()
 
     @contextlib.contextmanager
-    def index(self, wait: float) -> Iterator[tuple[Index, IndexState]]:
+    def index(self, wait: float, *, hurry: bool = False) -> Iterator[tuple[Index, IndexState]]:
         """The index as it is after waiting at most so long for it."""
-        state = self._state(self._refresher.refresh(wait))
+        state = self._state(self._refresher.refresh(wait, hurry=hurry))
         with contextlib.closing(Index(self._refresher.index)) as index:
             yield index, state
 
@@ -61,7 +63,7 @@ class Catalog:
         wanted = expression(query)
         if not wanted:
             raise BadInput("Nothing to search for: write at least one word, like `legion search 'login form'`.")
-        with self.index(timeout) as (index, state):
+        with self.index(timeout, hurry=timeout <= _QUICK) as (index, state):
             hits = index.search(wanted, since=self._since(hours), most=min(most or MOST_HITS, MOST_HITS))
         lines = self.lines([hit.conversation for hit in hits])
         found = [_hit(hit, line) for hit, line in zip(hits, lines, strict=True)]
