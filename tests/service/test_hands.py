@@ -11,6 +11,7 @@ from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
 from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.wire.hands import EditTicket, SetNumbers
+from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 from legion.wire.projects import Where
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.board import Board
@@ -185,3 +186,45 @@ def test_a_ticket_goes_to_an_agent_by_name_or_not_at_all(house: QuietSquad):
         assert len(client.status(cwd).tickets) == count
     with pytest.raises(NotAllowed, match="Only the person gives a ticket"):
         agent.legion.dispatch(Dispatch(cwd=cwd, tickets=[NewTicket(title="Mine")], to="ada"))
+
+
+def test_mail_is_answered_found_and_put_away(house: QuietSquad):
+    client = house.office.person
+    agent = house.office.hire("grace")
+    agent.legion.tell_agent(NewMessage(to="root", text="Blue or GREEN_door?"))
+    (question,) = [one for one in client.mail(ReadMail()).messages if one.sender_name == "grace"]
+    client.tell_agent(NewMessage(to="", text="Green.", reply_to=question.number))
+    thread = client.find_mail(FindMail(thread=question.number)).messages
+    assert [(one.sender_name, one.reply_to) for one in thread[-2:]] == [("grace", None), ("root", question.number)]
+    assert [one.number for one in client.find_mail(FindMail(text="green_DOOR")).messages] == [question.number]
+    assert client.find_mail(FindMail(text="greenXdoor")).messages == []
+    assert client.archive_mail(ArchiveMail(numbers=[question.number])).message == "1 message is archived."
+    assert question.number not in [one.number for one in client.mail(ReadMail(all=True)).messages]
+    assert question.number in [one.number for one in client.find_mail(FindMail(thread=question.number)).messages]
+    other = house.office.hire("hopper")
+    with pytest.raises(NotAllowed, match="is not yours to answer"):
+        other.legion.tell_agent(NewMessage(to="", text="Red.", reply_to=question.number))
+    for wanted in (FindMail(), FindMail(text=" ")):
+        with pytest.raises(BadInput, match="Say what to look for"):
+            client.find_mail(wanted)
+    with pytest.raises(BadInput, match="is not addressed to you"):
+        client.archive_mail(ArchiveMail(numbers=[thread[-1].number]))
+
+
+def test_usage_is_cut_by_role_and_project_from_a_day_on(board: Board):
+    board.put(1, state="working")
+    board.run(1)
+    assert [share.key for share in board.service.usage(board.cwd, "role").shares] == ["builder"]
+    assert [share.key for share in board.service.usage(None, "project").shares] == ["shop"]
+    assert board.service.usage(board.cwd, "role", "2999-01-01").shares == []
+    with pytest.raises(BadInput, match="is no day"):
+        board.service.usage(board.cwd, "role", "yesterday")
+
+
+def test_what_an_agent_says_about_its_progress_is_shown_where_people_look(board: Board):
+    board.put(1, state="working")
+    run = board.run(1, "STATUS: read → write\nSMOKE_TESTS:\n- open /login\nEND_SMOKE_TESTS\n", ended=False)
+    board.prepare(run)
+    page = board.service.ticket(1)
+    assert (page.progress, page.smoke_tests) == ("read → write", "- open /login")
+    assert page.ticket.doing.endswith("s: read → write")

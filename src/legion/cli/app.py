@@ -26,7 +26,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "import": CommandEntry("imports.command", "import_command", "Bring work of other tools along."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
+        "account": CommandEntry("models.account", "account", "Several logins at one provider."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
+        "forge": CommandEntry("forge.forge", "forge", "GitHub or a git remote: issues in, pull requests out."),
         "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
         "models": CommandEntry("models.route", "models", "The models that your providers have."),
         "demo": CommandEntry("system.program", "demo", "Watch a complete run on a scratch repository."),
@@ -35,12 +37,17 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Ask for work": {
         "dispatch": CommandEntry("tickets.dispatch", "dispatch", "Create a ticket, or many from a plan file."),
+        "assign": CommandEntry("forge.issues", "assign", "Make tickets of issues."),
         "team": CommandEntry("agents.team", "team", "Teams: the roles that work on tickets."),
         "role": CommandEntry("agents.team", "role", "The roles that teams are made of."),
         "remember": CommandEntry("project.memory", "remember", "Tell agents of this project something for good."),
         "forget": CommandEntry("project.memory", "forget", "Forget a memory."),
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
+        "attach": CommandEntry("attach.attach", "attach", "Sit down at an agent's terminal, or take over."),
+        "new": CommandEntry("attach.by_hand", "new", "Work together with an agent in a terminal."),
+        "checkout": CommandEntry("attach.by_hand", "checkout", "A ticket's work as a branch of yours."),
+        "push": CommandEntry("attach.by_hand", "push", "Push a ticket's work to your remote."),
         "shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
         "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
@@ -48,13 +55,14 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "plan": CommandEntry("plans.plan", "plan", "Have tickets planned for a goal."),
+        "routine": CommandEntry("leader.routine", "routine", "Tickets that begin by time or event."),
         "template": CommandEntry("plans.template", "template", "Templates of plans."),
         "approve": CommandEntry("plans.decisions", "approve", "Approve a plan, or part of it."),
         "reject": CommandEntry("plans.decisions", "reject", "Send a plan back with a reason."),
         "split": CommandEntry("plans.plan", "split", "Plan several tickets in place of one."),
         "replan": CommandEntry("plans.plan", "replan", "Plan what is left of an epic."),
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
-        "submit": CommandEntry("agents.claim", "submit", "As an agent: submit your ticket's change."),
+        "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
         "broadcast": CommandEntry("agents.listing", "broadcast", "Send a message to every agent."),
         "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change reviewed."),
         "bounce": CommandEntry("tickets.reviews", "bounce", "Send a ticket's change back."),
@@ -62,19 +70,25 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "try": CommandEntry("tickets.queue", "try_changes", "Open a tree with changes that have not landed."),
         "edit": CommandEntry("tickets.edit", "edit", "Change a ticket before it starts."),
         "retry": CommandEntry("tickets.edit", "retry", "Try an ended ticket again."),
+        "fix": CommandEntry("forge.pulls", "fix", "Send a ticket's change back, or try it again."),
+        "resume-stuck": CommandEntry("forge.pulls", "resume_stuck", "Get a ticket that is stuck moving again."),
+        "test": CommandEntry("forge.pulls", "test", "Try a ticket's change by hand; record the result."),
+        "merge": CommandEntry("forge.pulls", "merge", "Merge approved, green pull requests."),
+        "sync": CommandEntry("forge.forge", "sync", "Look at the project's forge now."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
         "spawn": CommandEntry("conversations.orchestra", "spawn", "Create a ticket for each task."),
         "cleanup": CommandEntry("conversations.orchestra", "cleanup", "Remove ended tickets from the board."),
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
-        "adopt": CommandEntry("conversations.adopt", "adopt", "Make a ticket of a Claude Code conversation of yours."),
-        "handoff": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "freeze": CommandEntry("project.numbers", "freeze", "Stop every agent of every project."),
         "thaw": CommandEntry("project.numbers", "thaw", "Resume what a freeze stopped."),
         "workers": CommandEntry("project.numbers", "workers", "How many agents work at once."),
         "retries": CommandEntry("project.numbers", "retries", "How often a ticket is tried."),
+        "adopt": CommandEntry("conversations.adopt", "adopt", "Make a ticket of a Claude Code conversation of yours."),
+        "handoff": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
+        "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },
@@ -85,10 +99,12 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "plans": CommandEntry("plans.plan", "plans", "Plans, and what each waits for."),
         "epic": CommandEntry("plans.epic", "epic", "An epic: progress, cost, what landed."),
         "memories": CommandEntry("project.memory", "memories", "What agents of this project should know."),
+        "lessons": CommandEntry("leader.lessons", "lessons", "What failures taught; accept what is proposed."),
         "notes": CommandEntry("leader.notes", "notes", "Decisions, promises and open threads."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
-        "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),
+        "mail": CommandEntry("agents.mail", "mail", "Messages to you, or to an agent."),
         "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),
+        "pr": CommandEntry("forge.pulls", "pr", "Pull requests of tickets, and what each waits for."),
         "watch": CommandEntry("tickets.log", "watch", "Follow one ticket live until it ends."),
         "events": CommandEntry("board.events", "events", "The log of events, and the rule behind each."),
         "log": CommandEntry("tickets.log", "log", "The output of a ticket's agent."),
@@ -110,6 +126,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
         "native": CommandEntry("imports.native", "native", "Teams and tasks of Claude Code's Agent Teams."),
         "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
+        "session": CommandEntry("project.session", "session", "Sessions: several branches worked on at once."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
@@ -121,6 +138,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
         "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
+        "plugin": CommandEntry("plugin.command", "plugin", "Legion in your own Claude Code."),
         "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),
         "completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
         "version": CommandEntry("system.program", "version", "The version of this program."),
@@ -171,16 +189,23 @@ class LazyGroup(click.Group):
 @click.option("--json", "json", is_flag=True, help="Answer with one JSON object.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Legion's own folder.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
+@click.option("--session", metavar="NAME", default="", help="Act on this session of the project.")
 @click.option("--version", "version", is_flag=True, help="Show the version.")
 @click.option("--base-port", type=click.IntRange(1, 65535), metavar="N", help="legion_cc's option; without effect.")
 @click.pass_context
 def cli(
-    ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool, base_port: int | None
+    ctx: click.Context,
+    json: bool,
+    data_dir: Path | None,
+    no_color: bool,
+    session: str,
+    version: bool,
+    base_port: int | None,
 ) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
-    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
+    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color, "session": session}
     if ctx.invoked_subcommand is None and base_port is not None:
         ctx.invoke(importlib.import_module("legion.cli.system.old_names").squad, base_port=base_port)
     elif ctx.invoked_subcommand is None and not version:

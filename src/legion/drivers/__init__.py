@@ -240,6 +240,9 @@ class Host(Protocol):
 
     def open_viewers(self) -> Viewers:
         """Let viewers attach to the run's terminal."""
+
+    def start_aside(self, program: Program) -> Child:
+        """Start another program in a sandbox like that of the run's program, next to it. Raises StartFailed."""
         ...
 
     def record(self, kind: str, **facts: object) -> None:

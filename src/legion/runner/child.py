@@ -28,6 +28,8 @@ class Deaths:
     """Readable when a child process has ended: the kernel's SIGCHLD, turned into a byte in a pipe."""
 
     def __init__(self) -> None:
+        self.awaited: set[int] = set()
+        """Started programs whose end was not read yet."""
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
         os.set_blocking(write, False)
@@ -65,6 +67,7 @@ class RunChild:
         self.errors = errors
         self._terminal = terminal
         self.group = process.pid
+        deaths.awaited.add(process.pid)
         if status is not None:
             with contextlib.suppress(ValueError, KeyError):
                 self.group = json.loads(status.readline())["child-pid"]
@@ -132,18 +135,21 @@ class RunChild:
 
     def poll(self) -> int | None:
         self._deaths.forget()
-        tree.reap_orphans(self._process.pid)
+        tree.reap_orphans(self._deaths.awaited)
         code = self._process.poll()
         if code is None:
             return None
+        self._deaths.awaited.discard(self._process.pid)
         if self._status is not None:
             return self._exit_code_inside(code)
         return code if code >= 0 else 128 - code
 
     def sweep(self) -> None:
-        if sys.platform != "linux":
+        others = self._deaths.awaited - {self._process.pid}
+        if sys.platform != "linux" or others:
             self.signal(signal.SIGKILL)
-        tree.kill_children()
+        if not others:
+            tree.kill_children()
 
     def _exit_code_inside(self, code: int) -> int:
         """bubblewrap reports an exit code only for a program that it really started."""

@@ -125,6 +125,11 @@ class RunHost:
     def open_viewers(self) -> ViewerServer:
         return ViewerServer(self._run_dir)
 
+    def start_aside(self, program: Program) -> Child:
+        """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""
+        self._enter_scope()
+        return RunChild.start(program, self._spec.sandbox, self._run_dir, self.deaths)
+
     def record(self, kind: str, **facts: object) -> None:
         """Record an event in the journal. A full disk must not end a working program, so an event that cannot be
         written is dropped.

@@ -19,8 +19,13 @@ from legion.service.agents import tell as telling
 from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
+from legion.service.forge import connections as forge_connections
+from legion.service.forge import issues as forge_issues
+from legion.service.forge import pulls as forge_pulls
 from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
+from legion.service.leader import routines as regular
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -29,6 +34,7 @@ from legion.service.projects import collect as collecting
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
 from legion.service.projects import registry
+from legion.service.projects import sessions as session_cases
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
 from legion.service.providers import agent_programs, catalog, probe
@@ -36,11 +42,13 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, cleanup, imports, record
+from legion.service.tickets import assign, by_hand, cleanup, imports, record
+from legion.service.tickets import attach as attaching
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import shell as shells
@@ -92,6 +100,8 @@ class Caller:
     ticket: int | None = None
     run: int | None = None
     """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
 
     @property
     def is_person(self) -> bool:
@@ -139,6 +149,17 @@ class Service(Operations):
         self._daemon = daemon
         self._end = end
         self._catalog = Catalog(context)
+
+    # Sessions
+    sessions = _use_case(session_cases.session_list)
+    new_session = _use_case(session_cases.new)
+    switch_session = _use_case(session_cases.switch)
+    complete_session = _use_case(session_cases.complete)
+    delete_session = _use_case(session_cases.delete)
+    drop_session = _use_case(session_cases.drop)
+    bind_session = _use_case(session_cases.bind)
+    rebuild_session = _use_case(session_cases.rebuild)
+    recreate_session = _use_case(session_cases.recreate)
 
     # Work from other tools
     import_tickets = _use_case(imports.import_tickets)
@@ -201,9 +222,9 @@ class Service(Operations):
         spending.catch_up(self.context)
         return summary.stretch(self.context, cwd, hours)
 
-    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+    def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         spending.catch_up(self.context)
-        return costs.usage_report(self.context, cwd, by)
+        return costs.usage_report(self.context, cwd, by, since)
 
     # Tickets
     diff = _use_case(output.diff)
@@ -211,6 +232,8 @@ class Service(Operations):
     pause_ticket = _use_case(tickets.pause)
     resume_ticket = _use_case(tickets.resume)
     rewind = _use_case(rewinding.rewind)
+    race = _use_case(racing.race)
+    race_page = _use_case(racing.page)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)
@@ -254,7 +277,13 @@ class Service(Operations):
         return telling.tell(self.context, id, message)
 
     # Terminals
+    attach = _use_case(attaching.attach)
+    give_back = _use_case(attaching.give_back)
     shell = _use_case(shells.shell)
+    new_by_hand = _use_case(by_hand.new)
+    submit_ticket = _use_case(by_hand.submit)
+    checkout = _use_case(by_hand.checkout)
+    push = _use_case(by_hand.push)
 
     # Plans
     plan = _use_case(planning.plan)
@@ -287,6 +316,12 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    add_routine = _use_case(regular.add)
+    routines = _use_case(regular.listed)
+    remove_routine = _use_case(regular.remove)
+    run_routine = _use_case(regular.run)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)
@@ -330,6 +365,8 @@ class Service(Operations):
     tell_agent = _by_caller(mailing.tell)
     broadcast = _by_caller(mailing.broadcast)
     mail = _by_caller(mailing.read)
+    find_mail = _use_case(mailing.find)
+    archive_mail = _use_case(mailing.archive)
     claim = _by_caller(claiming.claim)
     submit = _by_caller(claiming.submit)
     propose_plan = _by_caller(plan_approval.propose)
@@ -374,6 +411,7 @@ class Service(Operations):
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)
+    use_account = _use_case(catalog.use)
     begin_login = _use_case(logins.begin)
     finish_login = _use_case(logins.finish)
     routes = _use_case(routing.listed)
@@ -381,6 +419,19 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
+
+    # Forges
+    forges = _use_case(forge_connections.listed)
+    add_forge = _use_case(forge_connections.add)
+    remove_forge = _use_case(forge_connections.remove)
+    try_forge = _use_case(forge_connections.try_out)
+    sync_forge = _use_case(forge_connections.sync_now)
+    forge_hook = _use_case(forge_connections.hook)
+    assign = _use_case(forge_issues.assign)
+    pulls = _use_case(forge_pulls.listed)
+    pull = _use_case(forge_pulls.page)
+    merge_pulls = _use_case(forge_pulls.merge)
+    tried = _use_case(forge_pulls.tried)
 
     # The page
     offer_device = _use_case(web.offer)

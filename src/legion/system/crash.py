@@ -58,6 +58,13 @@ class Point(Enum):
     LAND_BEFORE_SWAP = "jobs.land.before-swap"
     LAND_AFTER_SWAP = "jobs.land.after-swap"
     LAND_AFTER_RECORD = "jobs.land.after-record"
+    FORGE_BEFORE_CLAIM = "jobs.forge.before-claim"
+    FORGE_AFTER_CLAIM = "jobs.forge.after-claim"
+    FORGE_AFTER_OFFER = "jobs.forge.after-offer"
+    FORGE_AFTER_PULL = "jobs.forge.after-pull"
+    FORGE_AFTER_SAY = "jobs.forge.after-say"
+    FORGE_AFTER_REPLY = "jobs.forge.after-reply"
+    FORGE_AFTER_MERGE = "jobs.forge.after-merge"
     REWIND_BEFORE_MOVE = "jobs.rewind.before-move"
     REWIND_AFTER_MOVE = "jobs.rewind.after-move"
     REWIND_AFTER_STOP = "jobs.rewind.after-stop"
@@ -104,6 +111,8 @@ class Point(Enum):
     GIT_BOARD_AFTER_SWAP = "git.board.after-swap"
     GIT_COLLECT_AFTER_FETCH = "git.collect.after-fetch"
     GIT_COLLECT_AFTER_MOVE = "git.collect.after-move"
+    GIT_REMOTE_BEFORE_PUSH = "git.remote.before-push"
+    GIT_REMOTE_AFTER_PUSH = "git.remote.after-push"
     GIT_DISCARD_AFTER_TRASH = "git.discard.after-trash"
 
 

@@ -81,6 +81,14 @@ class NewTicket:
         see="teams.md",
         help="The team that works on it, see `legion team list`; the project's default if left out.",
     )
+    branch: str = described(
+        "",
+        metavar="NAME",
+        most=250,
+        needs=AgentNeed.AGENT,
+        see="sessions.md",
+        help="Start from this branch of yours, or of a remote; its work becomes part of the change.",
+    )
     labels: list[str] = described(
         list,
         option="--label",
@@ -285,7 +293,7 @@ class TicketPage:
     history: list[EventLine]
     changed_files: list[str]
     cause: str = ""
-    """Why its last attempt failed: `checks`, `conflict`, `review` or `attempt`. Empty if it did not."""
+    """Why its last attempt failed: `checks`, `conflict`, `review`, `size` or `attempt`. Empty if it did not."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
     conversation: str = ""
@@ -321,6 +329,10 @@ class TicketPage:
     """`auto` or `person`, if the ticket has a gate of its own."""
     crew: CrewLine | None = None
     """Who works on it; null where no team does."""
+    progress: str = ""
+    """The last `STATUS:` line of its agent. Only a claim."""
+    smoke_tests: str = ""
+    """The tests that its agent names between SMOKE_TESTS and END_SMOKE_TESTS, for a person to try. Only a claim."""
 
 
 @dataclass(kw_only=True)

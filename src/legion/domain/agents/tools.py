@@ -214,6 +214,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "ticket": Parameter(kind="integer"),
             "close": Parameter(kind="integer", words="its number"),
             "outcome": _text("how it ended"),
+            "accept": Parameter(kind="integer", words="a proposed lesson"),
         },
     ),
     Tool.GOAL: Description(

@@ -15,7 +15,7 @@ from legion.domain.tickets.ticket import State
 LONGEST = 3800
 """Characters of a digest."""
 _TITLE, _REASON = 44, 70
-_MOST = {"failed": 10, "parked": 10, "asked": 8, "at work": 8, "plans": 8}
+_MOST = {"failed": 10, "parked": 10, "asked": 8, "at work": 8, "plans": 8, "lessons": 20}
 _AT_WORK = (State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING)
 
 
@@ -58,6 +58,8 @@ class BoardFacts:
     """Open ones."""
     target_red: bool = False
     paused: bool = False
+    lessons: Sequence[int] = ()
+    """Proposed ones."""
     left: float | None = None
     """Dollars that the leader can still give."""
 
@@ -77,6 +79,7 @@ def digest(facts: BoardFacts) -> str:
     lines += _listed("at work", [one for one in facts.tickets if one.state in _AT_WORK])
     lines += _questions(facts.questions)
     lines += _plans(facts.plans)
+    lines += _numbers("lessons proposed (legion-note accepts one)", facts.lessons[-_MOST["lessons"] :])
     if facts.left is not None:
         lines.append(f"Money left to give: {facts.left:.2f} dollars.")
     return _cut(lines)

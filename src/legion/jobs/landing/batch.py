@@ -27,7 +27,7 @@ from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import gate, target
+from legion.jobs.landing import gate, offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -98,7 +98,8 @@ class Batch:
         if not hold:
             if self._refused_by_hook(green.links):
                 return False
-            return target.move(self._context, self._project, self._start, green.links)
+            land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
+            return land(self._context, self._project, self._start, green.links)
         for link in green.links:
             if link.ticket is not None:
                 gate.stop_for_person(self._context, link.ticket, green.tested.receipts)

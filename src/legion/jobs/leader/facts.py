@@ -12,7 +12,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.context import Context
 from legion.jobs.leader import rights
 from legion.store import events
-from legion.store.board import goals, notes, projects, questions, tickets
+from legion.store.board import goals, memories, notes, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, mail
 
@@ -50,6 +50,7 @@ def board(context: Context, tx: ReadTransaction, agent: Agent, *, since: int, fr
             for one in goals.of_project(tx, agent.project)
             if one.open
         ],
+        lessons=[one.id for one in memories.lessons(tx, agent.project) if one.proposed],
         target_red=project.baseline_red,
         paused=project.paused,
         left=agents.all_means(tx, context.user.standing.top)[agent.id].money,

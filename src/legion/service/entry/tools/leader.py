@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from legion.domain.errors import BadInput
 from legion.service.entry.tools.call import Data, ToolRequest
+from legion.wire.lessons import AcceptLesson
 from legion.wire.notes import AddNote, CloseNote, NoteLine
 from legion.wire.plans import ApprovePlan, NewPlan, PlanPage, RejectPlan
 from legion.wire.text import plan_number
@@ -17,8 +18,12 @@ _LONGEST = 600
 def note(call: ToolRequest) -> Data:
     number, text = call.number("close"), call.text("text").strip()
     cwd = call.cwd if call.caller.is_person else ""
-    if number is not None and text:
-        raise BadInput("Record a note or close one, not both in one call.")
+    lesson = call.number("accept")
+    if [number is not None, bool(text), lesson is not None].count(True) > 1:
+        raise BadInput("Record a note, close one or accept a lesson, not two of them in one call.")
+    if lesson is not None:
+        accepted = call.service.accept_lesson(lesson, AcceptLesson(cwd=cwd))
+        return {"accepted": [one.id for one in accepted.lessons]}
     if number is not None:
         wanted = CloseNote(cwd=cwd, outcome=call.text("outcome"), request=call.request)
         return {"closed": [one.id for one in call.service.close_note(number, wanted).notes]}
@@ -31,7 +36,11 @@ def note(call: ToolRequest) -> Data:
             request=call.request,
         )
         return {"note": call.service.add_note(new).notes[0].id}
-    return {"notes": [_shown(one) for one in call.service.notes(cwd, False).notes]}
+    proposed = [{"lesson": one.id, "text": one.text} for one in call.service.lessons(cwd).lessons if one.proposed]
+    return {
+        "notes": [_shown(one) for one in call.service.notes(cwd, False).notes],
+        **({"proposed_lessons": proposed[-_LISTED:]} if proposed else {}),
+    }
 
 
 def _shown(one: NoteLine) -> Data:
