@@ -76,6 +76,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "merge": CommandEntry("forge.pulls", "merge", "Merge approved, green pull requests."),
         "sync": CommandEntry("forge.forge", "sync", "Look at the project's forge now."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
+        "spawn": CommandEntry("conversations.orchestra", "spawn", "Create a ticket for each task."),
+        "cleanup": CommandEntry("conversations.orchestra", "cleanup", "Remove ended tickets from the board."),
         "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
         "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
@@ -112,6 +114,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "conversations": CommandEntry(
             "conversations.listing", "conversations", "Conversations of your own agent programs."
         ),
+        "sessions": CommandEntry("conversations.orchestra", "sessions", "Another name for `conversations`."),
         "search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
         "ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
         "export": CommandEntry("conversations.reports", "export", "One conversation as a document."),

@@ -25,6 +25,7 @@ from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
+from legion.daemon import web_sockets
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
@@ -147,7 +148,13 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 _print(f"Ready at {url} (token in {data.token})")
 
             config = uvicorn.Config(
-                app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+                app,
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=2,
+                ws=web_sockets.PROTOCOL,
+                ws_max_size=web_sockets.MOST_BYTES,
             )
             server = _UvicornServer(
                 config,

@@ -247,5 +247,9 @@ class Service(PlainOperations):
             names = {one.id: one.name for one in stored_projects.all(tx)}
         return [event_line(event, names) for event in found]
 
+    def last_event(self) -> int:
+        with self.context.store.read() as tx:
+            return events.last(tx)
+
     def wait_for_event(self, after: int, timeout: float) -> bool:
         return self._news.wait(after, timeout)
