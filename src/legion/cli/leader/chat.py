@@ -13,7 +13,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Colour, clock, sanitize, sanitize_lines
+from legion.cli.base.output import Colour, clock, sanitize, sanitize_lines, thousands
 from legion.cli.base.parameters import Seconds
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.agents import AgentLine
@@ -135,7 +135,10 @@ def _dialog(talk: _Talk, before: Conversation) -> int:
     call, name = talk.call, sanitize(talk.leader.name)
     for one in before.messages:
         _show_message(call, one)
-    call.say(f"You talk to {name}. Ctrl-D ends the chat; the leader continues without it.")
+    size = f" Its conversation has {thousands(before.tokens)} of {thousands(before.handover_tokens)} tokens."
+    call.say(
+        f"You talk to {name}. Ctrl-D ends the chat; the leader continues without it.{size if before.tokens else ''}"
+    )
     prompt = _Prompt(talk, known={one.id for one in before.messages})
     prompt.listen()
     while (text := prompt.read()) is not None:

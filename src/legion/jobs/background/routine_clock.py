@@ -66,7 +66,7 @@ class RoutineClock:
             sleep = _LONGEST_SLEEP
             try:
                 sleep = self.look()
-            except LegionError as trouble:
+            except (LegionError, OSError) as trouble:
                 log.warning("routines could not be read, will retry: %s", trouble)
             self._wake.wait(sleep)
             self._stopping.wait(_QUIET)
