@@ -50,14 +50,16 @@ from legion.wire.providers import (
     RemoveRoute,
     SetRoute,
     TryProvider,
+    UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
 from legion.wire.routines import AddRoutine, OfRoutine
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
-from legion.wire.terminal import OpenShell
+from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -80,7 +82,16 @@ BODIES: dict[str, object] = {
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
+    "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
+    **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
+    "delete_session": DeleteSession(cwd="CWD", name="default"),
+    "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
+    "attach": Attach(),
+    "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
+    "checkout": OfferWork(),
+    "push": OfferWork(),
     "shell": OpenShell(),
     "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
@@ -127,6 +138,7 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "use_account": UseAccount(name="anthropic"),
     "find_mail": FindMail(text="x"),
     "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
@@ -142,6 +154,8 @@ BODIES: dict[str, object] = {
     "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
+    **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
+    **dict.fromkeys(("drop_session", "new_session"), NotFound),
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,
@@ -150,6 +164,10 @@ REFUSED = {
     "race": BadInput,
     "race_page": NotFound,
     "undo": StateConflict,
+    "attach": StateConflict,
+    "submit_ticket": StateConflict,
+    "checkout": StateConflict,
+    "push": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
@@ -185,7 +203,7 @@ REFUSED = {
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
-    "export_conversation": NotFound,
+    "use_account": NotFound,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
     "add_forge": BadInput,
