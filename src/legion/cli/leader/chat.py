@@ -70,14 +70,20 @@ class _Talk:
     """How far the output of each run at work was read."""
 
     def send(self, text: str) -> str:
-        """The id of the message. A leader at work receives it in this turn."""
+        """The id of the message. A leader at work receives it in this turn.
+
+        Raises Retryable where it waits for a command of the person: no answer comes before that.
+        """
         # What was printed before is not an answer to this.
         self._read(self._output(0.0), lambda _: None)
         at_work = any(one.agent == self.leader.id for one in self._output(0.0).running)
         letter = NewMessage(to=self.leader.id, text=text, now=at_work, request=os.urandom(16).hex())
         sent = with_retry(self.call, lambda legion: legion.tell_agent(letter))
-        if "waits" in sent.message:
-            self.call.say(f"Note: {sanitize(sent.message)}.")
+        _, waits, why = sent.message.partition(": it waits for ")
+        if waits and "`legion" in why:
+            raise Retryable(f"{self.leader.name} gets the message later: it waits for {why}.")
+        if waits:
+            self.call.say(f"Note: {sanitize(self.leader.name)} waits for {sanitize(why)}.")
         return sent.messages[0]
 
     def follow(self, message: str, show: Callable[[str], None], timeout: float | None = None) -> list[MessageLine]:
