@@ -21,6 +21,7 @@ from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
 from legion.wire import (
     agents,
+    forge,
     history,
     imports,
     leader,
@@ -61,6 +62,7 @@ REQUESTS = (
 )
 INSIDE = (
     *REQUESTS,
+    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.PlanIssues, forge.TriedByHand),
     imports.ImportTickets,
     imports.ImportTicket,
     imports.Imported,
@@ -180,6 +182,7 @@ SHAPES = (
     plans,
     leader,
     lessons,
+    forge,
     memories,
     notes,
     templates,

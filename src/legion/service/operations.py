@@ -401,6 +401,7 @@ class Service(Operations):
     sync_forge = _use_case(forge_connections.sync_now)
     forge_hook = _use_case(forge_connections.hook)
     assign = _use_case(forge_issues.assign)
+    plan_issues = _use_case(forge_issues.plan)
     pulls = _use_case(forge_pulls.listed)
     pull = _use_case(forge_pulls.page)
     merge_pulls = _use_case(forge_pulls.merge)
