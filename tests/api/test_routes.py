@@ -50,13 +50,16 @@ from legion.wire.providers import (
     RemoveRoute,
     SetRoute,
     TryProvider,
+    UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
+from legion.wire.routines import AddRoutine, OfRoutine
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
-from legion.wire.terminal import OpenShell
+from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -80,7 +83,16 @@ BODIES: dict[str, object] = {
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
+    "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
+    **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
+    "delete_session": DeleteSession(cwd="CWD", name="default"),
+    "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
+    "attach": Attach(),
+    "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
+    "checkout": OfferWork(),
+    "push": OfferWork(),
     "shell": OpenShell(),
     "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
@@ -127,18 +139,24 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "use_account": UseAccount(name="anthropic"),
     "find_mail": FindMail(text="x"),
     "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
     "accept_lesson": AcceptLesson(cwd="CWD"),
+    "add_routine": AddRoutine(cwd="CWD", starts="every day 07:00", what="Look around."),
+    "remove_routine": OfRoutine(cwd="CWD"),
+    "run_routine": OfRoutine(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
     "ask_conversation": AskConversation(id="1", question="Why?"),
     "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
+    **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
+    **dict.fromkeys(("drop_session", "new_session"), NotFound),
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,
@@ -147,6 +165,10 @@ REFUSED = {
     "race": BadInput,
     "race_page": NotFound,
     "undo": StateConflict,
+    "attach": StateConflict,
+    "submit_ticket": StateConflict,
+    "checkout": StateConflict,
+    "push": StateConflict,
     "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
@@ -176,11 +198,13 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget", "close_note", "accept_lesson"), NotFound),
+    **dict.fromkeys(
+        ("template_from", "forget", "close_note", "accept_lesson", "remove_routine", "run_routine"), NotFound
+    ),
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
-    "export_conversation": NotFound,
+    "use_account": NotFound,
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
     "add_forge": BadInput,
@@ -205,9 +229,15 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         "epic": "x",
         "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
-        str(one.annotation), known.get(one.name, one.default)
-    )
+    return {
+        "TicketId": 1,
+        "QuestionId": 1,
+        "PlanId": 1,
+        "MemoryId": 1,
+        "NoteId": 1,
+        "RoutineId": 1,
+        "AgentName": "tess",
+    }.get(str(one.annotation), known.get(one.name, one.default))
 
 
 @pytest.mark.parametrize("row", OPERATIONS.values(), ids=list(OPERATIONS))

@@ -25,6 +25,7 @@ from legion.service.forge import pulls as forge_pulls
 from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
+from legion.service.leader import routines as regular
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -33,6 +34,7 @@ from legion.service.projects import collect as collecting
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
 from legion.service.projects import registry
+from legion.service.projects import sessions as session_cases
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
 from legion.service.providers import agent_programs, catalog, probe
@@ -40,7 +42,8 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, cleanup, imports, record
+from legion.service.tickets import assign, by_hand, cleanup, imports, record
+from legion.service.tickets import attach as attaching
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -97,6 +100,8 @@ class Caller:
     ticket: int | None = None
     run: int | None = None
     """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
 
     @property
     def is_person(self) -> bool:
@@ -144,6 +149,17 @@ class Service(Operations):
         self._daemon = daemon
         self._end = end
         self._catalog = Catalog(context)
+
+    # Sessions
+    sessions = _use_case(session_cases.session_list)
+    new_session = _use_case(session_cases.new)
+    switch_session = _use_case(session_cases.switch)
+    complete_session = _use_case(session_cases.complete)
+    delete_session = _use_case(session_cases.delete)
+    drop_session = _use_case(session_cases.drop)
+    bind_session = _use_case(session_cases.bind)
+    rebuild_session = _use_case(session_cases.rebuild)
+    recreate_session = _use_case(session_cases.recreate)
 
     # Work from other tools
     import_tickets = _use_case(imports.import_tickets)
@@ -261,7 +277,13 @@ class Service(Operations):
         return telling.tell(self.context, id, message)
 
     # Terminals
+    attach = _use_case(attaching.attach)
+    give_back = _use_case(attaching.give_back)
     shell = _use_case(shells.shell)
+    new_by_hand = _use_case(by_hand.new)
+    submit_ticket = _use_case(by_hand.submit)
+    checkout = _use_case(by_hand.checkout)
+    push = _use_case(by_hand.push)
 
     # Plans
     plan = _use_case(planning.plan)
@@ -294,6 +316,10 @@ class Service(Operations):
 
     # Leaders
     conversation = _use_case(chatting.conversation)
+    add_routine = _use_case(regular.add)
+    routines = _use_case(regular.listed)
+    remove_routine = _use_case(regular.remove)
+    run_routine = _use_case(regular.run)
     lessons = _by_caller(learning.listed)
     accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
@@ -385,6 +411,7 @@ class Service(Operations):
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)
+    use_account = _use_case(catalog.use)
     begin_login = _use_case(logins.begin)
     finish_login = _use_case(logins.finish)
     routes = _use_case(routing.listed)

@@ -33,7 +33,8 @@ from legion.runner import launch
 from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
-from legion.service.tickets import crews
+from legion.service.projects.session_notes import session_notes
+from legion.service.tickets import crews, start_points
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
@@ -101,6 +102,7 @@ def dispatch(
         _refuse_unfit(context, config, Path(record.root), new)
     _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
+    starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
     with undone_if_dry(request) as dry, context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
             return Dispatched(**first)
@@ -112,10 +114,12 @@ def dispatch(
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
         kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
         ids = _create(context, tx, record, config, request.tickets, kept, by)
+        for position, new in enumerate(request.tickets):
+            start_points.apply(tx, starts, ids[position], new.branch)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=[*_notes(context, tx, record), *untrusted],
+            notes=[*_notes(context, tx, record), *_session_notes(tx, record, request.cwd), *untrusted],
         )
         if also is not None:
             also(tx, answer)
@@ -404,6 +408,11 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     if not context.sandbox.works:
         notes.append(f"Agents run without a sandbox: {context.sandbox.why}")
     return notes
+
+
+def _session_notes(tx: ReadTransaction, record: Project, cwd: str) -> list[str]:
+    """Where the ticket goes, if the person's checkout has another branch."""
+    return [f"{note[0].upper()}{note[1:]}." for note in session_notes(tx, record, cwd)]
 
 
 def get_ticket(tx: ReadTransaction, ticket_id: int) -> Ticket:

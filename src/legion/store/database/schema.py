@@ -13,6 +13,7 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
@@ -35,6 +36,7 @@ from legion.store.database.staff_tables import agents, calls, devices, holdings,
 __all__ = [
     "advice",
     "agents",
+    "attendances",
     "calls",
     "claims",
     "counters",
@@ -119,6 +121,9 @@ projects = Table(
     Column("workers", Integer),
     Column("retries", Integer),
     Column("frozen", Flag, nullable=False),
+    Column("session", AnyText, nullable=False),
+    Column("chosen", Flag, nullable=False),
+    Column("base_commit", Text),
 )
 
 trusted = Table(
@@ -189,6 +194,16 @@ tickets = Table(
     Column("place", Integer, nullable=False),
 )
 
+attendances = Table(
+    "attendances",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("mode", one_of(AttendMode), nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("accepts", Flag, nullable=False),
+    Column("since", Double, nullable=False),
+)
+
 wishes = Table(
     "wishes",
     metadata,
@@ -255,6 +270,7 @@ runs = Table(
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
+    Column("driver", AnyText, nullable=False),
 )
 
 rewinds = Table(
