@@ -7,7 +7,7 @@ from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
-from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, PlanIssues, TriedByHand
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
@@ -51,6 +51,7 @@ from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
 BODIES: dict[str, object] = {
     "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
     "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "plan_issues": PlanIssues(cwd="CWD", issues=[1]),
     "merge_pulls": MergePulls(cwd="CWD"),
     "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
@@ -181,7 +182,9 @@ REFUSED = {
     **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
     "handoff": StateConflict,
     "add_forge": BadInput,
-    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    **dict.fromkeys(
+        ("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "plan_issues", "merge_pulls"), NotFound
+    ),
     "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

@@ -74,6 +74,7 @@ REQUESTS = (
 )
 INSIDE = (
     *REQUESTS,
+    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.PlanIssues, forge.TriedByHand),
     *(sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
     imports.ImportTickets,
     imports.ImportTicket,
@@ -200,6 +201,7 @@ SHAPES = (
     plans,
     leader,
     lessons,
+    forge,
     memories,
     notes,
     routines,

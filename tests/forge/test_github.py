@@ -191,7 +191,7 @@ def test_the_token_is_no_argument_of_git(github: GitHub):
 
 
 def test_a_plain_remote_has_branches_only():
-    plain = PlainRemote("/nowhere", lambda _: "main")
+    plain = PlainRemote("/nowhere", default_branch=lambda _: "main", branch_tip=lambda *_: None)
     assert plain.repository().default_branch == "main"
     with pytest.raises(NoPulls):
         plain.issues("go")

@@ -194,6 +194,7 @@ class PlainOperations(Operations):
     sync_forge = use_case(forge_connections.sync_now)
     forge_hook = use_case(forge_connections.hook)
     assign = use_case(forge_issues.assign)
+    plan_issues = use_case(forge_issues.plan)
     pulls = use_case(forge_pulls.listed)
     pull = use_case(forge_pulls.page)
     merge_pulls = use_case(forge_pulls.merge)

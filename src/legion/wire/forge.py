@@ -105,6 +105,21 @@ class Assigned:
 
 
 @dataclass(kw_only=True)
+class PlanIssues:
+    """Issues whose texts become one goal, below the person's own words."""
+
+    cwd: str
+    issues: list[int]
+    goal: str = ""
+    team: str = ""
+    model: str = ""
+    budget: float | None = None
+    questions: bool = False
+    epic: str = ""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
 class PullLine:
     """The pull request of a ticket."""
 

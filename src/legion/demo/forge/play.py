@@ -39,7 +39,7 @@ _REMARK = "Please say it in the docstring, too: half a cent goes up."
 
 @dataclass(kw_only=True)
 class ForgeDemoSummary:
-    schema: str = "legion.demo-forge/1"
+    schema: str = "legion.demoforge/1"
     ok: bool
     problems: list[str] = field(default_factory=list)
     seconds: float

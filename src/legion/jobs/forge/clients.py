@@ -85,11 +85,15 @@ def make(one: ForgeConnection, token: str) -> Forge:
     """A new client, for a connection that is not stored yet."""
     if one.kind is ForgeKind.GITHUB:
         return GitHub(one.repository, token, url=one.url)
-    return PlainRemote(one.url, _default_branch)
+    return PlainRemote(one.url, default_branch=_default_branch, branch_tip=_branch_tip)
 
 
 def _default_branch(found: GitRemote) -> str:
     return remote.default_branch(found.url, found.settings)
+
+
+def _branch_tip(found: GitRemote, branch: str) -> str | None:
+    return remote.tips(found.url, found.settings, branch).get(branch)
 
 
 def kept_token(context: Context, project: int) -> Path:

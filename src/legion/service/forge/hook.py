@@ -24,7 +24,7 @@ def receive(context: Context, project: int, *, signature: str, delivery: str, ra
     if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")) or not secret:
         raise NotAllowed(_REFUSED)
     if not _DELIVERY.fullmatch(delivery):
-        raise BadInput("This webhook has no delivery id: it cannot be distinguished from a repetition.")
+        raise BadInput("This webhook has no delivery id, so a repetition would not be noticed: send X-GitHub-Delivery.")
     # First, so that the commit wakes a loop that finds it.
     clients.hurry(context, project)
     with context.store.write() as tx:
