@@ -1,6 +1,7 @@
 """`make bench`, or `python -m bench start landing ...` for parts of it.
 
-`growth` takes many minutes and runs only by its name; a number behind it says how many tickets it drives.
+`growth` takes many minutes and runs only by its name; a number behind it says how many tickets it drives. The number
+behind `conversations` says how many files it makes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from bench import (
     back,
     claude,
+    conversations,
     cost,
     daemon,
     foresight,
@@ -19,6 +21,7 @@ from bench import (
     governor,
     growth,
     landing,
+    leader,
     mail,
     page,
     pipeline,
@@ -38,11 +41,13 @@ PARTS = {
     "back": back.run,
     "daemon": daemon.run,
     "mail": mail.run,
+    "leader": leader.run,
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
     "tui": tui.run,
     "page": page.run,
+    "conversations": conversations.run,
     "pipeline": pipeline.run,
     "growth": growth.run,
 }
@@ -51,7 +56,7 @@ _ONLY_BY_NAME = ("growth",)
 
 def main() -> int:
     words = sys.argv[1:]
-    tickets = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else growth.TICKETS
+    number = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else None
     wanted = words or [name for name in PARTS if name not in _ONLY_BY_NAME]
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
@@ -62,7 +67,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="legion-bench-", ignore_cleanup_errors=True) as folder:
             report.part(name)
             if name == "growth":
-                growth.run(Path(folder), report, tickets)
+                growth.run(Path(folder), report, number or growth.TICKETS)
+            elif name == "conversations":
+                conversations.run(Path(folder), report, number or conversations.SESSIONS)
             else:
                 PARTS[name](Path(folder), report)
     report.summary()

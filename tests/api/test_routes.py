@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -16,12 +17,17 @@ from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
+from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
+from legion.wire.forge import AddForge, AssignIssues, MergePulls, TriedByHand
 from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
+from legion.wire.leader import ReadConversation
+from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
 from legion.wire.operations import OPERATIONS, Operations
@@ -44,12 +50,16 @@ from legion.wire.providers import (
     RemoveRoute,
     SetRoute,
     TryProvider,
+    UseAccount,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.races import NewRace
+from legion.wire.routines import AddRoutine, OfRoutine
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
+from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -57,11 +67,17 @@ from tests.api.serving import TOKEN, Served
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
+def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
+    # Whose programs have no conversations.
+    monkeypatch.setenv("HOME", str(tmp_path))
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
 BODIES: dict[str, object] = {
+    "add_forge": AddForge(cwd="CWD", kind="github", address="nowhere"),
+    "assign": AssignIssues(cwd="CWD", issues=[1]),
+    "merge_pulls": MergePulls(cwd="CWD"),
+    "tried": TriedByHand(),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
@@ -72,6 +88,12 @@ BODIES: dict[str, object] = {
     "delete_session": DeleteSession(cwd="CWD", name="default"),
     "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
+    "attach": Attach(),
+    "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
+    "checkout": OfferWork(),
+    "push": OfferWork(),
+    "shell": OpenShell(),
+    "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
     "tell": MessageText(text="Hello."),
     "switch_recording": SetRecording(on=False),
@@ -116,10 +138,20 @@ BODIES: dict[str, object] = {
     "try_changes": TryChanges(cwd="CWD"),
     "set_numbers": SetNumbers(cwd="CWD", workers=3),
     "epic_gate": EpicGate(cwd="CWD", epic="x", gate="person"),
+    "use_account": UseAccount(name="anthropic"),
+    "find_mail": FindMail(text="x"),
+    "archive_mail": ArchiveMail(),
     "remember": Remember(cwd="CWD", text="Be quick."),
     "forget": Forget(cwd="CWD"),
+    "conversation": ReadConversation(cwd="CWD"),
+    "accept_lesson": AcceptLesson(cwd="CWD"),
+    "add_routine": AddRoutine(cwd="CWD", starts="every day 07:00", what="Look around."),
+    "remove_routine": OfRoutine(cwd="CWD"),
+    "run_routine": OfRoutine(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
+    "ask_conversation": AskConversation(id="1", question="Why?"),
+    "adopt": AdoptConversation(cwd="CWD"),
 }
 REFUSED = {
     **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
@@ -129,7 +161,14 @@ REFUSED = {
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,
+    "race": BadInput,
+    "race_page": NotFound,
     "undo": StateConflict,
+    "attach": StateConflict,
+    "submit_ticket": StateConflict,
+    "checkout": StateConflict,
+    "push": StateConflict,
+    "shell": StateConflict,
     "tell": StateConflict,
     "interrupt": StateConflict,
     "pause_ticket": StateConflict,
@@ -158,10 +197,18 @@ REFUSED = {
     "close_web": BadInput,
     **dict.fromkeys(("plan_page", "approve_plan", "reject_plan", "retry_plan", "drop_plan"), NotFound),
     **dict.fromkeys(("plan_text", "save_plan", "epic", "epic_budget", "replan", "stop_epic"), NotFound),
-    **dict.fromkeys(("template_from", "forget", "close_note"), NotFound),
+    **dict.fromkeys(
+        ("template_from", "forget", "close_note", "accept_lesson", "remove_routine", "run_routine"), NotFound
+    ),
     "split": StateConflict,
     **dict.fromkeys(("land", "edit", "move_in_queue"), StateConflict),
     "epic_gate": NotFound,
+    "use_account": NotFound,
+    **dict.fromkeys(("export_conversation", "ask_conversation", "adopt"), NotFound),
+    "handoff": StateConflict,
+    "add_forge": BadInput,
+    **dict.fromkeys(("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "merge_pulls"), NotFound),
+    "pull": NotFound,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -177,10 +224,17 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
             row.name, "bug" if row.name == "template" else "x"
         ),
         "epic": "x",
+        "query": "x",
     }
-    return {"TicketId": 1, "QuestionId": 1, "PlanId": 1, "MemoryId": 1, "NoteId": 1, "AgentName": "tess"}.get(
-        str(one.annotation), known.get(one.name, one.default)
-    )
+    return {
+        "TicketId": 1,
+        "QuestionId": 1,
+        "PlanId": 1,
+        "MemoryId": 1,
+        "NoteId": 1,
+        "RoutineId": 1,
+        "AgentName": "tess",
+    }.get(str(one.annotation), known.get(one.name, one.default))
 
 
 @pytest.mark.parametrize("row", OPERATIONS.values(), ids=list(OPERATIONS))

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from legion.cli import quick_dispatch
+from legion.cli import quick_connection, quick_dispatch
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.dispatch import dispatch as whole
 from legion.cli.tickets.dispatch import one_ticket
@@ -76,7 +76,7 @@ def by_click(words: list[str]) -> NewTicket | None:
     try:
         told = whole.make_context("dispatch", list(words)).params
         assert told.pop("plan_file") is None
-        for common in COMMON:
+        for common in (*COMMON, "to", "dry_run"):
             told.pop(common)
         return one_ticket(told.pop("arguments"), told)
     except (click.ClickException, LegionError):
@@ -185,7 +185,7 @@ def test_the_folder_is_the_one_that_everybody_uses(env: dict[str, str], monkeypa
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert quick_dispatch.data_dir() == str(default_data_dir())
+    assert quick_connection.data_dir() == str(default_data_dir())
 
 
 @pytest.mark.parametrize("env", [{"LEGION_DATA_DIR": "~/x"}, {"LEGION_DATA_DIR": "x"}, {"XDG_DATA_HOME": "x"}])
@@ -194,4 +194,4 @@ def test_a_folder_that_needs_thought_is_left_to_the_whole_command(env: dict[str,
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert quick_dispatch.data_dir() is None
+    assert quick_connection.data_dir() is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from legion.cli.base.output import Screen, width
 from legion.cli.board.graph import drawing_of
-from legion.cli.board.status import screen_of
+from legion.cli.board.status_screen import screen_of
 from legion.cli.tickets.ticket import page_of
 from legion.wire.projects import Graph
 from tests.cli.pictured import Pictured, a_receipt, a_run

@@ -15,10 +15,13 @@ from tests.crash.invariants import Scene
 from tests.crash.nursery import Nursery
 from tests.support.sampling import sampled
 
-ELSEWHERE = ("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild.")
+ELSEWHERE = (
+    *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
+    *("jobs.forge.", "git.remote."),
+)
 POINTS = [point for point in Point if not point.value.startswith(ELSEWHERE)]
 """Those of standing agents, advice, plans, liveness and rewinds need a conversation, those of a rebuild no daemon:
-`tests/scenarios` has tests that pass them."""
+`tests/scenarios` has tests that pass them. `tests/forge` passes those of forges."""
 
 
 def is_in_runner(point: Point) -> bool:

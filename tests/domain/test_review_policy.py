@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from legion.domain.review.policy import LARGE, ChangeScope, risks, rounds
+from legion.domain.review.policy import LARGE, ChangeScope, ReviewResult, quorum, risks, rounds
 from legion.domain.review.verdicts import Finding, ReviewRequest, Ruling, Severity, Verdict
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
@@ -69,3 +71,22 @@ def test_rounds_begin_anew_with_the_next_rung_a_retry_and_a_persons_word():
     assert rounds(ticket(4), read) == 1
     assert rounds(ticket(4, spared=2), read) == 2
     assert rounds(ticket(3), read, since=1.5) == 3 - 1 + 1
+
+
+def test_so_many_approvals_are_enough_as_are_asked_for():
+    """Every board of up to four readers, against a slow reading of the rule."""
+    for approved, against, silent, pending in product(range(5), repeat=4):
+        everyone = approved + against + silent + pending
+        if not 0 < everyone <= 4:
+            continue
+        for needed in range(6):
+            enough = everyone if needed == 0 else min(needed, everyone)
+            result = quorum(approved=approved, against=against, silent=silent, pending=pending, needed=needed)
+            if enough == everyone and pending:
+                assert result is ReviewResult.OPEN
+            elif approved >= enough:
+                assert result is ReviewResult.APPROVED
+            elif pending and approved + pending >= enough:
+                assert result is ReviewResult.OPEN
+            else:
+                assert result is (ReviewResult.SENT_BACK if against else ReviewResult.NO_VERDICT)

@@ -86,8 +86,9 @@ def work(prompt: str) -> str:
             case "link":
                 target, link = rest.split(" ")
                 Path(link).symlink_to(target)
-            case "terminal":
-                say(json.dumps(ask("terminal/create", command="id", args=[])))
+            case "ask":
+                method, _, params = rest.partition(" ")
+                say(json.dumps(ask(method, **json.loads(params))))
             case "flood":
                 sys.stdout.write("x" * int(rest) + "\n")
             case "strange":

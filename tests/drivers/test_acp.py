@@ -6,12 +6,13 @@ import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from legion.drivers import EndKind
 from legion.runner import launch
-from legion.runner.journal import read_journal
+from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Launcher
 from tests.drivers.small_programs import Stage, facts, seen, texts
 from tests.runner.runs import Workbench, assert_gone, program_of, runner_of
@@ -156,7 +157,85 @@ def test_files_are_read_and_written_inside_the_worktree_only(stage: Stage, tmp_p
 
 
 def test_strange_messages_do_no_harm(stage: Stage):
-    outcome, events = stage.play("strange no_such_thing\nterminal\nflood 17000000\nsay still there")
+    outcome, events = stage.play("strange no_such_thing\nask no/such {}\nflood 17000000\nsay still there")
     assert outcome is EndKind.FINISHED
     assert "still there" in "".join(texts(events))
-    assert '"code": -32601' in "".join(texts(events)), "there is no terminal"
+    assert '"code": -32601' in "".join(texts(events)), "an unknown request is refused"
+
+
+def answers_of(events: list[JournalEvent]) -> list[dict[str, Any]]:
+    return [json.loads(one) for one in "".join(texts(events)).replace("}{", "}\n{").splitlines()]
+
+
+def asks(method: str, **params: object) -> str:
+    return f"ask terminal/{method} {json.dumps(params)}"
+
+
+def test_a_terminal_is_a_command_in_the_sandbox(stage: Stage, tmp_path: Path):
+    tree = stage.bench.worktree
+    (tree / "below").mkdir()
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    look = f"pwd; echo $COLOUR; cat {secret}; echo x > {tmp_path}/planted; exit 3"
+    one, two, three = "terminal-1", "terminal-2", "terminal-3"
+    prompts = [
+        asks("create", command=look, cwd=str(tree / "below"), env=[{"name": "COLOUR", "value": "blue"}]),
+        asks("wait_for_exit", terminalId=one),
+        asks("output", terminalId=one),
+        asks("release", terminalId=one),
+        asks("output", terminalId=one),
+        asks("create", command="yes \u00fc | head -n 1000", outputByteLimit=101),
+        asks("wait_for_exit", terminalId=two),
+        asks("output", terminalId=two),
+        asks("create", command="tail", args=["-f", "/dev/null"]),
+        asks("output", terminalId=three),
+        asks("kill", terminalId=three),
+        asks("wait_for_exit", terminalId=three),
+    ]
+    outcome, events = stage.play("\n".join(prompts))
+    assert outcome is EndKind.FINISHED
+    made, ended, output, _, gone, _, _, cut, _, silent, _, killed = answers_of(events)
+    assert made["result"] == {"terminalId": one}
+    assert ended["result"] == {"exitCode": 3}
+    lines = output["result"]["output"].splitlines()
+    assert lines[:2] == [str(tree / "below"), "blue"]
+    assert "No such file" in lines[2]
+    assert not (tmp_path / "planted").exists()
+    assert output["result"]["exitStatus"] == {"exitCode": 3}
+    assert "error" in gone, "it was released"
+    assert killed["result"] == {"signal": "9"}
+    assert cut["result"]["truncated"] is True
+    assert len(cut["result"]["output"].encode()) <= 101
+    assert "\N{REPLACEMENT CHARACTER}" not in cut["result"]["output"]
+    assert silent["result"] == {"output": "", "truncated": False}
+
+
+def test_a_terminal_needs_permission_and_starts_inside_the_worktree(stage: Stage, tmp_path: Path):
+    tree = stage.bench.worktree
+    (tree / "link").symlink_to(tmp_path)
+    outside = [asks("create", command="id", cwd=cwd) for cwd in ("/", str(tree / ".."), str(tree / "link"), "none")]
+    outcome, events = stage.play("\n".join([*outside, asks("output", terminalId="terminal-9")]))
+    assert outcome is EndKind.FINISHED
+    assert ["error" in one for one in answers_of(events)] == [True] * 5
+    stage.conversation = str(uuid.uuid4())
+    denied = asks("create", command="touch", args=["planted"])
+    allowed = asks("create", command="touch", args=["allowed"])
+    wait = asks("wait_for_exit", terminalId="terminal-1")
+    _, events = stage.play(
+        f"{denied}\n{allowed}\n{wait}", permission_mode="default", allowed_tools=("Bash(touch allowed)",)
+    )
+    assert ["error" in one for one in answers_of(events)] == [True, False, False]
+    assert facts(events, "denied") == [{"tool": "execute", "call": None}]
+    assert ((tree / "planted").exists(), (tree / "allowed").exists()) == (False, True)
+
+
+def test_too_many_terminals_are_refused_and_all_end_with_the_run(stage: Stage):
+    many = [asks("create", command="tail", args=["-f", "/dev/null"])] * 33
+    run = stage.start("\n".join([*many, "edit made.txt", "wait"]))
+    seen(run, "returned")
+    assert "32 terminals are open" in answers_of(read_journal(run))[-1]["error"]["data"]["details"]
+    below = runner_of(run).children(recursive=True)
+    assert len(below) > 32
+    launch.stop(run, 0)
+    stage.bench.wait(run)
+    assert_gone(below)

@@ -126,6 +126,8 @@ def test_what_a_driver_declares_it_overrides(name: str):
         "delivered": can.transcript,
         "has_conversation": can.rewinds,
         "resume_point": can.rewinds,
+        "transcript": can.rewinds,
+        "take_transcript": can.rewinds,
     }
     for method, needed in promised.items():
         assert (getattr(one, method) is not getattr(DriverProfile, method)) >= needed, method

@@ -9,12 +9,13 @@ import pytest
 
 from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
-from legion.wire.errors import BadInput, NotAllowed, StateConflict
+from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.wire.hands import EditTicket, SetNumbers
+from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 from legion.wire.projects import Where
-from legion.wire.tickets import Action
+from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.board import Board
-from tests.support.legion import Project
+from tests.support.legion import Project, new
 from tests.support.office import QuietSquad
 
 
@@ -144,3 +145,86 @@ def test_a_project_that_was_paused_before_stays_paused(board: Board):
     board.service.freeze()
     board.service.thaw()
     assert is_paused(board)
+
+
+def test_a_dry_run_says_what_would_be_created_and_creates_nothing(house: QuietSquad, project: Project):
+    there = project.dispatch("There", "true")
+    plan = [new("One", "true", key="one", after=[there]), new("Two", "true", after_keys=["one"]), checkpoint()]
+    before = house.client.status(project.cwd)
+    made = house.client.dispatch(Dispatch(cwd=project.cwd, tickets=plan, dry_run=True))
+    assert made.ids == []
+    assert made.planned == [
+        f"1. One (after ticket {there}, team solo, 3 attempts)",
+        "2. Two (after number 1, team solo, 3 attempts)",
+        "3. Gate (checkpoint)",
+    ]
+    assert house.client.status(project.cwd).tickets == before.tickets
+    with pytest.raises(BadInput, match="There is no ticket 999999"):
+        house.client.dispatch(Dispatch(cwd=project.cwd, tickets=[new("x", "true", after=[999_999])], dry_run=True))
+    assert project.dispatch("Next", "true") == there + 1
+
+
+def checkpoint() -> NewTicket:
+    return NewTicket(title="Gate", checkpoint=True)
+
+
+def test_a_ticket_goes_to_an_agent_by_name_or_not_at_all(house: QuietSquad):
+    client, cwd = house.office.person, house.office.cwd
+    agent = house.office.hire("ada")
+    made = client.dispatch(Dispatch(cwd=cwd, tickets=[NewTicket(title="Yours")], to="ada"))
+    assert "ada gets it with its next turn." in made.notes
+    assert client.ticket(made.ids[0]).ticket.doing == "held by ada"
+    for wanted, message in (
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="ada"), "ada holds ticket"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="nobody"), "no agent"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More", command="true")], to="ada"), "--to names the agent"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="A"), NewTicket(title="B")], to="ada"), "--to takes one ticket"),
+    ):
+        count = len(client.status(cwd).tickets)
+        with pytest.raises(LegionError, match=message):
+            client.dispatch(wanted)
+        assert len(client.status(cwd).tickets) == count
+    with pytest.raises(NotAllowed, match="Only the person gives a ticket"):
+        agent.legion.dispatch(Dispatch(cwd=cwd, tickets=[NewTicket(title="Mine")], to="ada"))
+
+
+def test_mail_is_answered_found_and_put_away(house: QuietSquad):
+    client = house.office.person
+    agent = house.office.hire("grace")
+    agent.legion.tell_agent(NewMessage(to="root", text="Blue or GREEN_door?"))
+    (question,) = [one for one in client.mail(ReadMail()).messages if one.sender_name == "grace"]
+    client.tell_agent(NewMessage(to="", text="Green.", reply_to=question.number))
+    thread = client.find_mail(FindMail(thread=question.number)).messages
+    assert [(one.sender_name, one.reply_to) for one in thread[-2:]] == [("grace", None), ("root", question.number)]
+    assert [one.number for one in client.find_mail(FindMail(text="green_DOOR")).messages] == [question.number]
+    assert client.find_mail(FindMail(text="greenXdoor")).messages == []
+    assert client.archive_mail(ArchiveMail(numbers=[question.number])).message == "1 message is archived."
+    assert question.number not in [one.number for one in client.mail(ReadMail(all=True)).messages]
+    assert question.number in [one.number for one in client.find_mail(FindMail(thread=question.number)).messages]
+    other = house.office.hire("hopper")
+    with pytest.raises(NotAllowed, match="is not yours to answer"):
+        other.legion.tell_agent(NewMessage(to="", text="Red.", reply_to=question.number))
+    for wanted in (FindMail(), FindMail(text=" ")):
+        with pytest.raises(BadInput, match="Say what to look for"):
+            client.find_mail(wanted)
+    with pytest.raises(BadInput, match="is not addressed to you"):
+        client.archive_mail(ArchiveMail(numbers=[thread[-1].number]))
+
+
+def test_usage_is_cut_by_role_and_project_from_a_day_on(board: Board):
+    board.put(1, state="working")
+    board.run(1)
+    assert [share.key for share in board.service.usage(board.cwd, "role").shares] == ["builder"]
+    assert [share.key for share in board.service.usage(None, "project").shares] == ["shop"]
+    assert board.service.usage(board.cwd, "role", "2999-01-01").shares == []
+    with pytest.raises(BadInput, match="is no day"):
+        board.service.usage(board.cwd, "role", "yesterday")
+
+
+def test_what_an_agent_says_about_its_progress_is_shown_where_people_look(board: Board):
+    board.put(1, state="working")
+    run = board.run(1, "STATUS: read → write\nSMOKE_TESTS:\n- open /login\nEND_SMOKE_TESTS\n", ended=False)
+    board.prepare(run)
+    page = board.service.ticket(1)
+    assert (page.progress, page.smoke_tests) == ("read → write", "- open /login")
+    assert page.ticket.doing.endswith("s: read → write")

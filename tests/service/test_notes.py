@@ -53,7 +53,7 @@ def test_a_leader_writes_notes_of_its_own_project_and_other_agents_none(house: Q
     assert [one.id for one in house.client.notes(house.office.cwd).notes][-1] == made.data["note"]
     assert house.client.notes(project.cwd).notes == []
     assert leader.use("legion-note", close=made.data["note"], outcome="Done.").data == {"closed": [made.data["note"]]}
-    with pytest.raises(BadInput, match="not both"):
+    with pytest.raises(BadInput, match="not two of them"):
         leader.use("legion-note", close=1, text="x")
     assert "legion-claim" not in [one.name for one in leader.legion.tools().tools]
     for other in (house.office.hire("bob", role="tester"), house.office.hire("eve", leader, role="leader")):

@@ -29,12 +29,15 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
+from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
+from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
@@ -43,13 +46,16 @@ from legion.store import events, snapshot
 from legion.store.board import (
     crews,
     epics,
+    forges,
     goals,
     landings,
     memories,
     notes,
     projects,
     questions,
+    races,
     receipts,
+    routines,
     tickets,
     verdicts,
 )
@@ -58,7 +64,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -212,6 +218,12 @@ def session(tx: Transaction) -> None:
     assert projects.by_common_dir(tx, "/home/ada/shop/.git") == default
 
 
+def attendance(tx: Transaction) -> None:
+    found = attendances.of_ticket(tx, 3)
+    assert found is not None
+    assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
+
+
 def goal(tx: Transaction) -> None:
     found = goals.get(tx, 1)
     assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
@@ -226,7 +238,7 @@ def goal(tx: Transaction) -> None:
 
 
 def memory(tx: Transaction) -> None:
-    (found,) = memories.of_project(tx, 1)
+    found, *_ = memories.of_project(tx, 1)
     assert (found.text, found.files, found.labels, found.ticket) == (
         "The till rings twice.",
         ("till/**",),
@@ -243,6 +255,13 @@ def leader(tx: Transaction) -> None:
     assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
 
 
+def lessons(tx: Transaction) -> None:
+    (lesson,) = memories.lessons(tx, 1)
+    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", frozenset({2}))
+    (routine,) = routines.of_project(tx, 1)
+    assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -251,6 +270,37 @@ def gates_and_hands(tx: Transaction) -> None:
     assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
     (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
     assert (first.archived_at, first.reply_to) == (1950.0, 1)
+
+
+def race(tx: Transaction) -> None:
+    (lane,) = races.of_ticket(tx, 1)
+    assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
+    assert races.undecided(tx) == {}
+    assert runs.get(tx, 1).driver == "codex"
+
+
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
+
+
+def forge(tx: Transaction) -> None:
+    known = forges.of_project(tx, 1)
+    assert known is not None
+    assert (known.kind, known.key_from, known.login, known.intake.label) == (
+        ForgeKind.GITHUB,
+        TokenFrom.ENV,
+        "bot",
+        "legion:go",
+    )
+    claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
+    assert claim is not None
+    assert pull is not None
+    assert (claim.number, claim.stage, claim.comment) == (7, ClaimStage.CLAIMED, 9_000_000_000)
+    assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
+    assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
+    assert tx.execute(schema.forge_deliveries.select()).one().id == "d-1"
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {
@@ -270,8 +320,13 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "memories": memory,
     "devices": device,
     "sessions": session,
+    "attendances": attendance,
     "leader": leader,
     "gates": gates_and_hands,
+    "races": race,
+    "adoptions": adoption,
+    "lessons": lessons,
+    "forge": forge,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -10,6 +10,7 @@ _QUICK = (
     "api",
     "cli",
     "config",
+    "conversations",
     "docs",
     "domain",
     "drivers",

@@ -1,4 +1,7 @@
-"""Agent programs of npm and pip, in pinned versions, installed once beside the tools and kept there."""
+"""Agent programs of npm and pip, in pinned versions, installed once next to the tools and kept there.
+
+`tools/programs/NAME/` holds the lock of each program of npm: the versions of all its packages, and their digests.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pytest
 from legion.drivers.programs.description import ProgramDescription
 from legion.system import files
 
+LOCKS = Path(__file__).parents[2] / "tools" / "programs"
 _KEPT = Path(__file__).parents[2] / ".venv" / "programs"
 _PATIENCE = 300.0
 
@@ -32,12 +36,22 @@ def install(program: ProgramDescription) -> Path:
     """The folder with the program of this description. Raises NotInstalled."""
     wanted = program.program
     if wanted.npm:
-        version = wanted.npm.rpartition("@")[2]
-        more = [f"node@{wanted.node}"] if wanted.node else []
-        return _by_npm(f"{program.program.run[0]}-{version}", wanted.npm, *more)
+        return _by_lock(program.name, wanted.npm.rpartition("@")[2])
     if wanted.pip:
         return _by_pip(f"{program.name}-{wanted.pip.rpartition('=')[2]}", wanted.pip)
     raise NotInstalled("neither npm nor pip has it")
+
+
+def _by_lock(name: str, version: str) -> Path:
+    """Exactly what the lock names: npm refuses a package whose content has another digest."""
+    if shutil.which("npm") is None:
+        raise NotInstalled("npm is not installed")
+    folder = _KEPT / f"{name}-{version}-locked"
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in ("package.json", "package-lock.json"):
+        shutil.copyfile(LOCKS / name / file, folder / file)
+    _once(folder, [["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder)]])
+    return folder / "node_modules" / ".bin"
 
 
 def _by_npm(name: str, *packages: str) -> Path:
@@ -56,7 +70,7 @@ def _by_pip(name: str, package: str) -> Path:
 
 
 def _once(folder: Path, commands: list[list[str]]) -> None:
-    """npm and pip check the packages against the digests of their registry."""
+    """Run the commands, unless they succeeded before."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = files.lock(folder / "lock", patience=_PATIENCE)
     try:

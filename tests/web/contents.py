@@ -17,6 +17,7 @@ VIEWS = (
         "agents",
         "mail",
         "squad",
+        "chat",
         "plans",
         "plan/1",
         "queue",

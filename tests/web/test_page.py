@@ -160,12 +160,21 @@ def test_a_template_becomes_a_plan_that_is_edited_and_approved_in_parts(visitor:
     expect(text).to_be_enabled()
     text.fill(text.input_value().replace("drops the last line", "loses the last line"))
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("summary", has_text="loses").or_(page.locator("pre", has_text="loses")).first).to_be_visible()
+    expect(page.locator(".proposed", has_text="loses").first).to_be_visible()
     boxes.first.check()
     page.get_by_role("button", name="Approve 1 ticket").click()
-    expect(page.locator("summary a[href^='#/ticket/']")).to_have_count(1)
+    expect(page.locator(".proposed a[href^='#/ticket/']")).to_have_count(1)
     assert len(served.board.tickets) == 1
     expect(boxes).to_have_count(proposed - 1)
+
+
+def test_a_leader_is_hired_and_written_to(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    page.keyboard.press("c")
+    page.get_by_role("button", name="Hire a leader").click()
+    page.get_by_label("Write to leader").fill("Make the start faster.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".messages .mine").last).to_contain_text("Make the start faster.")
 
 
 def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: Served):

@@ -30,6 +30,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
 OPEN_PATHS = frozenset({"/health", *page.OPEN_PATHS})
+_TOOLS_PATH = "/mcp"
+"""All that the token of the plugin opens."""
 SESSION = b"legion-session"
 """The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
@@ -124,6 +126,8 @@ class Guard:
         if any(name != caller.id for name in claimed):
             why = f"This token belongs to {caller.id} and cannot be used as {claimed[0][:80]!r}; fix LEGION_SESSION_ID."
             await self._forbid(caller, asked, why)
+        if caller.only_tools and scope["path"] != _TOOLS_PATH:
+            raise GuardRefusal(403, NotAllowed("This token opens Legion's tools only; use the person's own."))
         if not caller.is_person and not may_call(scope["method"], scope["path"], of_a_ticket=caller.ticket is not None):
             why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
             await self._forbid(caller, asked, why)

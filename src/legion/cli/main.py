@@ -24,11 +24,17 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Agents wait for `dispatch`, so its plain form runs before the other modules are imported."""
+    """Agents wait for `dispatch`, and people look at `status`: their plain forms run without the other modules."""
     if arguments[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
         from legion.cli.quick_dispatch import dispatch
 
         code = dispatch(arguments[1:])
+        if code is not None:
+            return code
+    if arguments == ["status"] and "_LEGION_COMPLETE" not in os.environ:
+        from legion.cli.quick_status import status
+
+        code = status(arguments[1:])
         if code is not None:
             return code
     if not arguments and "_LEGION_COMPLETE" not in os.environ and _is_screen():

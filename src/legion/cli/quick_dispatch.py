@@ -12,7 +12,8 @@ import sys
 from legion import __version__
 from legion.cli.base.dispatch_options import OPTIONS
 from legion.cli.base.texts import short_title, valid_text
-from legion.client.http import DaemonAddress, DaemonConnection, NotRunning, Unanswered
+from legion.cli.quick_connection import connection
+from legion.client.http import DaemonConnection, NotRunning, Unanswered
 from legion.wire.errors import BadInput, LegionError
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ def dispatch(arguments: Sequence[str]) -> int | None:
         cwd = os.getcwd()  # noqa: PTH109  # importing pathlib takes longer than all of this
     except (BadInput, FileNotFoundError):
         return None
-    line = _connection()
+    line = connection()
     if ticket is None or line is None:
         return None
     try:
@@ -105,28 +106,6 @@ def _is_within(number: float, limits: tuple[str | int, ...]) -> bool:
 
 def _is_number(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) <= _DIGITS
-
-
-def data_dir() -> str | None:
-    """The folder that `system.paths` would choose; None for a relative one, which only that module resolves."""
-    folder, data, home = (os.environ.get(name) for name in ("LEGION_DATA_DIR", "XDG_DATA_HOME", "HOME"))
-    if not folder:
-        folder = f"{data}/legion" if data else f"{home}/.local/share/legion" if home else ""
-    return folder if folder.startswith("/") else None
-
-
-def _connection() -> DaemonConnection | None:
-    """A connection to the daemon of the person's data folder, if its socket and token exist."""
-    folder = data_dir()
-    socket = f"{folder}/api.sock"
-    named = os.environ.get("LEGION_URL") or os.environ.get("LEGION_SESSION_ID")
-    if folder is None or named or not os.access(socket, os.W_OK):
-        return None
-    try:
-        with open(f"{folder}/token") as file:  # noqa: PTH123  # as above
-            return DaemonConnection(DaemonAddress(socket=socket, token=file.read().strip()))
-    except OSError:
-        return None
 
 
 def _report(made: dict[str, Any], line: DaemonConnection, *, tip: bool) -> None:

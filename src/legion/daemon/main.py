@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -27,14 +28,18 @@ from legion.daemon import listener as addresses
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
+from legion.jobs.forge.loop import ForgeLoop
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
+from legion.service.forge.actions import ForgeActions
+from legion.service.leader.routines import start as start_routine
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
@@ -129,6 +134,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             )
             housekeeper.link_to(page.url)
             service = Service(context, news, daemon=daemon, end=end, web_server=page)
+            forge_loop = ForgeLoop(context, ForgeActions(context))
+            context.store.on_commit(forge_loop.poke)
             secret = addresses.token(data)
             callers = CallerRegistry(context, service, news)
             app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
@@ -143,12 +150,14 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
             server = _UvicornServer(
-                config, lambda: _ready(data, url, tools, third, local, scheduler, housekeeper, announce or greet)
+                config,
+                lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]
             try:
                 server.run(sockets=sockets)
             finally:
+                forge_loop.stop()
                 page.stop()
                 news.close()
                 data.daemon_record.unlink(missing_ok=True)
@@ -183,8 +192,7 @@ def _ready(
     tools: str,
     third: socket.socket | None,
     local: socket.socket | None,
-    scheduler: Scheduler,
-    housekeeper: Housekeeper,
+    loops: tuple[Scheduler, Housekeeper, ForgeLoop],
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
@@ -192,8 +200,8 @@ def _ready(
     addresses.DaemonFile(
         pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__, orchestrate=orchestrate
     ).write(data)
-    scheduler.start()
-    housekeeper.start()
+    for loop in loops:
+        loop.start()
     announce(url)
     _report_start("ready")
 
@@ -249,10 +257,13 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         )
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
+        routines = RoutineClock(context, partial(start_routine, context))
         gateway, mirror = GatewaySupervisor(context), Mirror(context)
         store.on_commit(housekeeper.poke)
         store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
+        store.on_commit(routines.poke)
+        housekeeper.also(routines)
         gateway.start()
         mirror.start()
         try:

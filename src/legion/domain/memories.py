@@ -15,6 +15,8 @@ LONGEST = 1000
 """Characters of one memory."""
 SHARE = 2400
 """Characters of all memories in one briefing."""
+LESSONS_SHARE = 900
+"""Characters of lessons among them."""
 MOST = 500
 """Memories of one project."""
 
@@ -30,20 +32,47 @@ class Memory:
     """The ticket that taught it."""
     created_at: float = 0.0
     forgotten_at: float | None = None
+    lesson: bool = False
+    """It was won from a failure of `ticket`."""
+    accepted_at: float | None = None
+    """When a lesson was accepted; None: it is only proposed."""
+    accepted_by: str = ""
+
+    @property
+    def proposed(self) -> bool:
+        """No briefing carries it yet."""
+        return self.lesson and self.accepted_at is None
 
 
 def fitting(
     known: Iterable[Memory], files: Collection[str], labels: Collection[str], *, share: int = SHARE
 ) -> tuple[Memory, ...]:
-    """Those for such a ticket, as many as the share holds: the more specific and the newer first."""
-    ranked = [(rank, one) for one in known if (rank := _rank(one, files, labels))]
+    """Those for such a ticket, as many as the share holds: the more specific and the newer first.
+
+    Lessons have a smaller share of their own within it. A proposed one is left out.
+    """
+    ranked = [(rank, one) for one in known if not one.proposed and (rank := _rank(one, files, labels))]
     ranked.sort(key=lambda pair: (-pair[0], -pair[1].id))
     chosen: list[Memory] = []
+    lessons = min(share, LESSONS_SHARE)
     for _, one in ranked:
-        if len(one.text) <= share:
-            share -= len(one.text)
+        size = len(one.text)
+        if size <= (lessons if one.lesson else share):
+            share -= size
+            lessons = min(share, lessons - size if one.lesson else lessons)
             chosen.append(one)
     return tuple(sorted(chosen, key=lambda one: one.id))
+
+
+def is_for(memory: Memory, files: Collection[str], labels: Collection[str]) -> bool:
+    """Whether its files or labels meet those of a ticket."""
+    return _rank(memory, files, labels) > 0
+
+
+def format_memory(memory: Memory) -> str:
+    """A memory as an agent reads it: a lesson names the ticket that taught it."""
+    source = f" (lesson {memory.id}, from ticket {memory.ticket})" if memory.lesson else ""
+    return f"{memory.text}{source}"
 
 
 def _rank(memory: Memory, files: Collection[str], labels: Collection[str]) -> int:

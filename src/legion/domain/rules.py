@@ -56,9 +56,11 @@ class Rule(Enum):
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
     GATE = "gate"
+    PERSON_HOOK = "person-hook"
     BUDGET = "budget"
     NO_ROOM = "no-room"
     REST = "rest"
+    MERGED_ELSEWHERE = "merged-elsewhere"
     WAITED_ENOUGH = "waited-enough"
     FIXED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
@@ -77,6 +79,7 @@ class Rule(Enum):
     PERSON_IS_ABSORBED = "person-is-absorbed"
     RED_IS_FIXED_FIRST = "red-is-mended-first"
     SILENCE_ANSWERS = "silence-answers"
+    RACE = "race"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
     FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
@@ -107,9 +110,11 @@ WORDS = {
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
     Rule.GATE: "a change behind the person's gate lands when the person says so",
+    Rule.PERSON_HOOK: "a hook of the person sends work back; one that crashes or takes too long decides nothing",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
+    Rule.MERGED_ELSEWHERE: "with pull requests, a proven change lands when the forge has merged it",
     Rule.WAITED_ENOUGH: "what it waited for has come",
     Rule.FIXED: "a person fixed what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames no ticket and is retried",
@@ -127,6 +132,7 @@ WORDS = {
     Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
     Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
     Rule.RED_IS_FIXED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
+    Rule.RACE: "of several attempts of one ticket, the best proven one lands and the others are kept",
     Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
@@ -144,12 +150,14 @@ _PARKED = {
     ParkReason.BUDGET: Rule.BUDGET,
     ParkReason.NO_MACHINE: Rule.NO_ROOM,
     ParkReason.RESTING: Rule.REST,
+    ParkReason.OUTSIDE: Rule.MERGED_ELSEWHERE,
 }
 _BACK = {
     Cause.CHECKS: Rule.RED_GOES_BACK,
     Cause.CONFLICT: Rule.CONFLICT_GOES_BACK,
     Cause.REVIEW: Rule.REVIEW_GOES_BACK,
     Cause.ATTEMPT: Rule.ATTEMPT_GOES_BACK,
+    Cause.SIZE: Rule.ATTEMPT_GOES_BACK,
 }
 _PLAIN: dict[type[Step], Rule] = {
     Submit: Rule.PERSON,
@@ -198,6 +206,9 @@ FACTS = frozenset(
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.REWOUND,
+            EventKind.RACE_STARTED,
+            EventKind.RACE_DECIDED,
+            EventKind.TICKET_ADOPTED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),
@@ -211,6 +222,11 @@ FACTS = frozenset(
             EventKind.PLAN_MOVED,
             EventKind.NOTE_ADDED,
             EventKind.NOTE_CLOSED,
+            EventKind.LESSON_PROPOSED,
+            EventKind.LESSON_ACCEPTED,
+            EventKind.ROUTINE_ADDED,
+            EventKind.ROUTINE_REMOVED,
+            EventKind.ROUTINE_RAN,
         ),
         *(
             EventKind.MAIL_SENT,

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from legion.domain.terminal import TerminalEnd, TerminalSize
+
 
 class EndKind(Enum):
     """How a run ended, as its runner observed it."""
@@ -51,6 +53,8 @@ class Program:
     stdin: Path | None = None
     talks: bool = False
     """Its stdin stays open for the driver, and its stderr is separate from its stdout."""
+    terminal: bool = False
+    """It gets a terminal of its own for stdin, stdout and stderr, whose other end the driver reads and writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,16 @@ class PermissionAnswer:
     why: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TerminalInput:
+    """What one viewer of a terminal did. Its size becomes the terminal's, so the last one that types decides."""
+
+    size: TerminalSize
+    keys: bytes = b""
+    repaint: bool = False
+    """It has just attached, and the program should draw its screen again."""
+
+
 ControlRequest = StopRequest | InterruptRequest | TellRequest | PermissionAnswer
 
 
@@ -127,12 +141,14 @@ class Child(Protocol):
 
     @property
     def output(self) -> Readable:
-        """Stdout and stderr, read without blocking; only stdout where `Program.talks`."""
+        """Stdout and stderr, read without blocking; only stdout where `Program.talks`. The end of a terminal is an
+        OSError.
+        """
         ...
 
     @property
     def input(self) -> Readable | None:
-        """Stdin, written without blocking, where `Program.talks`."""
+        """Stdin, written without blocking, where `Program.talks` or `Program.terminal`."""
         ...
 
     @property
@@ -161,6 +177,23 @@ class Output(Protocol):
     """The run's output file, limited in size."""
 
     def write(self, data: bytes) -> None: ...
+
+
+class Viewers(Readable, Protocol):
+    """Those that look at the run's terminal."""
+
+    @property
+    def watched(self) -> bool: ...
+
+    def take(self) -> Sequence[TerminalInput]:
+        """What they typed since."""
+        ...
+
+    def show(self, data: bytes) -> None:
+        """Send this output to all of them, and keep the last of it for the next one."""
+        ...
+
+    def end(self, end: TerminalEnd) -> None: ...
 
 
 class Host(Protocol):
@@ -199,6 +232,17 @@ class Host(Protocol):
 
     def start(self, program: Program | None = None) -> Child:
         """Start the run's program, or the driver's variant of it, inside its sandbox. Raises StartFailed."""
+        ...
+
+    def cpu_seconds(self) -> float | None:
+        """Processor time that the program's living processes have used; None where that is not known."""
+        ...
+
+    def open_viewers(self) -> Viewers:
+        """Let viewers attach to the run's terminal."""
+
+    def start_aside(self, program: Program) -> Child:
+        """Start another program in a sandbox like that of the run's program, next to it. Raises StartFailed."""
         ...
 
     def record(self, kind: str, **facts: object) -> None:

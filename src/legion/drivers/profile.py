@@ -41,6 +41,8 @@ class Capabilities:
     """Its transcript holds the ids of the messages that reached the model; see `DriverProfile.delivered`."""
     rewinds: bool = False
     """It records the tree between calls, and its conversation can be forked behind a call."""
+    interactive: bool = False
+    """A person can take over its conversation in a terminal; see `DriverProfile.interactive`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +202,14 @@ class PreparedRun:
     """Files that the sandbox has to show in addition."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConversationSize:
+    tokens: int = 0
+    """Of the model's context, as of the last answer."""
+    compacted: bool = False
+    """The program has replaced earlier parts by a summary."""
+
+
 class DriverProfile(ABC):
     """One driver as the daemon sees it. A driver overrides what its capabilities promise."""
 
@@ -233,6 +243,10 @@ class DriverProfile(ABC):
     def prepare(self, request: RunRequest) -> PreparedRun:
         """Write the run's files and return what the runner starts."""
 
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        """The same conversation in the program's own interactive form, for the terminal driver."""
+        raise ProgramUnusable(f"{self.title} has no interactive form: use --driver claude, or `legion tell`.")
+
     def find_program(self, wanted: str) -> ProgramFile:
         """The program of the settings, else the person's own, else a bundled one. Raises ProgramUnusable."""
         raise ProgramUnusable(f"The driver {self.name} has no program of its own: give it a command line.")
@@ -261,6 +275,25 @@ class DriverProfile(ABC):
         """Those of our messages that the transcript holds."""
         return frozenset()
 
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        """How much of the model's context the conversation takes; 0 where that is not known."""
+        return ConversationSize()
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        """Rename the transcript, so that the conversation starts again under the same id. False where there is none."""
+        return False
+
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
         """The transcript's entry behind this call, from which a conversation can be forked."""
         return None
+
+    def transcript(self, state: Path, conversation: str) -> Path | None:
+        """The file of a conversation in an agent's state folder; None where there is none that can be read."""
+        return None
+
+    def take_transcript(self, transcript: Path, conversation: str, state: Path, tree: Path) -> None:
+        """Copy a conversation's file into a state folder, for a run in that tree to fork it. Raises OSError.
+
+        Only for a driver whose capabilities name `rewinds`.
+        """
+        raise NotImplementedError(self.name)

@@ -14,12 +14,15 @@ from legion.drivers.command import CommandProfile
 from legion.drivers.profile import Capabilities, DriverProfile
 from legion.drivers.programs import catalog
 from legion.drivers.programs.description import DriverKind, ProgramDescription, ProgramPart
+from legion.drivers.terminal.profile import TerminalProfile
 from legion.drivers.turns import profile as described
 
-PROFILES: dict[str, DriverProfile] = {one.name: one for one in (CommandProfile(), ClaudeProfile())}
+PROFILES: dict[str, DriverProfile] = {one.name: one for one in (CommandProfile(), TerminalProfile(), ClaudeProfile())}
 """The drivers with code of their own."""
 COMMAND = CommandProfile.name
 """Runs any command line: agents that only read their briefing, and every check."""
+TERMINAL = TerminalProfile.name
+"""Runs any interactive program in a terminal that people attach to."""
 DEFAULT = ClaudeProfile.name
 """The driver of standing agents, and of tickets where neither ticket, project nor settings name one."""
 

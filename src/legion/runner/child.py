@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -10,6 +11,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +28,8 @@ class Deaths:
     """Readable when a child process has ended: the kernel's SIGCHLD, turned into a byte in a pipe."""
 
     def __init__(self) -> None:
+        self.awaited: set[int] = set()
+        """Started programs whose end was not read yet."""
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
         os.set_blocking(write, False)
@@ -51,6 +57,7 @@ class RunChild:
         deaths: Deaths,
         input: BinaryIO | None = None,
         errors: BinaryIO | None = None,
+        terminal: bool = False,
     ) -> None:
         self._process = process
         self._status = status
@@ -58,7 +65,9 @@ class RunChild:
         self.output = output
         self.input = input
         self.errors = errors
+        self._terminal = terminal
         self.group = process.pid
+        deaths.awaited.add(process.pid)
         if status is not None:
             with contextlib.suppress(ValueError, KeyError):
                 self.group = json.loads(status.readline())["child-pid"]
@@ -68,42 +77,56 @@ class RunChild:
     def start(program: Program, sandbox: Sandbox | None, scratch: Path, deaths: Deaths) -> RunChild:
         """Start the program. Raises StartFailed, except for what only shows once bubblewrap runs."""
         with contextlib.ExitStack() as ours:
-            output, printed = _pipe(ours)
             status, said = _pipe(ours) if sandbox is not None else (None, None)
-            errors, complained = _pipe(ours) if program.talks else (None, printed)
-            stdin, input = _talking(ours) if program.talks else (ours.enter_context(_stdin(program, scratch)), None)
+            ends = _terminal(ours) if program.terminal else _pipes(ours, program, scratch)
             try:
                 filter = _filter(ours, sandbox)
                 wrapped = _command(program, sandbox, said, filter)
                 # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
                 bind = sandbox is None or is_setuid(wrapped.argv[0])
+                first = _bind_to(os.getpid(), RunFolder(scratch).session) if bind else None
                 process = subprocess.Popen(
                     wrapped.argv,
                     cwd=program.cwd if sandbox is None else "/",
                     env={**wrapped.env, **tree.mark(scratch)},
-                    stdin=stdin,
-                    stdout=printed,
-                    stderr=complained,
+                    stdin=ends.stdin,
+                    stdout=ends.stdout,
+                    stderr=ends.stderr,
                     pass_fds=tuple(one.fileno() for one in (said, filter) if one is not None),
                     start_new_session=True,
                     # Without this function Python starts the program by vfork, which copies no page tables.
-                    preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session) if bind else None,
+                    preexec_fn=_on_terminal(first) if program.terminal else first,
                 )
                 if not bind:
                     _record_session(process.pid, RunFolder(scratch).session)
             except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
                 raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
-        for pipe in (output, input, errors):
+        for pipe in (ends.output, ends.input, ends.errors):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-        return RunChild(process, output=output, status=status, deaths=deaths, input=input, errors=errors)
+        return RunChild(
+            process,
+            output=ends.output,
+            status=status,
+            deaths=deaths,
+            input=ends.input,
+            errors=ends.errors,
+            terminal=program.terminal,
+        )
 
     def signal(self, number: int) -> None:
         try:
-            os.killpg(self.group, number)
+            os.killpg(self._foreground() if self._terminal else self.group, number)
         except ProcessLookupError:
             # The sandbox is still being built, or all is over: no instruction of the program is cut off.
             self.kill()
+
+    def _foreground(self) -> int:
+        """The processes that the terminal's keys reach: a shell puts each command into a group of its own."""
+        try:
+            return os.tcgetpgrp(self.output.fileno()) or self._process.pid
+        except OSError:
+            raise ProcessLookupError from None
 
     def kill(self) -> None:
         """A pid namespace dies with its first process; without one the rest is swept after the program's end."""
@@ -112,18 +135,21 @@ class RunChild:
 
     def poll(self) -> int | None:
         self._deaths.forget()
-        tree.reap_orphans(self._process.pid)
+        tree.reap_orphans(self._deaths.awaited)
         code = self._process.poll()
         if code is None:
             return None
+        self._deaths.awaited.discard(self._process.pid)
         if self._status is not None:
             return self._exit_code_inside(code)
         return code if code >= 0 else 128 - code
 
     def sweep(self) -> None:
-        if sys.platform != "linux":
+        others = self._deaths.awaited - {self._process.pid}
+        if sys.platform != "linux" or others:
             self.signal(signal.SIGKILL)
-        tree.kill_children()
+        if not others:
+            tree.kill_children()
 
     def _exit_code_inside(self, code: int) -> int:
         """bubblewrap reports an exit code only for a program that it really started."""
@@ -158,7 +184,36 @@ def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None,
         status=None if status is None else status.fileno(),
         filter=None if filter is None else filter.fileno(),
         without=tuple(tree.mark(Path())),
+        terminal=program.terminal,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ends:
+    """What the child gets, and what stays ours."""
+
+    stdin: BinaryIO
+    stdout: BinaryIO
+    stderr: BinaryIO
+    output: BinaryIO
+    input: BinaryIO | None
+    errors: BinaryIO | None
+
+
+def _pipes(ours: contextlib.ExitStack, program: Program, scratch: Path) -> _Ends:
+    output, printed = _pipe(ours)
+    errors, complained = _pipe(ours) if program.talks else (None, printed)
+    stdin, input = _talking(ours) if program.talks else (ours.enter_context(_stdin(program, scratch)), None)
+    return _Ends(stdin=stdin, stdout=printed, stderr=complained, output=output, input=input, errors=errors)
+
+
+def _terminal(ours: contextlib.ExitStack) -> _Ends:
+    """A terminal of its own. Two handles on our end, since each is closed by itself."""
+    master, slave = os.openpty()
+    theirs = ours.enter_context(os.fdopen(slave, "r+b", buffering=0))
+    output = os.fdopen(master, "rb", buffering=0)
+    input = os.fdopen(os.dup(master), "wb", buffering=0)
+    return _Ends(stdin=theirs, stdout=theirs, stderr=theirs, output=output, input=input, errors=None)
 
 
 def _pipe(ours: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
@@ -201,6 +256,18 @@ class _bind_to:
         if os.getppid() != self._runner:
             os._exit(1)
         _record_session(os.getpid(), self._session)
+
+
+class _on_terminal:
+    """Runs in the child before the program does: its stdin becomes the terminal that controls its session."""
+
+    def __init__(self, first: Callable[[], None] | None) -> None:
+        self._first = first
+
+    def __call__(self) -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        if self._first is not None:
+            self._first()
 
 
 def _record_session(pid: int, file: Path) -> None:

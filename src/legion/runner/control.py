@@ -44,16 +44,24 @@ def gate(run_dir: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _address(run_dir: Path) -> Iterator[str]:
+def _address(run_dir: Path, name: str = CONTROL_SOCKET) -> Iterator[str]:
     """A socket's address holds 107 bytes and folder names may be longer, so on Linux a handle names the folder."""
     if sys.platform != "linux":
-        yield str(run_dir / CONTROL_SOCKET)
+        yield str(run_dir / name)
         return
     handle = os.open(run_dir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{handle}/{CONTROL_SOCKET}"
+        yield f"/proc/self/fd/{handle}/{name}"
     finally:
         os.close(handle)
+
+
+def bind(listener: socket.socket, run_dir: Path, name: str) -> None:
+    """Bind a socket to this name in the run's folder, in place of one that a killed runner left."""
+    with contextlib.suppress(FileNotFoundError):
+        (run_dir / name).unlink()
+    with _address(run_dir, name) as address:
+        listener.bind(address)
 
 
 def connect(run_dir: Path, timeout: float | None) -> socket.socket:
@@ -159,10 +167,7 @@ class ControlServer:
         self._callers: set[_Caller] = set()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.setblocking(False)
-        with contextlib.suppress(FileNotFoundError):
-            (run_dir / CONTROL_SOCKET).unlink()
-        with _address(run_dir) as address:
-            self._listener.bind(address)
+        bind(self._listener, run_dir, CONTROL_SOCKET)
         self._listener.listen(64)
         self._selector.register(self._listener, selectors.EVENT_READ)
 

@@ -16,13 +16,14 @@ from enum import Enum
 from pathlib import Path
 
 from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registry
-from legion.runner import tree
+from legion.runner import load, tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
 from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import RunFolder, RunnerError, RunResult, RunSpec, read_spec, write_result
+from legion.runner.viewers import ViewerServer
 from legion.system import crash, files, folder_watch, kernel
 from legion.system.crash import Point
 
@@ -117,6 +118,17 @@ class RunHost:
         first = tree.look(child.group)
         self.record(JournalKind.STARTED.value, pid=child.group, since=first.since if first else None)
         return child
+
+    def cpu_seconds(self) -> float | None:
+        return load.cpu_below(os.getpid())
+
+    def open_viewers(self) -> ViewerServer:
+        return ViewerServer(self._run_dir)
+
+    def start_aside(self, program: Program) -> Child:
+        """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""
+        self._enter_scope()
+        return RunChild.start(program, self._spec.sandbox, self._run_dir, self.deaths)
 
     def record(self, kind: str, **facts: object) -> None:
         """Record an event in the journal. A full disk must not end a working program, so an event that cannot be

@@ -80,6 +80,17 @@ def load(root: RootProcesses, processes: Table, *, walled: bool, tools_only: boo
     )
 
 
+def cpu_below(pid: int) -> float | None:
+    """Seconds that the living descendants of a process have used; None without a process table."""
+    processes = table()
+    if processes is None:
+        return None
+    below: dict[int, list[Process]] = {}
+    for one in processes.values():
+        below.setdefault(one.parent, []).append(one)
+    return sum(one.ticks for one in _descendants(pid, below)) / _TICKS
+
+
 def _frame(root: RootProcesses, below: Mapping[int, list[Process]], *, walled: bool, tools_only: bool) -> Iterator[int]:
     """The processes that exist before any tool runs."""
     if walled:

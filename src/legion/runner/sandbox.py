@@ -127,16 +127,19 @@ def wrap(
     status: int | None = None,
     filter: int | None = None,
     without: Sequence[str] = (),
+    terminal: bool = False,
 ) -> Wrapped:
     """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`, and reads the
     filter of system calls from the handle `filter`.
 
-    The variables named in `without` may be set for bubblewrap; the program does not get them.
+    The variables named in `without` may be set for bubblewrap; the program does not get them. `terminal`: the program
+    keeps the terminal that it is started on, which is its own and no person's.
     """
     # bubblewrap itself runs outside, so what steers the loader is set for the program alone.
     loader = {name: value for name, value in env.items() if name.startswith("LD_")}
     options = [
         *_namespaces(sandbox),
+        *(() if terminal else ("--new-session",)),
         *_programs(),
         *(_SMALL if sandbox.small else _places(sandbox)),
         *_listed(sandbox),
@@ -157,7 +160,7 @@ def _namespaces(sandbox: Sandbox) -> Iterator[str]:
         yield "--unshare-user"
     if sandbox.network is SandboxNetwork.NONE:
         yield "--unshare-net"
-    yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    yield from ("--die-with-parent", "--cap-drop", "ALL")
 
 
 @functools.cache

@@ -115,6 +115,8 @@ class RunFolder:
 
 
 CONTROL_SOCKET = "control.sock"
+TERMINAL_SOCKET = "terminal.sock"
+"""There while the program of the run has a terminal; see `viewers`."""
 
 
 def write_spec(run_dir: Path, spec: RunSpec) -> None:
@@ -131,6 +133,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
         "cwd": str(program.cwd),
         "env": dict(program.env),
         "stdin": None if program.stdin is None else str(program.stdin),
+        "terminal": program.terminal,
         "timeout": spec.timeout,
         "grace": spec.grace,
         "sandbox": None if spec.sandbox is None else spec.sandbox.to_json(),
@@ -151,6 +154,8 @@ def read_spec(run_dir: Path) -> RunSpec:
             cwd=Path(facts["cwd"]),
             env=dict(facts["env"]),
             stdin=None if facts["stdin"] is None else Path(facts["stdin"]),
+            # A daemon of the last release does not write it.
+            terminal=facts.get("terminal") is True,
         )
         return RunSpec(
             run=facts["run"],

@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -90,14 +90,14 @@ def kill_children() -> None:
             os.waitpid(-1, 0)
 
 
-def reap_orphans(own: int) -> None:
-    """Reap dead children that we adopted, but leave our own child to its waiter."""
+def reap_orphans(own: Collection[int]) -> None:
+    """Reap dead children that we adopted, but leave our own children to their waiters."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(ChildProcessError):
         while True:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if dead is None or dead.si_pid == own:
+            if dead is None or dead.si_pid in own:
                 return
             os.waitpid(dead.si_pid, 0)
 

@@ -10,13 +10,22 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import questions, web
+from legion.service import adoption, questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
+from legion.service.conversations import ask as asking
+from legion.service.conversations import documents, reports
+from legion.service.conversations.catalog import Catalog
+from legion.service.forge import connections as forge_connections
+from legion.service.forge import issues as forge_issues
+from legion.service.forge import pulls as forge_pulls
+from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
+from legion.service.leader import routines as regular
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -33,13 +42,16 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import cleanup, imports, record
+from legion.service.tickets import assign, by_hand, cleanup, imports, record
+from legion.service.tickets import attach as attaching
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
 from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
 from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.views import doctor as diagnosis
@@ -52,7 +64,17 @@ from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
+from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
+from legion.wire.conversations import (
+    Analytics,
+    AskConversation,
+    ConversationAnswer,
+    ConversationHealth,
+    Conversations,
+    ExportedConversation,
+    SearchResult,
+)
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import Operations
@@ -78,6 +100,8 @@ class Caller:
     ticket: int | None = None
     run: int | None = None
     """The run that the token was issued for; None for the person."""
+    only_tools: bool = False
+    """The person's rights, through Legion's tools and nothing else."""
 
     @property
     def is_person(self) -> bool:
@@ -124,6 +148,7 @@ class Service(Operations):
         self._news = news
         self._daemon = daemon
         self._end = end
+        self._catalog = Catalog(context)
 
     # Sessions
     sessions = _use_case(session_cases.session_list)
@@ -197,9 +222,9 @@ class Service(Operations):
         spending.catch_up(self.context)
         return summary.stretch(self.context, cwd, hours)
 
-    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+    def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         spending.catch_up(self.context)
-        return costs.usage_report(self.context, cwd, by)
+        return costs.usage_report(self.context, cwd, by, since)
 
     # Tickets
     diff = _use_case(output.diff)
@@ -207,6 +232,8 @@ class Service(Operations):
     pause_ticket = _use_case(tickets.pause)
     resume_ticket = _use_case(tickets.resume)
     rewind = _use_case(rewinding.rewind)
+    race = _use_case(racing.race)
+    race_page = _use_case(racing.page)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
     switch_recording = _use_case(record.set_recording)
@@ -218,7 +245,7 @@ class Service(Operations):
     try_changes = _use_case(trying.try_changes)
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = tickets.dispatch(self.context, wanted)
+        made = tickets.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:
@@ -249,6 +276,15 @@ class Service(Operations):
     def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
 
+    # Terminals
+    attach = _use_case(attaching.attach)
+    give_back = _use_case(attaching.give_back)
+    shell = _use_case(shells.shell)
+    new_by_hand = _use_case(by_hand.new)
+    submit_ticket = _use_case(by_hand.submit)
+    checkout = _use_case(by_hand.checkout)
+    push = _use_case(by_hand.push)
+
     # Plans
     plan = _use_case(planning.plan)
     plans = _use_case(plan_pages.plans)
@@ -278,10 +314,45 @@ class Service(Operations):
     memories = _use_case(remembering.listed)
     forget = _use_case(remembering.forget)
 
-    # Notes
+    # Leaders
+    conversation = _use_case(chatting.conversation)
+    add_routine = _use_case(regular.add)
+    routines = _use_case(regular.listed)
+    remove_routine = _use_case(regular.remove)
+    run_routine = _use_case(regular.run)
+    lessons = _by_caller(learning.listed)
+    accept_lesson = _by_caller(learning.accept)
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)
+
+    # Conversations
+
+    def conversations(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
+        return self._catalog.listed(hours, timeout)
+
+    def search_conversations(
+        self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0
+    ) -> SearchResult:
+        return self._catalog.search(query, hours, most, timeout)
+
+    def export_conversation(self, id: str = "", format: str = "md") -> ExportedConversation:
+        return documents.export(self._catalog, id, format)
+
+    def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
+        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
+
+    def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
+        return reports.health(self._catalog, self.context.clock(), hours, timeout)
+
+    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
+        return asking.ask(self.context, self._catalog, wanted)
+
+    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
+        return adoption.adopt(self.context, self._catalog, wanted)
+
+    def handoff(self, id: int, /) -> HandedOff:
+        return adoption.handoff(self.context, self._news, id)
 
     # Questions
     inbox = _use_case(questions.inbox)
@@ -294,6 +365,8 @@ class Service(Operations):
     tell_agent = _by_caller(mailing.tell)
     broadcast = _by_caller(mailing.broadcast)
     mail = _by_caller(mailing.read)
+    find_mail = _use_case(mailing.find)
+    archive_mail = _use_case(mailing.archive)
     claim = _by_caller(claiming.claim)
     submit = _by_caller(claiming.submit)
     propose_plan = _by_caller(plan_approval.propose)
@@ -338,6 +411,7 @@ class Service(Operations):
     providers = _use_case(catalog.listed)
     add_provider = _use_case(catalog.add)
     remove_provider = _use_case(catalog.remove)
+    use_account = _use_case(catalog.use)
     begin_login = _use_case(logins.begin)
     finish_login = _use_case(logins.finish)
     routes = _use_case(routing.listed)
@@ -345,6 +419,19 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
+
+    # Forges
+    forges = _use_case(forge_connections.listed)
+    add_forge = _use_case(forge_connections.add)
+    remove_forge = _use_case(forge_connections.remove)
+    try_forge = _use_case(forge_connections.try_out)
+    sync_forge = _use_case(forge_connections.sync_now)
+    forge_hook = _use_case(forge_connections.hook)
+    assign = _use_case(forge_issues.assign)
+    pulls = _use_case(forge_pulls.listed)
+    pull = _use_case(forge_pulls.page)
+    merge_pulls = _use_case(forge_pulls.merge)
+    tried = _use_case(forge_pulls.tried)
 
     # The page
     offer_device = _use_case(web.offer)

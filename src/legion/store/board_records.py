@@ -29,7 +29,7 @@ HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
 NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id"}
-NUMBERED |= {"memories": "id", "notes": "id"}
+NUMBERED |= {"memories": "id", "notes": "id", "routines": "id"}
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
@@ -46,7 +46,10 @@ LEFT_OUT = {
     "goal_rounds": "earlier rounds of plans",
     "epics": "budgets of epics",
     "leaders": "",
+    "recalled": "which briefings carried which lessons",
     "epic_gates": "gates of epics",
+    "forges": "connections to forges and their tokens",
+    "forge_deliveries": "",
     "watches": "",
     "helps": "",
 }
@@ -146,7 +149,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents, plans, memories and notes are few, so all of them are included."""
+    """Numbers by table. Agents, plans, memories, notes and routines are few, so all of them are included."""
     happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
@@ -165,7 +168,8 @@ def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int
     plans = select(schema.goals.c.id).where(schema.goals.c.project == project)
     known = select(schema.memories.c.id).where(schema.memories.c.project == project)
     noted = select(schema.notes.c.id).where(schema.notes.c.project == project)
-    few = {"agents": fleet, "goals": plans, "memories": known, "notes": noted}
+    regular = select(schema.routines.c.id).where(schema.routines.c.project == project)
+    few = {"agents": fleet, "goals": plans, "memories": known, "notes": noted, "routines": regular}
     return {**found, **{name: set(tx.execute(query).scalars()) for name, query in few.items()}}
 
 

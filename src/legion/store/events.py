@@ -69,6 +69,20 @@ def since(tx: ReadTransaction, project: int, kind: EventKind, moment: float) -> 
     return tuple(_event(row) for row in tx.execute(found.order_by(table.n)))
 
 
+def tickets_since(tx: ReadTransaction, project: int, number: int) -> tuple[frozenset[int], frozenset[int]]:
+    """The tickets of a project that moved after this event, and those that were created after it."""
+    table = schema.events.c
+    kinds = (EventKind.TICKET_MOVED, EventKind.TICKET_CREATED)
+    found = (
+        select(table.ticket, table.kind)
+        .where(table.n > number, table.project == project, table.kind.in_(kinds), table.ticket.is_not(None))
+        .distinct()
+    )
+    rows = [(row.kind, row.ticket) for row in tx.execute(found)]
+    moved, created = (frozenset(ticket for kind, ticket in rows if kind is one) for one in kinds)
+    return moved, created
+
+
 def concerned(tx: ReadTransaction, number: int) -> frozenset[int | None]:
     """The projects of the events after this number; None where one names none."""
     return frozenset(_CONCERNED.all(tx, seen=number))

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from legion.domain.agents.teams import RolePart
 from legion.domain.projects import Project
 from legion.domain.scheduling.decide import AgentView, BoardSnapshot, PlanView, ProjectView
-from legion.store.board import goals, landings, projects, tickets, verdicts
+from legion.store.board import goals, landings, projects, races, tickets, verdicts
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction
@@ -47,6 +47,8 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not RolePart.READ),
         open_reviews=frozenset(run.ticket for run in active if run.ticket is not None and run.part is RolePart.READ),
         optional_reviews={id: project for id, project in verdicts.optional_reviews(tx).items() if project in cared_for},
+        lanes={lane.ticket: race for race, lanes in races.undecided(tx).items() for lane in lanes},
+        racing=races.held(tx, {ticket.id: ticket for ticket in live}),
         held=ticket_holders.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
         plans=_plans(tx, cared_for, {run.plan: run.project for run in active if run.plan is not None}),

@@ -44,6 +44,8 @@ class TrialCalls:
     command_input: str = ""
     edit_tool: str = ""
     edit_input: str = ""
+    end_tool: str = ""
+    end_input: str = ""
 
 
 @dataclass(kw_only=True)

@@ -46,6 +46,18 @@ class HandOperations(Table):
     def epic_gate(self, wanted: wire.hands.EpicGate, /) -> wire.plans.EpicPage:
         """Set whether changes of an epic wait for the person"""
 
+    @operation("POST", "/v1/mail/find")
+    def find_mail(self, wanted: wire.mail.FindMail, /) -> wire.mail.Mail:
+        """Messages with a text in them, or those of one conversation"""
+
+    @operation("POST", "/v1/mail/archive")
+    def archive_mail(self, wanted: wire.mail.ArchiveMail, /) -> wire.projects.Done:
+        """Put messages to the person away"""
+
+    @operation("POST", "/v1/providers/use")
+    def use_account(self, wanted: wire.providers.UseAccount, /) -> wire.projects.Done:
+        """Ask this login first, of several at one provider"""
+
     @operation("POST", "/v1/freeze")
     def freeze(self) -> wire.tickets.Acted:
         """Stop every agent of every project; nothing starts until thaw"""

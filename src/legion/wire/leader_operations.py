@@ -1,11 +1,11 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about leaders: their notes. operations.py explains rows."""
+"""The rows of the table of operations about leaders: the conversation with one, notes. operations.py explains rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from legion.wire.table import Folder, NoteId, OpenTo, Table, operation
+from legion.wire.table import Folder, MemoryId, NoteId, OpenTo, RoutineId, Table, operation
 
 if TYPE_CHECKING:
     from legion import wire
@@ -13,6 +13,38 @@ if TYPE_CHECKING:
 
 class LeaderOperations(Table):
     """The rows of operations.py that would make it too long."""
+
+    @operation("POST", "/v1/leader/conversation")
+    def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
+        """The leader of a project, and its messages with the person, which are marked as read"""
+
+    # Routines: tickets that begin by time or event, with the person's own rights.
+
+    @operation("POST", "/v1/routines", created=True)
+    def add_routine(self, wanted: wire.routines.AddRoutine, /) -> wire.routines.Routines:
+        """Dispatch a ticket or a template by time or by event from now on"""
+
+    @operation("GET", "/v1/routines")
+    def routines(self, cwd: Folder) -> wire.routines.Routines:
+        """The routines of a project, and their last starts"""
+
+    @operation("POST", "/v1/routines/{id}/remove")
+    def remove_routine(self, id: RoutineId, wanted: wire.routines.OfRoutine, /) -> wire.projects.Done:
+        """End a routine; its tickets stay"""
+
+    @operation("POST", "/v1/routines/{id}/run")
+    def run_routine(self, id: RoutineId, wanted: wire.routines.OfRoutine, /) -> wire.routines.Routines:
+        """Start a routine now"""
+
+    # Lessons: memories won from failures. Of agents, only a leader accepts them.
+
+    @operation("GET", "/v1/lessons", open_to=OpenTo.AGENTS)
+    def lessons(self, cwd: Folder | None) -> wire.lessons.Lessons:
+        """Proposed and accepted lessons, and whether attempts got fewer with them"""
+
+    @operation("POST", "/v1/lessons/{id}/accept", open_to=OpenTo.AGENTS)
+    def accept_lesson(self, id: MemoryId, wanted: wire.lessons.AcceptLesson, /) -> wire.lessons.Lessons:
+        """Let briefings carry a proposed lesson"""
 
     # Notes: decisions, promises and open threads. Of agents, only leaders read and write them.
 

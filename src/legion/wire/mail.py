@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from legion.wire.lazy import dataclass
 
 
@@ -15,6 +17,24 @@ class NewMessage:
     """In the turn that it is in, if it is in one; else it waits for the next."""
     request: str = ""
     """The same request again gets the first answer."""
+    reply_to: int = 0
+    """The number of the message that it answers; `to` may be empty then."""
+
+
+@dataclass(kw_only=True)
+class FindMail:
+    """All mail that the person can see: with this text, or of the conversation that a message belongs to."""
+
+    text: str = ""
+    thread: int = 0
+    """The number of one message of the conversation."""
+
+
+@dataclass(kw_only=True)
+class ArchiveMail:
+    """Put messages to the person away, by number; without numbers all that were read."""
+
+    numbers: list[int] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -65,6 +85,9 @@ class MessageLine:
     heard_at: float | None
     about: str
     """The message that this one returns."""
+    reply_to: int | None = None
+    """The number of the message that this one answers."""
+    archived_at: float | None = None
 
 
 @dataclass(kw_only=True)

@@ -30,6 +30,8 @@ class MemoryLine:
     ticket: int | None
     """The ticket that taught it."""
     created_at: float
+    lesson: bool = False
+    """It was won from a failure; `legion lessons` shows more."""
 
 
 @dataclass(kw_only=True)

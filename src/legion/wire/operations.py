@@ -24,10 +24,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legion.wire.attach_operations import AttachOperations
+from legion.wire.conversation_operations import ConversationOperations
+from legion.wire.forge_operations import ForgeOperations
 from legion.wire.hand_operations import HandOperations
 from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
+from legion.wire.race_operations import RaceOperations
 from legion.wire.session_operations import SessionOperations
 from legion.wire.table import (
     LONGEST_WAIT,
@@ -59,6 +63,10 @@ class Operations(
     HandOperations,
     ImportOperations,
     SessionOperations,
+    AttachOperations,
+    ConversationOperations,
+    RaceOperations,
+    ForgeOperations,
 ):
     """The rows of the daemon's own API."""
 
@@ -156,8 +164,8 @@ class Operations(
         """Results since the person collected last"""
 
     @operation("GET", "/v1/usage")
-    def usage(self, cwd: Folder | None, by: Text = "ticket") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, model, day or epic"""
+    def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> wire.usage.UsageReport:
+        """Tokens, money and time, by ticket, agent, role, model, day, epic, project or driver, from a day on"""
 
     # Tickets
 

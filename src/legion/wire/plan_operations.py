@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from legion.wire.table import Folder, MemoryId, PlanId, Table, TicketId, operation
+from legion.wire.table import Folder, MemoryId, OpenTo, PlanId, Table, TicketId, operation
 
 if TYPE_CHECKING:
     from legion import wire
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 class PlanOperations(Table):
     """The rows of operations.py that would make it too long."""
 
-    # Plans of goals. They are the person's alone: no agent approves what it planned.
+    # Plans of goals. Of agents, only a leader uses them; it approves where the person's settings say so.
 
-    @operation("POST", "/v1/plans", created=True)
+    @operation("POST", "/v1/plans", open_to=OpenTo.AGENTS, created=True)
     def plan(self, wanted: wire.plans.NewPlan, /) -> wire.plans.PlanPage:
         """Have a planner propose tickets for a goal"""
 
-    @operation("GET", "/v1/plans")
+    @operation("GET", "/v1/plans", open_to=OpenTo.AGENTS)
     def plans(self, cwd: Folder, all: bool = False) -> wire.plans.PlanList:
         """The plans of the project"""
 
-    @operation("GET", "/v1/plans/{id}")
+    @operation("GET", "/v1/plans/{id}", open_to=OpenTo.AGENTS)
     def plan_page(self, id: PlanId, /) -> wire.plans.PlanPage:
         """A plan with its tickets, findings, rounds and estimate"""
 
-    @operation("POST", "/v1/plans/{id}/approve")
+    @operation("POST", "/v1/plans/{id}/approve", open_to=OpenTo.AGENTS)
     def approve_plan(self, id: PlanId, wanted: wire.plans.ApprovePlan, /) -> wire.plans.PlanApproved:
         """Dispatch tickets of a plan, all or none"""
 
-    @operation("POST", "/v1/plans/{id}/reject")
+    @operation("POST", "/v1/plans/{id}/reject", open_to=OpenTo.AGENTS)
     def reject_plan(self, id: PlanId, wanted: wire.plans.RejectPlan, /) -> wire.plans.PlanPage:
         """Send a plan back to its planner; what was approved stays"""
 

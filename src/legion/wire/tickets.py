@@ -165,6 +165,10 @@ class Dispatch:
     cwd: str
     tickets: list[NewTicket]
     request: str = ""
+    to: str = ""
+    """The standing agent that works on it: only for one ticket that can start now."""
+    dry_run: bool = False
+    """Check everything and create nothing."""
 
 
 @dataclass(kw_only=True)
@@ -174,6 +178,8 @@ class Dispatched:
     keys: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Things a person should know now: not trusted yet, red baseline, no sandbox."""
+    planned: list[str] = field(default_factory=list)
+    """Of a dry run: the tickets that it would create, in the order in which they can start."""
 
 
 @dataclass(kw_only=True)
@@ -287,7 +293,7 @@ class TicketPage:
     history: list[EventLine]
     changed_files: list[str]
     cause: str = ""
-    """Why its last attempt failed: `checks`, `conflict`, `review` or `attempt`. Empty if it did not."""
+    """Why its last attempt failed: `checks`, `conflict`, `review`, `size` or `attempt`. Empty if it did not."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
     conversation: str = ""
@@ -323,6 +329,10 @@ class TicketPage:
     """`auto` or `person`, if the ticket has a gate of its own."""
     crew: CrewLine | None = None
     """Who works on it; null where no team does."""
+    progress: str = ""
+    """The last `STATUS:` line of its agent. Only a claim."""
+    smoke_tests: str = ""
+    """The tests that its agent names between SMOKE_TESTS and END_SMOKE_TESTS, for a person to try. Only a claim."""
 
 
 @dataclass(kw_only=True)

@@ -36,6 +36,8 @@ class UsageReport:
     """Null: all projects."""
     total: UsageShare
     shares: list[UsageShare]
+    since: str = ""
+    """The first day that is counted, of UTC; empty: all time."""
 
 
 @dataclass(kw_only=True)

@@ -1,21 +1,22 @@
-"""`legion agents`, `legion mail` and `legion broadcast`: standing agents and their messages."""
+"""`legion agents` and `legion broadcast`: standing agents, and messages as text."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import click
 
+from legion.cli.agents.lines import agent_row, agent_state, report_lines
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.texts import read_text
-from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
-from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
+from legion.wire.agents import AgentLine, AgentList, AgentPage
+from legion.wire.mail import Broadcast, Mail, MessageLine
 
-_SHORT = 8
 _FIRST_LINES = 6
+_SHORT = 8
 
 
 @command("agents", example="legion agents --tree")
@@ -36,20 +37,10 @@ def broadcast(call: CommandCall, message: str, subtree: str) -> None:
     call.report(call.legion().broadcast(wanted))
 
 
-@command("mail", example="legion mail\nlegion mail --dead")
-@click.argument("id", metavar="[ID]", default="")
-@click.option("--dead", is_flag=True, help="Messages that came back because their recipient was fired.")
-@click.option("--all", "everything", is_flag=True, help="Also messages that were read or sent before.")
-def mail(call: CommandCall, id: str, dead: bool, everything: bool) -> None:
-    """Show your mail, or the mail of an agent. This marks your own as read."""
-    found = call.legion().mail(ReadMail(agent=id, dead=dead, all=everything))
-    call.answer(found, lambda: _mail(found, call.screen, dead=dead))
-
-
 def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     """Everything about one agent."""
     line = page.agent
-    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
+    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({agent_state(line)})"))
     yield from screen.aside(sanitize(line.doing))
     facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
@@ -74,28 +65,10 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
         yield from screen.table(rows)
 
 
-def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
-    """The top of the status screen: who you are, your mail, your direct reports."""
-    yield f"You: {sanitize(seat.name)} ({'working' if seat.working else 'idle'})"
-    yield f"Pending messages: {len(seat.mail)}"
-    for message in seat.mail:
-        head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
-        yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
-    if seat.mail:
-        yield from screen.aside("`legion mail` shows the complete texts")
-    if seat.reports:
-        yield screen.bold("Direct reports")
-        yield from report_lines(seat.reports, screen)
-
-
-def report_lines(reports: Iterable[AgentLine], screen: Screen) -> list[str]:
-    return screen.table([_row(line) for line in reports])
-
-
 def _list(found: AgentList, screen: Screen) -> list[str]:
     if not found.agents:
         return ["No standing agents; `legion hire TASK` hires one."]
-    return screen.table([_row(line) for line in found.agents], indent=0)
+    return screen.table([agent_row(line) for line in found.agents], indent=0)
 
 
 def _tree(found: AgentList, screen: Screen) -> list[str]:
@@ -112,30 +85,12 @@ def _tree(found: AgentList, screen: Screen) -> list[str]:
         for line in below:
             last = line is below[-1]
             branch = ("└─ " if last else "├─ ") if screen.unicode else "- "
-            first, *rest = _row(line)
+            first, *rest = agent_row(line)
             rows.append([Cell(indent + branch + first.text, first.colour), *rest])
             grow(line.id, indent + ("   " if last or not screen.unicode else "│  "))
 
     grow("root", "")
     return [*lines, *screen.table(rows, indent=0)]
-
-
-def _row(line: AgentLine) -> list[Cell]:
-    colour = Colour.GREEN if line.working else Colour.DIM
-    waiting = f"{count(line.waiting, 'message')}" if line.waiting else ""
-    money = f"${line.spent:.2f}" + (f" of ${line.budget:.2f}" if line.budget is not None else "")
-    return [
-        Cell(sanitize(line.name), Colour.BOLD),
-        Cell(line.id[:_SHORT]),
-        Cell(_state(line), colour),
-        Cell(sanitize(line.doing if line.doing not in ("idle", "fired") else ""), Colour.DIM),
-        Cell(waiting, Colour.YELLOW),
-        Cell(money if line.spent or line.budget is not None else "", Colour.DIM),
-    ]
-
-
-def _state(line: AgentLine) -> str:
-    return "fired" if line.fired_at is not None else "working" if line.working else "idle"
 
 
 def _money(line: AgentLine) -> str:
@@ -150,9 +105,9 @@ def _may_hire(line: AgentLine) -> str:
     return "none" if line.headcount == 0 or line.depth == 0 else f"{heads} at once{deep}"
 
 
-def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
+def mail_lines(found: Mail, screen: Screen, *, nothing: str) -> Iterator[str]:
     if not found.messages:
-        yield "No message came back." if dead else "No message waits."
+        yield nothing
         return
     for position, message in enumerate(found.messages):
         if position:
@@ -163,6 +118,7 @@ def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
 def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) -> Iterator[str]:
     ago = duration(time.time() - message.sent_at)
     names = f"{message.sender_name} to {message.recipient_name}"
-    facts = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
+    answers = f", answers {message.reply_to}" if message.reply_to else ""
+    facts = f"  {message.number}, {message.kind}, {ago} ago, {message.delivery}{answers}, {message.id[:_SHORT]}"
     yield screen.line(Cell(sanitize(names), Colour.BOLD), Cell(facts, Colour.DIM))
     yield from screen.paragraph(message.text, most_lines=most_lines)

@@ -88,6 +88,11 @@ class CommandCall:
         self._legion = find(self.data_dir)
         return self._legion
 
+    def again_or_start(self) -> None:
+        """A daemon that answers, started where there is none."""
+        self._legion = None
+        self.legion()
+
     def answer(self, shape: object, lines: Callable[[], Iterable[str]]) -> None:
         """Print the data: as JSON with --json, else as lines for a person."""
         if self.json:

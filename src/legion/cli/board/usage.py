@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import click
 
 from legion.cli.base.command import CommandCall, command
+from legion.cli.base.lesson_lines import effect_lines
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize, thousands
+from legion.cli.base.texts import valid_text
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
 
-_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents"}
+_NAMELESS = {"driver": "not known", "model": "no model", "epic": "no epic", "ticket": "standing agents"}
 _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
 
 
-@command("usage", example="legion usage\nlegion usage --by model --json")
+@command("usage", example="legion usage\nlegion usage --week --by role\nlegion usage --lessons")
 @click.option(
     "--by",
-    type=click.Choice(("ticket", "agent", "model", "day", "epic")),
+    type=click.Choice(("ticket", "agent", "role", "model", "day", "epic", "project", "driver")),
     default="ticket",
     help="Group the sums by this.",
 )
-def usage(call: CommandCall, by: str) -> None:
+@click.option("--lessons", "by_lesson", is_flag=True, help="Whether tickets with a lesson needed fewer attempts.")
+@click.option("--today", "days", flag_value="1", help="Only today.")
+@click.option("--week", "days", flag_value="7", help="Only the last seven days.")
+@click.option("--month", "days", flag_value="30", help="Only the last thirty days.")
+@click.option("--since", metavar="YYYY-MM-DD", default="", help="Only from this day on.")
+def usage(call: CommandCall, by: str, by_lesson: bool, days: str | None, since: str) -> None:
     """Tokens, money and time of this project's work, what a landed ticket costs, and what was wasted.
 
-    Waste is the cost of attempts that did not land. Days are in UTC. In a folder that belongs to no project: all
-    projects.
+    Waste is the cost of attempts that did not land. Days are in UTC. In a folder that belongs to no project, and with
+    --by project: all projects.
     """
-    found = call.legion().usage(call.cwd, by)
+    if by_lesson:
+        taught = call.legion().lessons(call.cwd)
+        call.answer(taught, lambda: effect_lines(taught, call.screen))
+        return
+    if days and since:
+        raise click.UsageError("Choose one of --today, --week, --month and --since", click.get_current_context())
+    if days:
+        since = (datetime.now(UTC).date() - timedelta(days=int(days) - 1)).isoformat()
+    found = call.legion().usage(call.cwd, by, valid_text(since, "--since"))
     call.answer(found, lambda: _lines(found, call.screen))
 
 
 def _lines(found: UsageReport, screen: Screen) -> Iterator[str]:
     if not found.shares:
-        yield "No agent has worked yet."
+        yield f"No agent has worked since {found.since}." if found.since else "No agent has worked yet."
         return
     rows = [_head(found.by), *(_row(share, found.by) for share in found.shares)]
     rows.append([Cell(cell.text, Colour.BOLD) for cell in _row(found.total, "")])

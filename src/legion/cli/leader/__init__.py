@@ -1,1 +1,1 @@
-"""Commands about leaders: notes."""
+"""Commands about leaders: chat, notes, lessons, routines."""

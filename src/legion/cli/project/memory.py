@@ -56,6 +56,7 @@ def _list(found: Memories, screen: Screen) -> list[str]:
 def _row(one: MemoryLine) -> list[Cell]:
     scope = ", ".join([*one.files, *one.labels])
     origin = f"ticket {one.ticket}" if one.ticket is not None else "you"
+    origin = f"lesson of {origin}" if one.lesson else origin
     return [
         Cell(str(one.id), Colour.BOLD),
         Cell(f"{origin}, {clock(one.created_at)}", Colour.DIM),

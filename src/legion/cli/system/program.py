@@ -39,8 +39,12 @@ def demo(call: CommandCall, folder: Path | None) -> int:
 
 
 @command("mcp", example="legion mcp")
-def mcp(call: CommandCall) -> None:
+@click.option("--stdio", is_flag=True, help="Serve the tools on stdin and stdout, as the plugin does.")
+def mcp(call: CommandCall, stdio: bool) -> None:
     """Print the address of Legion's tools over MCP, and the command that adds them to your own Claude Code."""
+    if stdio:
+        importlib.import_module("legion.cli.plugin.bridge").serve(call)
+        return
     call.legion()
     record = read_record(call.data_dir)
     if record is None or not record.mcp:

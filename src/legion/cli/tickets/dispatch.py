@@ -79,7 +79,16 @@ def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[...,
     shell_complete=files,
     help="A TOML file with many tickets, all or none; - is stdin.",
 )
-def dispatch(call: CommandCall, plan_file: str | None, arguments: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+@click.option("--to", metavar="AGENT", default="", help="The standing agent that works on it, at once.")
+@click.option("--dry-run", is_flag=True, help="Check everything and show what would be created.")
+def dispatch(
+    call: CommandCall,
+    plan_file: str | None,
+    to: str,
+    dry_run: bool,
+    arguments: tuple[str, ...],
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Create a ticket, or many from a plan file.
 
     TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
@@ -93,8 +102,14 @@ def dispatch(call: CommandCall, plan_file: str | None, arguments: tuple[str, ...
         tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
     else:
         tickets = [one_ticket(arguments, options)]
-    wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())
+    wanted = Dispatch(
+        cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex(), to=valid_text(to, "--to"), dry_run=dry_run
+    )
     made = call.legion().dispatch(wanted)
+    if dry_run:
+        call.answer(made, lambda: [*map(sanitize, made.planned), "Nothing was created."])
+        call.notes(made.notes)
+        return
     report(call, made, tip=plan_file is None and not (options["context"] or options["criteria"]))
 
 

@@ -183,6 +183,8 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("Plan", page.plan),
         (f"Plan of its agent, {page.planning}", page.proposal),
         ("Feedback", page.feedback),
+        ("Its agent's last status", page.progress),
+        ("Smoke tests that its agent names", page.smoke_tests),
     ]
     for title, text in texts:
         if text.strip():

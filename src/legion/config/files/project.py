@@ -23,6 +23,7 @@ from legion.domain.agents.teams import SOLO, name_fault
 from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
+from legion.domain.landing.destination import LandingTarget
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import LandingGate
 
@@ -97,6 +98,22 @@ class LandingSettings:
     speculate: bool = flag(
         True, help="Whether the next batch is built on top of the one being tested, and tested in parallel."
     )
+    target: LandingTarget = choice(
+        LandingTarget.LOCAL,
+        help='Where landed work goes. "branch": also to the forge\'s branch; "pr": through a pull request there.',
+    )
+    automerge: bool = flag(
+        False, help='Whether Legion merges an approved pull request with green checks itself, with `target = "pr"`.'
+    )
+
+    @property
+    def by_pull_request(self) -> bool:
+        return self.target is LandingTarget.PR
+
+    @property
+    def most_together(self) -> int:
+        """A pull request holds one change, so each is tested alone."""
+        return 1 if self.by_pull_request else self.batch
 
 
 @dataclass(frozen=True, kw_only=True)

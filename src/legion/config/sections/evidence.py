@@ -49,6 +49,9 @@ class ProtectionSettings:
     file_mb: float = number(
         50.0, 0, 1_000_000, unit="megabytes", help="A change that adds a larger file waits for you. 0: no limit."
     )
+    secrets: bool = flag(
+        True, help="Whether a change with keys, tokens or passwords in it waits for you, in any of its commits."
+    )
     canary: bool = flag(
         True, help="Whether new checks run once with every source file empty, to report one that stays green."
     )
@@ -83,7 +86,8 @@ class ModelLadder:
         ("haiku", "sonnet", "opus"),
         allowed="a list of models, the weakest first",
         fault=lambda name: None if name.strip() else "is no name of a model",
-        help="Models for further attempts where a ticket's attempts are used up: those above its own. Empty: none.",
+        help="Models for further attempts where a ticket's attempts are used up: those above its own. `@codex` or "
+        "`@codex gpt-5` is another program. Empty: none.",
     )
     by_label: tuple[tuple[str, tuple[str, ...]], ...] = setting(
         (),

@@ -1,4 +1,5 @@
-"""[hooks] and [notify] in the person's file: what happens when a ticket is done, failed, asks, or all work has ended.
+"""[hooks] and [notify] in the person's file: what happens when a ticket is done, failed, asks, or all work has ended,
+and the four hooks that can send work back.
 
 No repository can set these: they run as the person, outside of every sandbox.
 """
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from legion.config.base.settings import Unfit, flag, setting, text, texts
+from legion.config.base.settings import Unfit, flag, number, setting, text, texts
 from legion.config.sections.limits import QuietHours, quiet_hours
 from legion.domain.notifications import NotificationKind
 
@@ -51,6 +52,15 @@ class HookSettings:
     failed: tuple[str, ...] = _command("Runs when a ticket has failed.")
     question: tuple[str, ...] = _command("Runs when something waits for you.")
     all_done: tuple[str, ...] = _command("Runs when every ticket of a project has ended.")
+    task_created: tuple[str, ...] = _command("Runs before a ticket is created; exit code 2 refuses it.")
+    task_completed: tuple[str, ...] = _command("Runs on a change that passed its proofs; exit code 2 sends it back.")
+    teammate_idle: tuple[str, ...] = _command(
+        "Runs when a standing agent ends its turn; exit code 2 makes it continue with what the hook prints on stderr."
+    )
+    before_land: tuple[str, ...] = _command("Runs on a change that would land now; exit code 2 sends it back.")
+    timeout: float = number(
+        60.0, 0.1, 3600, unit="seconds", help="How long one of these four may take before it decides nothing."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,9 @@ class ReviewSettings:
     rounds: int = whole(
         3, 1, 10, help="How many times reviewers may reject a change; after the last one you are asked."
     )
+    approvals: int = whole(
+        0, 0, 10, help="How many of its readers must approve a change, such as 2 of a team's 3. 0: all of them."
+    )
     required: bool = flag(
         True, help="Whether a change waits for the approval. Without, it lands and the findings are shown."
     )

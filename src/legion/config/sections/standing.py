@@ -8,6 +8,7 @@ from typing import Any
 from legion.config.base.settings import texts, whole
 from legion.domain.agents.agent import LEVELS, MOST, Rights
 from legion.domain.agents.extra_rights import ALL_ROLES, ExtraRight, ExtraRights, opened
+from legion.domain.leader.handover import LIMIT
 
 
 def _role_fault(role: str) -> str | None:
@@ -27,6 +28,11 @@ class StandingSettings:
     fire_anybody: tuple[str, ...] = _roles("Roles that may fire every agent except those above them.")
     choose_driver: tuple[str, ...] = _roles("Roles whose tickets may name one of your drivers, or `standing`.")
 
+    approve_plans: tuple[str, ...] = _roles('Roles whose leaders may approve plans in your place: "leader", or none.')
+    handover_tokens: int = whole(
+        LIMIT, 1000, 2_000_000, help="Tokens of a leader's conversation at which it continues in a fresh one."
+    )
+
     @property
     def top(self) -> Rights:
         """The person's own seat: its limits bound all standing agents."""
@@ -40,5 +46,6 @@ class StandingSettings:
                 ExtraRight.INTERRUPT: self.interrupt_anybody,
                 ExtraRight.FIRE: self.fire_anybody,
                 ExtraRight.DRIVER: self.choose_driver,
+                ExtraRight.APPROVE: self.approve_plans,
             }
         )

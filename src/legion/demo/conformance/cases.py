@@ -66,18 +66,18 @@ def scripts(trial: TrialCalls, places: Places) -> dict[str, str]:
         WORK: _script(
             _step(_edit(trial, places, "edited.txt", "edited"), say="I write a file.", usage=True),
             _step(_shell(trial, look)),
-            _step(say="Done.", usage=True),
+            _step(_end(trial), say="Done.", usage=True),
         ),
-        INTERRUPT: _script(_step(_shell(trial, SLEEP), say="I wait."), _step(say="I waited to the end.")),
-        AFTER: _script(_step(_shell(trial, "echo interrupted > interrupted.txt")), _step(say="Done.")),
+        INTERRUPT: _script(_step(_shell(trial, SLEEP), say="I wait."), _step(_end(trial), say="I waited to the end.")),
+        AFTER: _script(_step(_shell(trial, "echo interrupted > interrupted.txt")), _step(_end(trial), say="Done.")),
         KILL: _script(
             _step(_shell(trial, wait), say="I begin."),
             _step(_shell(trial, "echo resumed > resumed.txt")),
             _step(_shell(trial, "echo resumed > resumed.txt")),
-            _step(say="Done."),
+            _step(_end(trial), say="Done."),
         ),
         LIMIT: _script('status = 429\nmessage = "rate limited"\nlimit = { resets_in = 3600 }\n'),
-        DENY: _script(_step(_edit(trial, places, "refused.txt", "refused")), _step(say="I was refused.")),
+        DENY: _script(_step(_edit(trial, places, "refused.txt", "refused")), _step(_end(trial), say="I was refused.")),
     }
 
 
@@ -103,6 +103,11 @@ def _edit(trial: TrialCalls, places: Places, path: str, content: str) -> str:
     place = f"{places.trees}/ticket-{{ticket}}/{path}"
     filled = trial.edit_input.replace("{path}", place).replace("{content}", _inner(f"{content}\n"))
     return _call(trial.edit_tool, filled)
+
+
+def _end(trial: TrialCalls) -> str:
+    """The call that ends a turn, for a program that needs one."""
+    return _call(trial.end_tool, trial.end_input.replace("{text}", "Done.")) if trial.end_tool else ""
 
 
 def _call(tool: str, input: str) -> str:

@@ -25,6 +25,8 @@ class ExtraRight(Enum):
     """Every agent except those above."""
     DRIVER = "driver"
     """Choose the driver of the tickets that it dispatches."""
+    APPROVE = "approve"
+    """As a leader: approve plans of goals."""
 
 
 @dataclass(frozen=True, kw_only=True)

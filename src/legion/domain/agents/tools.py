@@ -38,6 +38,7 @@ class Tool(Enum):
     ASK = "legion-ask"
     ANSWER = "legion-answer"
     NOTE = "legion-note"
+    GOAL = "legion-goal"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ _AGENT = _text("id or name", needed=True)
 
 DESCRIPTIONS: Mapping[Tool, Description] = {
     Tool.DISPATCH: Description(
-        words="Create a ticket. An agent does it in a worktree of its own; what passes the checks lands.",
+        words="Create a ticket. An agent does it in its own worktree; what passes the checks lands.",
         takes={
             "title": _text(needed=True),
             "text": _text("what to change, self-contained", needed=True),
@@ -95,9 +96,10 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "criteria": _text("when it is right"),
             "plan": _text(),
             "after": Parameter(kind="integers", words="tickets that must land first"),
+            "epic": _text(),
             "files": Parameter(kind="strings", words="globs it is about"),
             "prove": Parameter(kind="strings", words="commands that must pass"),
-            "checkpoint": Parameter(kind="boolean", words="only run checks; no agent"),
+            "checkpoint": Parameter(kind="boolean", words="only checks; no agent"),
             "model": _text(),
             "team": _text(),
             "budget": Parameter(kind="number", words="dollars"),
@@ -109,7 +111,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         words="State, result and feedback of a ticket; without one, all tickets by state.",
         takes={"ticket": Parameter(kind="integer")},
     ),
-    Tool.STATUS: Description(words="Who you are, your unread mail, your reports, the board in one line."),
+    Tool.STATUS: Description(words="You, your unread mail, your reports, the board in one line."),
     Tool.STOP: Description(
         words="Stop a ticket of yours, the turn of an agent below you, or all of both.",
         takes={"what": _text("ticket number, agent id or name, or all", needed=True)},
@@ -212,6 +214,19 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "ticket": Parameter(kind="integer"),
             "close": Parameter(kind="integer", words="its number"),
             "outcome": _text("how it ended"),
+            "accept": Parameter(kind="integer", words="a proposed lesson"),
+        },
+    ),
+    Tool.GOAL: Description(
+        words="Have a goal planned as tickets; or show a plan, approve it, or send it back with why.",
+        takes={
+            "goal": _text("what is wanted, self-contained"),
+            "budget": Parameter(kind="number", words="dollars for the planner"),
+            "epic": _text(),
+            "plan": _text("P3"),
+            "approve": Parameter(kind="boolean"),
+            "tickets": Parameter(kind="strings", words="only these keys"),
+            "why": _text(),
         },
     ),
 }
@@ -226,7 +241,7 @@ OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.AS
 """The person has no parent and works on no ticket."""
 _OPENED = {Tool.INTERRUPT: ExtraRight.INTERRUPT, Tool.FIRE: ExtraRight.FIRE}
 """Also useful to an agent without reports, where the person has granted it."""
-_OF_LEADERS = frozenset({Tool.NOTE})
+_OF_LEADERS = frozenset({Tool.NOTE, Tool.GOAL})
 _NOT_OF_LEADERS = frozenset({Tool.CLAIM})
 """A leader does no ticket itself."""
 _ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
@@ -240,9 +255,10 @@ def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[ExtraRig
     answer the questions of those below them; `opened`: the extra rights that the person has granted.
     """
     rights = agent.rights
-    leads = rights.headcount != 0 and rights.depth != 0
+    hires = rights.headcount != 0 and rights.depth != 0
+    leads = hires or is_leader(agent)
     useless = _LEADING - {tool for tool, right in _OPENED.items() if right in opened}
-    hidden = {*(() if leads else useless), *(() if leads and answers else (Tool.ANSWER,))}
+    hidden = {*(() if hires else useless), *(() if leads and answers else (Tool.ANSWER,))}
     hidden |= _ACTING if agent.only_reads else set()
     hidden |= _NOT_OF_LEADERS if is_leader(agent) else _OF_LEADERS
     seen = [tool for tool in Tool if tool not in hidden]

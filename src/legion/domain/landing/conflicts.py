@@ -41,15 +41,22 @@ def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
     return tuple(other.id for other in others if other.id != ticket.id and meet(ticket.spec.files, other.spec.files))
 
 
-def ordered(ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap) -> list[Ticket]:
-    """Tickets that may start, in order, given those at work and those that start before them."""
+def ordered(
+    ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap, lanes: Mapping[int, int] | None = None
+) -> list[Ticket]:
+    """Tickets that may start, in order, given those at work and those that start before them.
+
+    `lanes`: by ticket, the race that it is an attempt in. Only one of a race lands, so its lanes never meet.
+    """
+    race_of = lanes or {}
     if overlap is Overlap.OFF:
         return list(ready)
     taken = list(at_work)
     free: list[Ticket] = []
     waiting: list[Ticket] = []
     for ticket in ready:
-        if overlapping(ticket, taken):
+        race = race_of.get(ticket.id)
+        if overlapping(ticket, [other for other in taken if race is None or race_of.get(other.id) != race]):
             waiting.append(ticket)
         else:
             free.append(ticket)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.verdicts import ReviewRequest
@@ -46,6 +47,29 @@ def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
     if touch.lines > LARGE:
         found.append(f"it changes {touch.lines} lines")
     return tuple(found)
+
+
+class ReviewResult(Enum):
+    OPEN = "open"
+    """More verdicts are needed."""
+    APPROVED = "approved"
+    SENT_BACK = "sent-back"
+    NO_VERDICT = "no-verdict"
+    """No reader asks for changes, and too few gave a verdict that can be used."""
+
+
+def quorum(*, approved: int, against: int, silent: int, pending: int, needed: int) -> ReviewResult:
+    """The result of all verdicts on a change so far. `needed`: approvals that are enough; 0: those of all readers.
+
+    Where all have to approve, every reader is heard before the change goes back, so that it goes back once.
+    """
+    everyone = approved + against + silent + pending
+    enough = min(needed, everyone) or everyone
+    if approved >= enough and (pending == 0 or enough < everyone):
+        return ReviewResult.APPROVED
+    if pending and (enough == everyone or approved + pending >= enough):
+        return ReviewResult.OPEN
+    return ReviewResult.SENT_BACK if against else ReviewResult.NO_VERDICT
 
 
 def rounds(ticket: Ticket, readings: Iterable[ReviewRequest], since: float = 0.0) -> int:

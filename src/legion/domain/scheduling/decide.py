@@ -118,6 +118,10 @@ class BoardSnapshot:
     """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
     plans: tuple[PlanView, ...] = ()
+    lanes: Mapping[int, int] = field(default_factory=dict)
+    """Tickets that are attempts in a race without a winner, and their race."""
+    racing: frozenset[int] = frozenset()
+    """Tickets that are proven and wait for other lanes of their race before they land."""
     held: frozenset[int] = frozenset()
     """Tickets that standing agents have claimed: their runs are those agents' turns."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
@@ -312,7 +316,8 @@ class _ProjectWork:
 
     def project_jobs(self) -> list[StartJob]:
         project, jobs = self.project, []
-        waiting = project.upstream_pending or any(ticket.state is State.LANDING for ticket in self._tickets)
+        landing = any(one.state is State.LANDING and one.id not in self._snapshot.racing for one in self._tickets)
+        waiting = project.upstream_pending or landing
         if project.landing_open or waiting:
             jobs.append(StartJob(JobKind.LAND, project.id))
         if self._tickets and not project.baseline_known:
@@ -345,7 +350,7 @@ class _ProjectWork:
                 ticket.moved_at,
                 StartJob(JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version),
             )
-            for ticket in ordered(ready, at_work, self.project.overlap)
+            for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
 
     def turns(self, now: float) -> deque[tuple[float, StartJob]]:

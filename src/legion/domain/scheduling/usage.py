@@ -92,6 +92,10 @@ class UsageBy(Enum):
     MODEL = "model"
     DAY = "day"
     EPIC = "epic"
+    ROLE = "role"
+    PROJECT = "project"
+    DRIVER = "driver"
+    """Which agent program lands what, and at which cost."""
 
 
 class AttemptFate(Enum):
@@ -125,9 +129,13 @@ class RunUsage:
     title: str
     epic: str
     agent: str
+    driver: str = ""
+    """Empty: not known."""
     started_at: float
     ended_at: float | None
     fate: AttemptFate
+    role: str = ""
+    project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +194,15 @@ def report(
     return tuple(found.values())
 
 
+def since_day(
+    day: str, work: Iterable[RunUsage], spending: Iterable[Spending], *, start: float, now: float
+) -> tuple[tuple[RunUsage, ...], tuple[Spending, ...]]:
+    """What happened on this day or later; `start` is its first moment. A run that started before counts from then."""
+    late = [one for one in work if (now if one.ended_at is None else one.ended_at) >= start]
+    clipped = tuple(replace(one, started_at=max(one.started_at, start)) for one in late)
+    return clipped, tuple(one for one in spending if one.day >= day)
+
+
 def summed(shares: Iterable[UsageSlice]) -> UsageSlice:
     return sum(shares, UsageSlice(key=""))
 
@@ -205,8 +222,14 @@ def _pieces(
             return [replace(whole, key=str(work.ticket or ""), usage=total(one.usage for one in spent))]
         case UsageBy.AGENT:
             return [replace(whole, key=work.agent, usage=total(one.usage for one in spent))]
+        case UsageBy.DRIVER:
+            return [replace(whole, key=work.driver, usage=total(one.usage for one in spent))]
         case UsageBy.EPIC:
             return [replace(whole, key=work.epic, usage=total(one.usage for one in spent))]
+        case UsageBy.ROLE:
+            return [replace(whole, key=work.role, usage=total(one.usage for one in spent))]
+        case UsageBy.PROJECT:
+            return [replace(whole, key=work.project, usage=total(one.usage for one in spent))]
         case UsageBy.MODEL:
             # Wall time is that of the run, so all of it goes to its main model.
             main = max(spent, key=lambda one: (one.usage.usd, one.usage.requests, one.model), default=None)

@@ -63,6 +63,8 @@ class ParkReason(Enum):
     NO_MACHINE = "no_machine"
     RESTING = "resting"
     """Its last attempt ended at once and changed nothing; the next one starts a little later."""
+    OUTSIDE = "outside"
+    """Its change is proven; it lands when it is merged where the project's branch lives."""
 
 
 class Cause(Enum):
@@ -74,6 +76,8 @@ class Cause(Enum):
     """Another change touches the same lines."""
     REVIEW = "review"
     """A reviewer requested changes."""
+    SIZE = "size"
+    """The ticket is too large: the time was up, the context was full, or the agent said so."""
     ATTEMPT = "attempt"
     """The agent's own work: its program failed, it changed nothing, or it changed what it may not."""
 

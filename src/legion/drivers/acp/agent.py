@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from legion import __version__
 from legion.drivers import Host, PermissionAnswer
 from legion.drivers.acp.client import SessionClient
+from legion.drivers.acp.terminals import Terminals
 from legion.drivers.acp.transport import PipeTransport
 from legion.drivers.acp.updates import Updates
 from legion.drivers.turns import conversations
@@ -42,7 +43,8 @@ class AcpAgent:
         self._options = options
         self._process = AgentProcess(host)
         self._updates = Updates(RunJournal(host), activity)
-        self._client = SessionClient(host, options, self._updates, lambda: self.on_work())
+        self._terminals = Terminals(host, sandboxed=options.sandboxed, on_look=self._process.check_exit)
+        self._client = SessionClient(host, options, self._updates, self._terminals, lambda: self.on_work())
         self._tools: ToolServer | None = None
         self._connection: ClientSideConnection | None = None
         self._session = ""
@@ -118,6 +120,7 @@ class AcpAgent:
         self._process.kill()
 
     async def close(self, grace: float) -> int | None:
+        await self._terminals.close()
         code = await self._process.end(grace)
         if self._connection is not None:
             await self._connection.close()
@@ -127,11 +130,11 @@ class AcpAgent:
 
     def _introduction(self) -> dict[str, object]:
         """What the program may ask of us. Without it, programs use their own tools, inside the sandbox."""
-        own = self._options.program.acp.files
-        files = schema.FileSystemCapabilities(read_text_file=own, write_text_file=own)
+        wanted = self._options.program.acp
+        files = schema.FileSystemCapabilities(read_text_file=wanted.files, write_text_file=wanted.files)
         return {
             "protocol_version": PROTOCOL_VERSION,
-            "client_capabilities": schema.ClientCapabilities(fs=files, terminal=False),
+            "client_capabilities": schema.ClientCapabilities(fs=files, terminal=wanted.terminals),
             "client_info": schema.Implementation(name="legion", title="Legion", version=__version__),
         }
 

@@ -11,6 +11,7 @@ from acp import RequestError, schema
 
 from legion.drivers import Host, PermissionAnswer
 from legion.drivers.acp.permissions import PermissionQuery, PermissionVerdict, Policy, decide
+from legion.drivers.acp.terminals import Terminals, command_line, shown
 from legion.drivers.acp.updates import Updates
 from legion.drivers.acp.worktree_files import WorktreeFiles
 from legion.drivers.turns.journal import RunJournal, summary
@@ -20,10 +21,18 @@ from legion.drivers.turns.options import TurnOptions
 class SessionClient:
     """An `acp.Client`. The program may be hostile: no request reaches anything outside of the worktree."""
 
-    def __init__(self, host: Host, options: TurnOptions, updates: Updates, on_work: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        options: TurnOptions,
+        updates: Updates,
+        terminals: Terminals,
+        on_work: Callable[[], None],
+    ) -> None:
         self._host = host
         self._options = options
         self._updates = updates
+        self._terminals = terminals
         self._journal = RunJournal(host)
         self._on_work = on_work
         self._files = WorktreeFiles(host.program.cwd)
@@ -60,15 +69,18 @@ class SessionClient:
     ) -> schema.RequestPermissionResponse:
         call, tool, input = self._updates.begin(tool_call)
         request = PermissionQuery.of(str(tool_call.kind or tool), input, self._updates.places_of(call))
+        allowed = await self._is_allowed(request, tool=tool, input=input, call=call)
+        return schema.RequestPermissionResponse(outcome=_outcome(options, allowed=allowed))
+
+    async def _is_allowed(self, request: PermissionQuery, *, tool: str, input: object, call: str | None) -> bool:
+        """As the settings say, or a person; a denial is recorded."""
         verdict = decide(request, self._policy)
-        if verdict is PermissionVerdict.ASK:
-            allowed = await self._ask(tool, input, request)
-        else:
-            allowed = verdict is PermissionVerdict.ALLOW
+        asked = verdict is PermissionVerdict.ASK
+        allowed = await self._ask(tool, input, request) if asked else verdict is PermissionVerdict.ALLOW
         if not allowed:
             self.denied.append(tool)
             self._journal.record_denial(tool, call)
-        return schema.RequestPermissionResponse(outcome=_outcome(options, allowed=allowed))
+        return allowed
 
     async def read_text_file(
         self,
@@ -90,9 +102,60 @@ class SessionClient:
         self._files.write(path, content)
         return schema.WriteTextFileResponse()
 
-    async def create_terminal(self, **_facts: Any) -> schema.CreateTerminalResponse:  # noqa: ANN401 (the library's)
-        """Programs run commands themselves, in their sandbox: a terminal of ours would have another /tmp."""
-        raise RequestError.method_not_found("terminal/create")
+    async def create_terminal(
+        self,
+        session_id: str,
+        command: str,
+        args: list[str] | None = None,
+        env: list[schema.EnvVariable] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **_meta: Any,  # noqa: ANN401 (the library's)
+    ) -> schema.CreateTerminalResponse:
+        """A command needs the same permission here as in a tool of the program's own."""
+        folder = self._files.folder(cwd)
+        words = shown(command, args or [])
+        input = {"command": words}
+        if not await self._is_allowed(PermissionQuery.of("execute", input, []), tool="execute", input=input, call=None):
+            raise RequestError.invalid_params({"details": f"The command is not allowed: {words}"})
+        self._journal.print(f"$ {words}")
+        variables = {one.name: one.value for one in env or []}
+        argv = command_line(command, args or [])
+        return self._terminals.create(argv, cwd=folder, env=variables, limit=output_byte_limit)
+
+    async def terminal_output(
+        self,
+        session_id: str,
+        terminal_id: str,
+        **_meta: Any,  # noqa: ANN401 (the library's)
+    ) -> schema.TerminalOutputResponse:
+        return self._terminals.output(terminal_id)
+
+    async def wait_for_terminal_exit(
+        self,
+        session_id: str,
+        terminal_id: str,
+        **_meta: Any,  # noqa: ANN401 (the library's)
+    ) -> schema.WaitForTerminalExitResponse:
+        return await self._terminals.wait(terminal_id)
+
+    async def kill_terminal(
+        self,
+        session_id: str,
+        terminal_id: str,
+        **_meta: Any,  # noqa: ANN401 (the library's)
+    ) -> schema.KillTerminalResponse:
+        self._terminals.kill(terminal_id)
+        return schema.KillTerminalResponse()
+
+    async def release_terminal(
+        self,
+        session_id: str,
+        terminal_id: str,
+        **_meta: Any,  # noqa: ANN401 (the library's)
+    ) -> schema.ReleaseTerminalResponse:
+        self._terminals.release(terminal_id)
+        return schema.ReleaseTerminalResponse()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise RequestError.method_not_found(f"_{method}")

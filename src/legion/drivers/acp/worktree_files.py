@@ -41,6 +41,16 @@ class WorktreeFiles:
         except OSError as fault:
             raise RequestError.invalid_params({"details": f"{path} cannot be written: {fault.strerror}."}) from fault
 
+    def folder(self, path: str | None) -> Path:
+        """A folder of the worktree, where a command may start. Raises RequestError for any other, and for links."""
+        if path is None or PurePosixPath(path) == PurePosixPath(self._tree):
+            return self._tree
+        below = self._inside(path)
+        place = self._tree / below
+        if place.resolve() != self._tree.resolve() / below or not place.is_dir():
+            raise RequestError.invalid_params({"details": f"{path} is no folder of the worktree {self._tree}."})
+        return place
+
     def _inside(self, path: str) -> str:
         """The path below the worktree."""
         pure = PurePosixPath(os.path.normpath(path))

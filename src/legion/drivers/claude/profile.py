@@ -6,15 +6,18 @@ import importlib
 import os
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
-from legion.drivers.claude import program, transcript
+from legion.drivers.claude import interactive, program
+from legion.drivers.claude import transcript as transcripts
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.profile import (
     Capabilities,
+    ConversationSize,
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
@@ -24,6 +27,7 @@ from legion.drivers.profile import (
     RunRequest,
 )
 from legion.drivers.state_folder import own_folder, put_aside
+from legion.drivers.terminal_options import TerminalOptions
 from legion.system import files
 
 _FOLDER = "claude"
@@ -60,6 +64,7 @@ class ClaudeProfile(DriverProfile):
         usage=True,
         transcript=True,
         rewinds=True,
+        interactive=True,
     )
     heavy: bool = True
     instruction_files: tuple[str, ...] = ("CLAUDE.md", ".claude/CLAUDE.md")
@@ -91,6 +96,17 @@ class ClaudeProfile(DriverProfile):
             readable=(path.absolute(), path.resolve(), *login),
         )
 
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        prepared = self.prepare(request)
+        options = ClaudeOptions.from_json(prepared.options)
+        interactive.skip_first_questions(options.config_dir, request.tree)
+        argv = interactive.command_line(Path(prepared.program.argv[0]), options, request.input.prompt)
+        program = replace(
+            prepared.program, argv=argv, env={**prepared.program.env, "TERM": "xterm-256color"}, terminal=True
+        )
+        shown = TerminalOptions(ready=interactive.READY, asking=interactive.ASKING, leave=interactive.LEAVE)
+        return replace(prepared, program=program, options=shown.to_json())
+
     def find_program(self, wanted: str) -> ProgramFile:
         return program.find(wanted)
 
@@ -110,13 +126,27 @@ class ClaudeProfile(DriverProfile):
         return {str(model): _usage(facts) for model, facts in models.items()}
 
     def has_conversation(self, state: Path, conversation: str) -> bool:
-        return transcript.is_there(state / _FOLDER, conversation)
+        return transcripts.is_there(state / _FOLDER, conversation)
 
     def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
-        return transcript.delivered(state / _FOLDER, conversation, ids)
+        return transcripts.delivered(state / _FOLDER, conversation, ids)
+
+    def conversation_size(self, state: Path, conversation: str) -> ConversationSize:
+        return transcripts.size(state / _FOLDER, conversation)
+
+    def put_aside(self, state: Path, conversation: str) -> bool:
+        there = self.has_conversation(state, conversation)
+        transcripts.put_aside(state / _FOLDER, conversation)
+        return there
 
     def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
-        return transcript.point_after(state / _FOLDER, conversation, call)
+        return transcripts.point_after(state / _FOLDER, conversation, call)
+
+    def transcript(self, state: Path, conversation: str) -> Path | None:
+        return transcripts.file_of(state / _FOLDER, conversation)
+
+    def take_transcript(self, transcript: Path, conversation: str, state: Path, tree: Path) -> None:
+        transcripts.copy(transcript, own_folder(state, _FOLDER), conversation, tree)
 
 
 def _options(request: RunRequest, model: ModelSetup, config_dir: Path) -> ClaudeOptions:

@@ -15,9 +15,14 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from legion.drivers.profile import ConversationSize
+from legion.system import safe_files
+
 _LONGEST_LINE = 64 << 20
 _MOST_SEARCHED = 256 << 20
 """Bytes of a transcript that are searched for its first message."""
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]")
+"""Claude Code writes a dash for each in the name of a folder."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -34,6 +39,16 @@ def put_aside(config_dir: Path, conversation: str) -> None:
 
 def is_there(config_dir: Path, conversation: str) -> bool:
     return any(_is_readable(path) for path in _files(config_dir, conversation))
+
+
+def file_of(config_dir: Path, conversation: str) -> Path | None:
+    return next((path for path in _files(config_dir, conversation) if _is_readable(path)), None)
+
+
+def copy(transcript: Path, config_dir: Path, conversation: str, tree: Path) -> None:
+    """Copy a transcript to where Claude Code looks for it when it works in that tree. Repeated, it copies again."""
+    folder = _NOT_IN_NAMES.sub("-", str(tree))
+    safe_files.write(config_dir, f"projects/{folder}/{conversation}.jsonl", transcript.read_bytes())
 
 
 def delivered(config_dir: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
@@ -57,6 +72,35 @@ def point_after(config_dir: Path, conversation: str, call: str) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def size(config_dir: Path, conversation: str) -> ConversationSize:
+    """By the usage of the last answer: its input is the whole conversation."""
+    tokens, compacted = 0, False
+    for path in _files(config_dir, conversation):
+        if _is_readable(path):
+            for entry in _entries(path):
+                if entry["type"] == "assistant":
+                    tokens = _context_tokens(entry["message"].get("usage")) or tokens
+            compacted = compacted or _was_compacted(path)
+    return ConversationSize(tokens=tokens, compacted=compacted)
+
+
+def _context_tokens(usage: object) -> int:
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    counted = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    return sum(one for one in counted if isinstance(one, int) and one > 0)
+
+
+def _was_compacted(transcript: Path) -> bool:
+    with transcript.open("rb") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            if b"compact_boundary" in line:
+                with contextlib.suppress(ValueError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict) and entry.get("subtype") == "compact_boundary":
+                        return True
+    return False
 
 
 def _files(config_dir: Path, conversation: str) -> list[Path]:

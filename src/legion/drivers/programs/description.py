@@ -117,6 +117,8 @@ class AcpPart:
     """The method to authenticate with, where a session needs one."""
     files: bool = False
     """It reads and writes files through the driver, which then acts inside the worktree only."""
+    terminals: bool = False
+    """It runs its commands through the driver, which starts them in the run's sandbox."""
     copy: str = ""
     """The name of a copy of the conversation's file, made before it is loaded, for a program that overwrites it then.
     {short} stands for the first eight characters of the session's id, which the file's name ends with."""
@@ -146,6 +148,10 @@ class TrialPart:
     """The tool that writes a file."""
     edit_input: str = ""
     """Its input as JSON, with {path} and {content}."""
+    end_tool: str = ""
+    """The tool that ends a turn, for a program that takes no plain message as its end."""
+    end_input: str = ""
+    """Its input as JSON, with {text}."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ class AgentProcess:
         program: Program = replace(self._host.program, argv=argv, stdin=stdin, talks=talks)
         child = self._child = self._host.start(program)
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._host.deaths.fileno(), self._check_exit)
+        loop.add_reader(self._host.deaths.fileno(), self.check_exit)
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self.stdout), child.output)
         if talks:
             assert child.input is not None, "it talks"
@@ -57,7 +57,7 @@ class AgentProcess:
             self._stderr_task = asyncio.create_task(self._forward(errors))
             transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, child.input)
             self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-        self._check_exit()
+        self.check_exit()
 
     def keep(self, data: bytes) -> None:
         """Output outside of the conversation: kept for people, its end for the outcome."""
@@ -91,7 +91,8 @@ class AgentProcess:
                 await asyncio.wait((self._stderr_task,), timeout=_DRAIN_TIMEOUT)
                 self._stderr_task.cancel()
 
-    def _check_exit(self) -> None:
+    def check_exit(self) -> None:
+        """Called when a child process has ended."""
         if self._child is None or self._exit.done():
             return
         try:

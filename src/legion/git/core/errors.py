@@ -6,6 +6,7 @@ GitProblem
 │   └── GitTimedOut
 ├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
 ├── FolderGone                        a folder in which git should run, a hub for example
+├── RemoteUnreachable                a remote does not answer, or refuses
 ├── TargetMoved                       another writer moved the target first
 ├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
@@ -71,6 +72,13 @@ class RepositoryGone(GitProblem, StateConflict):
 class FolderGone(GitProblem, StateConflict):
     def __init__(self, folder: Path) -> None:
         super().__init__(f"The folder {folder} is gone; bring it back, or let `legion doctor` say what to do.")
+
+
+class RemoteUnreachable(GitProblem, Retryable):
+    """A remote does not answer, or refuses."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"git cannot reach the remote ({why}); Legion tries again later.")
 
 
 class TargetMoved(GitProblem, Retryable):

@@ -56,12 +56,12 @@ class CutOffTurn:
     calls: Sequence[str]
 
 
-def rules(agent: Agent, names: Mapping[str, str]) -> str:
-    """Added to the system prompt: valid until the agent is fired."""
+def rules(agent: Agent, names: Mapping[str, str], leads: str = "") -> str:
+    """Added to the system prompt: valid until the agent is fired. `leads`: the rules of a leader."""
     role = f"Your role: {agent.role}\n" if agent.role else ""
     text = _RULES.format(name=agent.name, role=role, id=agent.id, parent=name_of(agent.parent, names))
     more = [_PLAN] if agent.only_reads else []
-    more += [_LEADS] if agent.delegates else []
+    more += [leads] if leads else [_LEADS] if agent.delegates else []
     return "\n".join([text, *more])
 
 
@@ -73,11 +73,15 @@ def prompt(
     *,
     cut: CutOffTurn | None,
     fresh: bool,
+    head: str = "",
 ) -> str:
-    """The prompt that starts a turn. `fresh`: the conversation is new and holds no earlier turn."""
+    """The prompt that starts a turn. `fresh`: the conversation is new and holds no earlier turn.
+
+    `head` comes first; a leader's tells everything that a fresh conversation needs.
+    """
     messages = tuple(batch)
-    parts = []
-    if fresh and not any(message.kind is MessageKind.TASK for message in messages):
+    parts = [head] if head else []
+    if fresh and not head and not any(message.kind is MessageKind.TASK for message in messages):
         parts.append(f"Your earlier conversation can no longer be read. You were hired for this:\n\n{agent.task}")
     if cut is not None:
         parts.append(_CUT.get(cut.outcome or Outcome.LOST, _CUT[Outcome.LOST]))

@@ -27,14 +27,25 @@ def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, thi
     if answered:
         since = since[since.index(answered[-1]) :]
     events = [event for run in since for event in journals[run.id]]
+    attended = bool(since) and any(event.kind == "terminal" for event in journals[since[-1].id])
     return resume_text(
         ticket,
         project.config,
         since,
-        open_calls(events),
+        # A person was in the conversation since, and has seen what was cut off.
+        () if attended else open_calls(events),
         _undelivered(events),
+        attended=attended,
         rewound=rewound is not None and not answered,
     )
+
+
+def is_first(context: Context, this_run: Run) -> bool:
+    """Whether the model has not answered in this conversation yet, in any run of its seat."""
+    with context.store.read() as tx:
+        since = [run for run in runs.of_seat(tx, this_run) if run.conversation == this_run.conversation]
+    journals = (read_journal(context.data.runs / run.name) for run in since if run.id < this_run.id)
+    return not any(event.kind in MODEL_ANSWERED for events in journals for event in events)
 
 
 def open_calls(events: Iterable[JournalEvent]) -> tuple[str, ...]:

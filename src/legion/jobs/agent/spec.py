@@ -9,22 +9,23 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
-from legion.domain.memories import fitting
+from legion.domain.memories import fitting, format_memory
 from legion.domain.runs import Run
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run, plan_approval, teams, tool_access
-from legion.jobs.agent.briefing import RULES, briefing
+from legion.jobs.agent.briefing import ADOPTED_TEXT, RULES, briefing
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
-from legion.jobs.agent.resume_prompt import resume_prompt
+from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import environment, rewind_points, sandbox
+from legion.jobs.workspace import adopted, environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import memories, plan_approvals
-from legion.store.work import rewinds, usage
+from legion.store.work import adoptions, attendances, rewinds, usage
 
 
 class NoProgram(LegionError):
@@ -47,16 +48,29 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         built_in = registry.find(name)
         assert built_in is not None, "driver_name returns a driver that exists"
         return AgentProgram(driver=built_in, timeout=timeout)
-    return AgentProgram(driver=_plain(), argv=own.argv, timeout=own.timeout or timeout)
+    return AgentProgram(driver=registry.PROFILES[own.driver], name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
 def spec(
     context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
-    chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    with context.store.read() as tx:
+        attended = attendances.of_ticket(tx, ticket.id)
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
+    if attended is not None and chosen.driver is _plain():
+        chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
-    return model_run.spec(context, this_run, chosen, _input(context, project, ticket, this_run, chosen, tree), paths)
+    with context.store.read() as tx:
+        origin = adoptions.by_conversation(tx, this_run.conversation)
+    if origin is not None:
+        adopted.hand_over(project, chosen.driver, origin.source, paths.state, tree)
+    input = _input(context, project, ticket, this_run, chosen, tree)
+    if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
+        # The person writes the first message.
+        input = replace(input, prompt="")
+    return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
 def run_paths(
@@ -91,12 +105,11 @@ def _input(
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
-        known = memories.of_project(tx, ticket.project)
-    recalled = [one.text for one in fitting(known, ticket.spec.files, ticket.spec.labels)]
+    known = recalled(context, ticket)
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
         prompt=briefing(
-            ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=recalled
+            ticket, project.config, advice=advice, messages=messages, role=stage.role.prompt, memories=known
         ),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
@@ -108,13 +121,23 @@ def _input(
     if not chosen.capabilities.talks:
         return given
     rules = f"{RULES}\n\n{stage.role.prompt}".strip()
-    prompt = briefing(ticket, project.config, tried, advice, messages, memories=recalled)
+    prompt = briefing(ticket, project.config, tried, advice, messages, memories=known)
     given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project, ticket, this_run, given)
     if chosen.capabilities.rewinds:
         recorded = rewind_points.state_store(context, project, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given
+
+
+def recalled(context: Context, ticket: Ticket) -> list[str]:
+    """The memories that its briefing carries. For lessons that is recorded: `legion usage --lessons` compares them."""
+    with context.store.read() as tx:
+        carried = fitting(memories.of_project(tx, ticket.project), ticket.spec.files, ticket.spec.labels)
+    if any(one.lesson for one in carried):
+        with context.store.write() as tx:
+            memories.recall(tx, ticket.id, carried)
+    return [format_memory(one) for one in carried]
 
 
 def _with_conversation(
@@ -124,9 +147,12 @@ def _with_conversation(
     with context.store.read() as tx:
         plan = plan_approvals.of_ticket(tx, ticket.id)
         rewound = rewinds.by_conversation(tx, this_run.conversation)
+        origin = adoptions.by_conversation(tx, this_run.conversation)
     tools = teams.tools(teams.of_ticket(context, ticket).builder, ticket)
     reads = plan is not None and plan.only_reads
     later = resume_prompt(context, project, ticket, this_run)
+    if origin is not None and is_first(context, this_run):
+        later = f"{ADOPTED_TEXT}\n\n{given.prompt}"
     return replace(
         given,
         prompt=plan_approval.with_plan(context, plan, this_run, given.prompt, resumes=False),
@@ -135,7 +161,7 @@ def _with_conversation(
         tools=plan_approval.only_reading(tools) if reads else tools,
         asks=ticket.spec.asks,
         tool_link=tool_access.of_ticket(context, ticket, this_run).link,
-        fork_of=rewound.source if rewound is not None else "",
+        fork_of=rewound.source if rewound is not None else origin.source if origin is not None else "",
         fork_at=rewound.point if rewound is not None else "",
     )
 

@@ -63,9 +63,23 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "", *, many: int = 0) -> str:
+_SECRETS = """\
+Your change holds what looks like secrets. Remove them from the files and from every commit that you made (make one new
+commit of all of them), and read such values from the environment instead:"""
+
+
+def touched_protected(
+    paths: Sequence[str],
+    signs: Sequence[str] = (),
+    reason: str = "",
+    *,
+    many: int = 0,
+    secrets: Sequence[str] = (),
+) -> str:
     """`signs`: how tests look weaker; `reason`: that of the person who refused it; `many`: too many files."""
     parts = [f"Your change has {many} files, which is too many; remove those that it does not need."] if many else []
+    if secrets:
+        parts.append(f"{_SECRETS}\n\n{_listed(secrets)}")
     if paths:
         parts.append(
             f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"
@@ -75,6 +89,10 @@ def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: s
     if reason:
         parts.append(f"A person read it and said no:\n\n{_quote(reason)}")
     return _fit("\n\n".join(parts))
+
+
+def sent_back_by_hook(text: str) -> str:
+    return _fit(f"The person has a rule that your change does not meet yet. Its text:\n\n{_quote(text)}")
 
 
 def repository_files(found: Sequence[FaultyEntry]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from legion.domain.questions import BACK, LAND, STOP, TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import policy
+from legion.domain.review.policy import ReviewResult
 from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Approve, Cause, Fail, Park, ParkReason, Step, Stop, Ticket, TryAgain
@@ -22,21 +23,31 @@ _LONGEST = 300
 """Characters of each."""
 
 
-def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> Step | None:
-    """The next step of a ticket in review; None while a review is open. `most`: rounds before a person is asked."""
+def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float, needed: int = 0) -> Step | None:
+    """The next step of a ticket in review; None while a review is open. `most`: rounds before a person is asked;
+    `needed`: approvals that are enough, 0 for all.
+    """
     readings = verdicts.of_ticket(tx, ticket.id)
     current = tuple(one for one in _latest(ticket, readings) if one.binding)
-    if any(one.given_at is None for one in current):
+    given = [one for one in current if one.given_at is not None]
+    against = [one for one in given if one.sends_back]
+    silent = [one for one in given if one.verdict is None]
+    result = policy.quorum(
+        approved=len(given) - len(against) - len(silent),
+        against=len(against),
+        silent=len(silent),
+        pending=len(current) - len(given),
+        needed=needed,
+    )
+    if result is ReviewResult.OPEN:
         return None
-    against = [one for one in current if one.sends_back]
-    silent = [one for one in current if one.verdict is None]
-    if against:
+    if result is ReviewResult.SENT_BACK:
         used = policy.rounds(ticket, readings, questions.last_said(tx, ticket.id, QuestionKind.REVIEW))
         if used < most:
             return next_try(ticket, reason(against), _findings(against), cause=Cause.REVIEW)
         tries = "one round" if used == 1 else f"{used} rounds"
         return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
-    if silent:
+    if result is ReviewResult.NO_VERDICT:
         return _asked(
             tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within
         )

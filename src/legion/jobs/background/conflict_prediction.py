@@ -27,7 +27,7 @@ from legion.jobs.workspace.setup import is_prepared
 from legion.runner import launch
 from legion.runner.spec import RunnerError, read_spec
 from legion.store import events
-from legion.store.board import projects, tickets
+from legion.store.board import projects, races, tickets
 from legion.store.work import runs
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,9 @@ def predict(
     with context.store.read() as tx:
         at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=project.id)}
         starting = {run.ticket for run in runs.active(tx) if not is_prepared(context, run)}
-    at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
+        copies = {one.ticket for lanes in races.undecided(tx).values() for one in lanes if one.ticket != one.origin}
+    # Only one lane of a race lands, so they cannot conflict with each other.
+    at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK and id not in copies}
     # What [setup] writes before the agent starts is not the agent's change.
     visible = [ticket for ticket in at_work.values() if ticket.id not in starting]
     open_changes = [one for ticket in visible if (one := _open_change(project, ticket)) is not None]

@@ -1,5 +1,5 @@
-"""Changes that need a person's approval: undeclared protected files, weakened tests, large or very many files, and
-folders that git takes for a repository.
+"""Changes that need a person's approval: secrets, undeclared protected files, weakened tests, large or very many files,
+and folders that git takes for a repository.
 
 The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
 when it returns to `checking` it finds the answer, or that the deadline has passed.
@@ -12,11 +12,13 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from legion.config.sections.evidence import GuardMode
+from legion.domain.landing.bisect import LandingMode
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
 from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import TouchedFile, stopped_by
+from legion.domain.review.secrets import SecretFound, secrets_in
 from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
@@ -28,6 +30,8 @@ from legion.jobs.workspace import repository_files
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 
+_MOST_COMMITS = 50
+"""Commits of a change whose own differences are searched for secrets, beginning with the last."""
 _SHOWN = 12
 """Files and lines that a question names; the rest is counted."""
 
@@ -47,6 +51,8 @@ class ApprovalConcern:
     """How many files it changes, if that is more than the person's limit."""
     large: tuple[LargeFile, ...] = ()
     """Files above the person's limit."""
+    secrets: tuple[SecretFound, ...] = ()
+    """Keys, tokens and passwords in undeclared paths."""
 
     @property
     def question(self) -> str:
@@ -54,10 +60,11 @@ class ApprovalConcern:
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
         count = [f"{self.many} files: more than `protection.most_files` allows without a question"] if self.many else []
         parts = [
+            ("It seems to hold secrets, which stay in the history once it has landed:", _sentences(self.secrets)),
             ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
-            ("Files are larger than `protection.file_mb`:", [one.sentence for one in self.large]),
+            ("Files are larger than `protection.file_mb`:", _sentences(self.large)),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
         ]
         listed = "\n".join(f"{what}\n{_list(rows)}" for what, rows in parts if rows)
@@ -66,6 +73,7 @@ class ApprovalConcern:
     @property
     def reason(self) -> str:
         parts = [
+            ("it seems to hold secrets", tuple(dict.fromkeys(one.path for one in self.secrets))),
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
@@ -107,7 +115,8 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     most = context.user.protection.most_files
     many = len(changed) if most and len(changed) > most else 0
     large = _large(context, project, ticket, changed)
-    if not (stopped or weak or found or many or large):
+    secrets = _secrets(context, project, ticket, change)
+    if not (stopped or weak or found or many or large or secrets):
         return None
     paths = {
         *stopped,
@@ -115,8 +124,15 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         *(one.path for one in large),
         *_inside(changed, ["."] if many else found),
     }
-    key = _key(ticket, changed, paths)
-    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found, many=many, large=large)
+    return ApprovalConcern(
+        key=_key(ticket, changed, paths, secrets),
+        protected=stopped,
+        weakened=weak,
+        repositories=found,
+        many=many,
+        large=large,
+        secrets=secrets,
+    )
 
 
 def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
@@ -150,6 +166,20 @@ def _undeclared(
     stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
     weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
     return stopped, tuple(weak)
+
+
+def _secrets(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[SecretFound, ...]:
+    """Those of every commit that would be in the history, also where a later commit removes them."""
+    if not context.user.protection.secrets:
+        return ()
+    hub, declared = project.hub, _declared(context, ticket)
+    patches = [hub.patch(change.base, change.commit)]
+    if project.config.landing.mode is not LandingMode.SQUASH:
+        commits = hub.commits_between(change.base, change.commit)
+        between = [one for one in commits if len(one.parents) == 1 and one.commit != change.commit]
+        patches += [hub.patch(one.parents[0], one.commit) for one in between[-_MOST_COMMITS:]]
+    found = secrets_in(file for patch in patches for file in diffs.read(patch))
+    return tuple(one for one in found if not matches(one.path, declared))
 
 
 def _large(
@@ -202,7 +232,8 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
     signs = [*(sentence(one) for one in about.weakened), *(one.sentence for one in about.large)]
-    text = feedback.touched_protected(about.paths, signs, question.why, many=about.many)
+    secrets = _sentences(about.secrets)
+    text = feedback.touched_protected(about.paths, signs, question.why, many=about.many, secrets=secrets)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 
@@ -211,11 +242,18 @@ def touched(file: FileChange) -> TouchedFile:
     return TouchedFile(path=file.path, only_adds=adds, new=file.status is FileStatus.ADDED)
 
 
-def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:
+def _key(
+    ticket: Ticket, changed: Sequence[FileChange], paths: Container[str], secrets: Sequence[SecretFound] = ()
+) -> str:
     """The same content is the same question, until a person retries the ticket."""
     contents = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
+    contents += sorted(f"{one.path}\0{one.text}" for one in secrets)
     digest = hashlib.sha256("\n".join(contents).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
+
+
+def _sentences(found: Sequence[LargeFile] | Sequence[SecretFound]) -> tuple[str, ...]:
+    return tuple(one.sentence for one in found)
 
 
 def _list(rows: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import LegionError
+from legion.domain.hooks import HookKind
 from legion.domain.landing.revert_proof import RevertProof
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.attempts import next_try, next_try_after_conflict
@@ -23,6 +24,7 @@ from legion.domain.tickets.ticket import (
     TryAgain,
 )
 from legion.git.merge.candidates import MergeConflict
+from legion.jobs import person_hooks
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.checks import approvals, execution, fix_tickets, held_out, revert_proof, reviewers
 from legion.jobs.checks.approvals import ApprovalConcern
@@ -77,6 +79,8 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged
     step = _proofs(context, project, ticket)
     if not isinstance(step, Prove) or ticket.change is None:
         return _Judged(step=step)
+    if (refused := _refused_by_hook(context, project, ticket)) is not None:
+        return _Judged(step=refused)
     return _Judged(
         step=reviewers.next_step(context, project, ticket, ticket.change),
         about=about,
@@ -104,11 +108,20 @@ def next_step_without_checks(
     """The step of a change that needs no check and no approval; None for any other."""
     if (
         ticket.spec.proofs
+        or person_hooks.is_set(context, HookKind.TASK_COMPLETED)
         or revert_proof.wanted(project, ticket)
         or approvals.concern(context, project, ticket, change)
     ):
         return None
     return reviewers.next_step(context, project, ticket, change)
+
+
+def _refused_by_hook(context: Context, project: ProjectContext, ticket: Ticket) -> Step | None:
+    facts = person_hooks.ticket_facts(ticket)
+    text = person_hooks.refusal(context, project.record, HookKind.TASK_COMPLETED, facts)
+    if text is None:
+        return None
+    return next_try(ticket, "a hook of the person sent it back", feedback.sent_back_by_hook(text))
 
 
 def refuse_broken(tested: CheckedCommit) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
 from legion.domain.errors import BadInput
+from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
 from legion.domain.tickets.attempts import next_try
@@ -19,13 +20,14 @@ from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs import person_hooks
 from legion.jobs.attempts import feedback
 from legion.jobs.checks import approvals, execution, held_out
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import gate, target
+from legion.jobs.landing import gate, offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -94,11 +96,27 @@ class Batch:
     def _finish(self, green: _CheckedChain, *, hold: bool) -> bool:
         """Move the target to what is green, or let it wait. False where a person moved one of the tickets meanwhile."""
         if not hold:
-            return target.move(self._context, self._project, self._start, green.links)
+            if self._refused_by_hook(green.links):
+                return False
+            land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
+            return land(self._context, self._project, self._start, green.links)
         for link in green.links:
             if link.ticket is not None:
                 gate.stop_for_person(self._context, link.ticket, green.tested.receipts)
         return True
+
+    def _refused_by_hook(self, links: Sequence[ChainLink]) -> bool:
+        """The first change that the person's hook does not let land goes back; the others are tested again."""
+        for link in links:
+            if link.ticket is None:
+                continue
+            facts = {**person_hooks.ticket_facts(link.ticket), "candidate": link.commit}
+            text = person_hooks.refusal(self._context, self._project.record, HookKind.BEFORE_LAND, facts)
+            if text is not None:
+                step = next_try(link.ticket, "a hook of the person sent it back", feedback.sent_back_by_hook(text))
+                send_back(self._context, link.ticket, step)
+                return True
+        return False
 
     def _result(self, search: BisectState, tried: dict[BisectProbe, _CheckedChain], *, blame: bool) -> BatchResult:
         changes = sum(1 for link in self._chain if link.ticket is not None)

@@ -17,7 +17,7 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import baseline, target, upstream
+from legion.jobs.landing import baseline, races, target, upstream
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
@@ -61,10 +61,12 @@ class _QueueWorker:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
         project = self._context.project(self._project)
         project = replace(project, record=upstream.fetch(self._context, project))
+        races.settle(self._context, self._project)
         if not self._trusted(project):
             return False
         with_upstream = project.record.upstream_pending
-        batch = self._next_batch(project, with_upstream)
+        alone = with_upstream and project.config.landing.by_pull_request
+        batch = () if alone else self._next_batch(project, with_upstream)
         suspect = self._suspects.next(others_wait=bool(batch) or with_upstream)
         if suspect is not None:
             self._repeat(project, suspect)

@@ -15,7 +15,7 @@ from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate
 from legion.store import events
-from legion.store.board import landings, tickets
+from legion.store.board import landings, races, tickets
 from legion.store.database.transactions import ReadTransaction
 
 _LANDINGS = 100
@@ -36,7 +36,7 @@ class MergeQueue:
 
     def room(self, project: ProjectContext) -> int:
         """How many changes the next batch may hold."""
-        most = project.config.landing.batch
+        most = project.config.landing.most_together
         return most if self._room is None else min(most, self._room)
 
     def first(self, project: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
@@ -76,7 +76,7 @@ class MergeQueue:
         """
         reds = 0 if green else (self._red_batches.get(project.id) or 0) + 1
         self._red_batches.update({project.id: reds})
-        after = room_after(reds=reds, tried=tried, room=self.room(project), most=project.config.landing.batch)
+        after = room_after(reds=reds, tried=tried, room=self.room(project), most=project.config.landing.most_together)
         why = f"a batch of {tried} was green" if green else f"{reds} batches in a row were red, the last of {tried}"
         self._change(project, after, why, Rule.BATCH_LEARNS)
 
@@ -88,7 +88,7 @@ class MergeQueue:
     def forget(self, project: ProjectContext) -> None:
         """The target itself was red, which says nothing about changes either."""
         self._red_batches.remove([project.id])
-        self._change(project, project.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
+        self._change(project, project.config.landing.most_together, "the target itself was red", Rule.BLAMELESS)
 
     def _change(self, project: ProjectContext, to: int, why: str, rule: Rule) -> None:
         room = self.room(project)
@@ -104,10 +104,11 @@ def waiting_entries(
     context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]
 ) -> tuple[QueueEntry, ...]:
     """The tickets of one project that wait for landing, in order."""
-    queued = [ticket for ticket in live if ticket.state is State.LANDING]
+    racing = {lane.ticket for lanes in races.undecided(tx).values() for lane in lanes}
+    queued = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in racing]
     if not queued:
         return ()
-    lines = _lines(context, project, queued)
+    lines = lines_changed(context, project, queued)
     recent = landings.history(tx, project, _LANDINGS)
     return ordered(
         QueueEntry(
@@ -123,7 +124,7 @@ def waiting_entries(
     )
 
 
-def _lines(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
+def lines_changed(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
     """How many lines each of them changes."""
     changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
     known = dict(context.live.queue.change_sizes.current)

@@ -100,7 +100,8 @@ class Speculation:
         Yields the result of a speculative test of `tip` itself, after waiting for its end; None where there was none.
         """
         early = self._started_test(tip)
-        if project.config.landing.speculate and project.config.landing.checks_at_once > 1:
+        settings = project.config.landing
+        if settings.speculate and settings.checks_at_once > 1 and not settings.by_pull_request:
             args = (project, tip, taken, self._closed)
             threading.Thread(target=self._build, args=args, name="speculation", daemon=True).start()
         closed = self._closed

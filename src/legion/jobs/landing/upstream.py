@@ -6,16 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.events import EventKind
+from legion.domain.landing.destination import LandingTarget
 from legion.domain.projects import Project
 from legion.git.core.errors import BranchGone, RepositoryGone
+from legion.git.hub import remote
 from legion.git.person.inspect import loose_tip
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import branch_questions
-from legion.store.board import projects
+from legion.store.board import forges, projects
 
 
 def fetch(context: Context, project: ProjectContext) -> Project:
-    """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped."""
+    """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped.
+
+    Where work lands at a forge, its branch takes the place of the person's; `jobs/forge` has fetched it.
+    """
+    if project.config.landing.target is not LandingTarget.LOCAL and (tip := _at_forge(context, project)) is not None:
+        return _store(context, project, tip)
     common_dir, branch = Path(project.record.common_dir), project.record.branch
     if project.record.person_tip is not None and loose_tip(common_dir, branch) == project.record.person_tip:
         return project.record
@@ -25,6 +32,18 @@ def fetch(context: Context, project: ProjectContext) -> Project:
         branch_questions.ask_gone(context, project.record)
         return project.record
     except RepositoryGone:
+        return project.record
+    return _store(context, project, tip)
+
+
+def _at_forge(context: Context, project: ProjectContext) -> str | None:
+    with context.store.read() as tx:
+        forge = forges.of_project(tx, project.id)
+    return None if forge is None else project.hub.resolve(remote.ref_of(forge.branch))
+
+
+def _store(context: Context, project: ProjectContext, tip: str) -> Project:
+    if tip == project.record.person_tip:
         return project.record
     left = _left(project, tip)
     target = project.target

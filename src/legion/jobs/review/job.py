@@ -87,7 +87,7 @@ def review(context: Context, claim: Claim) -> None:
     most = reviewers.rounds(context, project, ticket)
 
     def record(tx: Transaction, _: str) -> None:
-        _record(context, tx, claim, mine, end, most)
+        _record(context, tx, claim, mine, end, most, project.config.review.approvals)
 
     run_end = None if end is None else RunEnd(outcome=end.outcome, detail=end.detail)
     finish(context, claim, this_run, run_end, record, _POINTS)
@@ -216,6 +216,7 @@ def _record(
     mine: ReviewRequest | None,
     end: _ReviewEnd | None,
     most: int,
+    needed: int,
 ) -> None:
     """Records the verdict and moves the ticket, unless a person took it out of review meanwhile."""
     ticket = tickets.get(tx, claim.subject)
@@ -224,7 +225,8 @@ def _record(
         _record_verdict(tx, ticket, mine, end)
     if ticket.state is State.REVIEWING:
         waits: Step | None = end.waits if end is not None and wanted else None
-        step = waits or review_rounds.next_step(tx, ticket, most=most, within=context.user.questions.answer_within)
+        within = context.user.questions.answer_within
+        step = waits or review_rounds.next_step(tx, ticket, most=most, within=within, needed=needed)
         if step is not None:
             escalation.apply_step(context, tx, ticket, judging.staggered(tx, step))
 

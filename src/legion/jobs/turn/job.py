@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents.agent import Agent, ClaimedTicket
+from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
+from legion.domain.agents.leaders import is_leader, own_tools
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import StateConflict
+from legion.domain.leader.briefing import NOTHING
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import Outcome, Run, agent_seat
 from legion.domain.scheduling.after_turn import (
@@ -37,11 +39,13 @@ from legion.jobs.agent.mail_prompt import CutOffTurn
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.leader import turn as leading
+from legion.jobs.leader.turn import LeaderTexts
 from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.turn import claimed_tickets, delivery, dismissal
+from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -181,6 +185,8 @@ def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: 
     """Worktree, dependencies, prompt, spec."""
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
     agent = claimed_tickets.reset_worktree(context, project, agent, this_run)
+    if is_leader(agent):
+        agent = leading.prepare(context, project, agent, this_run)
     with context.store.read() as tx:
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
@@ -223,10 +229,11 @@ def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Ru
         money = agents.all_means(tx, context.user.standing.top)[agent.id].money
     cut = _cut_off(context, this_run) if agent.owes else None
     folder = mail_prompt.long_mail_folder(project, this_run.seat)
+    texts = leading.texts(context, agent) if is_leader(agent) else LeaderTexts()
     return RunInput(
-        prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=True),
-        resume_prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=False),
-        rules=mail_prompt.rules(agent, names),
+        prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=True, head=texts.fresh),
+        resume_prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=False, head=texts.resumed),
+        rules=mail_prompt.rules(agent, names, texts.rules),
         model=agent.model,
         role=agent.role,
         tools=_tools(agent),
@@ -237,9 +244,11 @@ def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Ru
 
 
 def _tools(agent: Agent) -> frozenset[str] | None:
-    """The tools of its program: none where it only leads, and only those that read until its plan is approved."""
+    """The tools of its program: none where it delegates, and only those that read until its plan is approved."""
     if agent.delegates:
         return frozenset()
+    if is_leader(agent):
+        return own_tools(agent.rights.tools)
     return plan_approval.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools
 
 
@@ -266,15 +275,22 @@ def conclude(
     with context.store.read() as tx:
         offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
     arrived = delivery.delivered(state, agent, offered)
+    size = leading.size(project, agent, this_run.seat) if is_leader(agent) else None
+    onward = idle_hook.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
 
     def record(tx: Transaction, detail: str) -> None:
         current = agents.get(tx, agent.id)
         delivery.settle(tx, current, arrived)
         if current.fired_at is not None:
             return
+        if size is not None:
+            leading.record(tx, current, delivered=this_run.prompt in arrived, size=size)
         _follow_up(tx, current, this_run, replace(end, detail=detail), report, started=this_run.prompt in arrived)
         if end.holding is not None and end.step is not None:
             claimed_tickets.conclude(tx, current, end.holding, end.step, end.then)
+        if onward is not None:
+            mail.send(tx, sender=ROOT, recipient=agent.id, text=onward, project=agent.project)
+            return
         if end.outcome is Outcome.FINISHED and dismissal.leaves(tx, current, report):
             dismissal.dismiss(tx, current, by=current.parent, subtree=False, in_a_turn=())
 
@@ -300,7 +316,7 @@ def _follow_up(tx: Transaction, agent: Agent, this_run: Run, end: TurnEnd, repor
                 _mail_parent(tx, agent, text, MessageKind.NOTICE)
         case EndTurn() as over:
             agents.hold(tx, agent, owes=False)
-            if over.report:
+            if over.report and not (is_leader(agent) and over.completed and report.strip() == NOTHING):
                 text = report or "It ended its turn without a message."
                 if not over.completed:
                     text = _incomplete(agent, end.detail, report)

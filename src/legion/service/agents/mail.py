@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from legion.store.board import questions
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail
 from legion.store.work import idempotency
-from legion.wire.mail import Broadcast, Mail, NewMessage, ReadMail, Sent
+from legion.wire.mail import ArchiveMail, Broadcast, FindMail, Mail, NewMessage, ReadMail, Sent
+from legion.wire.projects import Done
 
 LONGEST = 1_000_000
 _SHOWN = 200
@@ -34,6 +35,7 @@ GO_ON, _STOP = "go on", "stop"
 def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
     """Store the message first; then it waits in the mailbox, or is delivered in the running turn."""
     text, batch = checked(letter.text), tuple[Message, ...]()
+    letter = _addressed(context, caller, letter)
     _refuse_ping_pong(context, caller, letter.to)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, letter.request)) is not None:
@@ -45,13 +47,55 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
             agent = addressee(context, tx, caller, letter.to)
             staff = AgentLines(context, tx)
             turn = staff.turn(agent)
-            message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
+            message = mail.send(
+                tx,
+                sender=caller,
+                recipient=agent.id,
+                text=text,
+                project=agent.project,
+                reply_to=letter.reply_to or None,
+            )
             batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
             sent = Sent(messages=[message.id], to=[agent.id], message=delivery_message(agent, staff, now=letter.now))
         remembered(tx, caller, letter.request, sent)
     if turn is None or not batch:
         return sent
     return deliver_now(context, agent, turn, batch, launch.tell)
+
+
+def _addressed(context: Context, caller: str, letter: NewMessage) -> NewMessage:
+    """A reply goes to the sender of the message that it answers, which the caller must have received or sent."""
+    if not letter.reply_to:
+        return letter
+    with context.store.read() as tx:
+        answered = mail.numbered(tx, letter.reply_to)
+    if caller not in (answered.sender, answered.recipient):
+        raise NotAllowed(f"Message {letter.reply_to} is not yours to answer.")
+    other = answered.recipient if answered.sender == caller else answered.sender
+    return replace(letter, to=letter.to or other)
+
+
+def find(context: Context, wanted: FindMail) -> Mail:
+    """For the person, who can see all mail."""
+    with context.store.read() as tx:
+        if wanted.thread:
+            one = mail.numbered(tx, wanted.thread)
+            found = mail.between(tx, one.sender, one.recipient, limit=_SHOWN)
+        elif wanted.text.strip():
+            found = mail.with_text(tx, wanted.text.strip(), limit=_SHOWN)
+        else:
+            raise BadInput("Say what to look for: `legion mail search TEXT`.")
+        return Mail(messages=message_lines(tx, found))
+
+
+def archive(context: Context, wanted: ArchiveMail) -> Done:
+    """Only mail to the person that was read. Nothing is deleted."""
+    with context.store.write() as tx:
+        for number in wanted.numbers:
+            if mail.numbered(tx, number).recipient != ROOT:
+                raise BadInput(f"Message {number} is not addressed to you.")
+        count = mail.archive(tx, ROOT, wanted.numbers)
+    return Done(message=f"{'1 message is' if count == 1 else f'{count} messages are'} archived.")
 
 
 def deliver_now(

@@ -5,11 +5,11 @@ A row that is not overridden here checks the caller's rights in its use case. A 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from legion.config.sections.claude import Answers
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import TIERS, Agent, tier_of
 from legion.domain.agents.extra_rights import ExtraRight
@@ -17,21 +17,26 @@ from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
-from legion.domain.questions import Question, QuestionKind
+from legion.domain.questions import Question
 from legion.domain.tickets.policy import ReviewPolicy
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
+from legion.jobs.leader import rights as leader_rights
 from legion.jobs.supervise import usage
 from legion.service import questions as asking
 from legion.service.agents.claim import READ_ONLY
+from legion.service.leader import roles as leader_roles
 from legion.service.operations import Caller, Service
+from legion.service.plans import create as planning
+from legion.service.plans import decisions as plan_decisions
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
-from legion.store.board import projects, questions, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent, Hired
+from legion.wire.plans import ApprovePlan, NewPlan, PlanApproved, PlanList, PlanPage, RejectPlan
 from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.table import OpenTo, Operation, TicketIds
@@ -62,15 +67,61 @@ class LimitedService(Service):
             agent = plan_approval.reader(tx, agents.get(tx, caller.id))
             drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
         _refuse_reader(agent)
+        if wanted.to:
+            raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
-        by = Dispatcher(
-            id=caller.id,
-            tools=agent.rights.tools,
-            allow=lambda tx, usd: _pay(tx, agent, usd),
-            narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
-        )
         own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
-        return ticket_cases.dispatch(context, own, by)
+        return ticket_cases.dispatch(context, own, _dispatcher(agent))
+
+    def plan(self, wanted: NewPlan, /) -> PlanPage:
+        """A leader's planner costs the leader's money."""
+        agent = self._leader()
+        usage.catch_up(self.context)
+        if agent.rights.budget is not None and wanted.budget is None:
+            raise NotAllowed("Your own budget is limited: say how many dollars the planner may cost.")
+        _refuse_tier(agent, wanted.model)
+        with self.context.store.read() as tx:
+            _pay(tx, agent, wanted.budget or 0.0)
+        own = replace(
+            wanted,
+            cwd=self._project().root,
+            model=wanted.model or agent.model,
+            request=self._request(wanted.request),
+        )
+        return planning.plan(self.context, own, agent.id)
+
+    def plans(self, cwd: str, all: bool = False) -> PlanList:
+        self._leader()
+        return super().plans(self._project().root, all)
+
+    def plan_page(self, id: int, /) -> PlanPage:
+        self._leader()
+        self._see_plan(id)
+        return super().plan_page(id)
+
+    def approve_plan(self, id: int, wanted: ApprovePlan, /) -> PlanApproved:
+        """Only where the person's settings give its role the right; its tickets are the leader's own."""
+        agent = self._leader()
+        self._see_plan(id)
+        with self.context.store.read() as tx:
+            allowed = ExtraRight.APPROVE in extra_rights.rights(self.context, tx, agent.id)
+        if not allowed:
+            raise NotAllowed(f"The person approves plans here: say that P{id} waits for `legion approve P{id}`.")
+        if wanted.anyway:
+            raise NotAllowed(f"Only the person approves a plan with findings: say what is left of P{id}.")
+        usage.catch_up(self.context)
+        return plan_decisions.approve(
+            self.context,
+            id,
+            replace(wanted, request=self._request(wanted.request)),
+            _dispatcher(agent),
+            lambda new: _narrowed_plan(self.context, agent, new),
+        )
+
+    def reject_plan(self, id: int, wanted: RejectPlan, /) -> PlanPage:
+        self._leader()
+        self._see_plan(id)
+        return super().reject_plan(id, wanted)
 
     def hire(self, wanted: HireAgent, /) -> Hired:
         with self.context.store.read() as tx:
@@ -115,19 +166,18 @@ class LimitedService(Service):
     def inbox(self) -> Inbox:
         """Questions of the agents below it, where the person's settings let it answer them."""
         with self.context.store.read() as tx:
-            return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
+            return Inbox(questions=asking.lines(tx, self._answerable(tx, questions.open_ones(tx))))
 
     def answer(self, id: int, given: AnswerQuestion, /) -> Answered:
         with self.context.store.read() as tx:
-            if not self._answers(tx, questions.get(tx, id)):
+            if not self._answerable(tx, (questions.get(tx, id),)):
                 raise NotAllowed(f"Question {id} is not yours to answer: a person has to.")
         return super().answer(id, given)
 
-    def _answers(self, tx: ReadTransaction, question: Question) -> bool:
-        """Never its own questions, and never a permission or a budget: those are the person's."""
-        below = _household(tx, self.caller.id) - {self.caller.id}
-        allowed = self.context.user.claude.answers is Answers.LEADERS and question.kind is QuestionKind.ASK
-        return allowed and question.agent in below
+    def _answerable(self, tx: ReadTransaction, asked: tuple[Question, ...]) -> tuple[Question, ...]:
+        if self.caller.ticket is not None:
+            return ()
+        return leader_rights.answerable(self.context, tx, agents.get(tx, self.caller.id), asked)
 
     def own_tickets(self) -> list[int]:
         """The live tickets that it may stop."""
@@ -147,6 +197,18 @@ class LimitedService(Service):
         assert self.caller.run is not None, "an agent's token is of a run"
         with self.context.store.read() as tx:
             return projects.get(tx, runs.get(tx, self.caller.run).project)
+
+    def _leader(self) -> Agent:
+        if self.caller.ticket is not None:
+            raise NotAllowed("The agent of a ticket makes no plans of goals: say in legion-report what is left.")
+        with self.context.store.read() as tx:
+            return leader_roles.leader(tx, self.caller.id)
+
+    def _see_plan(self, id: int) -> None:
+        project = self._project()
+        with self.context.store.read() as tx:
+            if goals.get(tx, id).project != project.id:
+                raise NotAllowed(f"P{id} is a plan of another project: you see those of {project.name} alone.")
 
     def _see(self, id: int) -> None:
         project = self._project()
@@ -199,13 +261,36 @@ def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -
         raise NotAllowed("There is no sandbox here, so commands of agents do not run: leave out prove.")
     if new.checkpoint:
         return new
-    rights = agent.rights
-    if new.model and TIERS.index(tier_of(new.model, rights.tier)) > TIERS.index(rights.tier):
-        names = ", ".join(tier.value for tier in TIERS[: TIERS.index(rights.tier) + 1])
-        raise NotAllowed(f"You cannot give a model like {new.model}: choose from {names}.")
-    if new.budget is None and rights.budget is not None:
+    _refuse_tier(agent, new.model)
+    if new.budget is None and agent.rights.budget is not None:
         raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
     return replace(new, driver=new.driver or DRIVER, model=new.model or agent.model)
+
+
+def _narrowed_plan(context: Context, agent: Agent, new: list[NewTicket]) -> list[NewTicket]:
+    """The tickets of a plan as the leader's own: a limited budget is shared by those that an agent works on."""
+    with context.store.read() as tx:
+        money = agents.all_means(tx, context.user.standing.top)[agent.id].money
+    working = sum(not one.checkpoint for one in new)
+    share = None if money is None or not working else math.floor(100 * money / working) / 100
+    shared = [one if one.checkpoint else replace(one, budget=share) for one in new]
+    return [_narrowed(context, agent, one, drives=False) for one in shared]
+
+
+def _refuse_tier(agent: Agent, model: str) -> None:
+    tier = agent.rights.tier
+    if model and TIERS.index(tier_of(model, tier)) > TIERS.index(tier):
+        names = ", ".join(one.value for one in TIERS[: TIERS.index(tier) + 1])
+        raise NotAllowed(f"You cannot give a model like {model}: choose from {names}.")
+
+
+def _dispatcher(agent: Agent) -> Dispatcher:
+    return Dispatcher(
+        id=agent.id,
+        tools=agent.rights.tools,
+        allow=lambda tx, usd: _pay(tx, agent, usd),
+        narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
+    )
 
 
 def _narrowed_crew(agent: Agent, crew: Crew, usual: Crew | None) -> Crew:

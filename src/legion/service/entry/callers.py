@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from legion.domain.agents.agent import ROOT
 from legion.domain.devices import Device, PushSubscription
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
@@ -28,6 +30,8 @@ from legion.wire.tools import ToolAnswer, ToolCall, Tools
 _QUIET = 60.0
 """Seconds: a caller that repeats a refused call is recorded once in this time."""
 _MOST_REMEMBERED = 10_000
+PLUGIN_PREFIX = "legion-plugin-"
+"""Distinguishes the plugin's token, which opens Legion's tools only."""
 
 UNKNOWN = (
     "The token is missing or wrong; send the one in the file `token` of the data directory, or as an agent your own."
@@ -44,6 +48,8 @@ class CallerRegistry:
 
     def known(self, token: str) -> Caller:
         """The caller with this token. Raises NotAllowed where the token is unknown, ended or revoked."""
+        if token.startswith(PLUGIN_PREFIX):
+            return self._plugin(token)
         if not token.startswith(tokens.PREFIX):
             raise NotAllowed(UNKNOWN)
         with self._context.store.read() as tx:
@@ -63,6 +69,16 @@ class CallerRegistry:
             return caller
         self.refused(caller, "any call", why)
         raise NotAllowed(why)
+
+    def _plugin(self, token: str) -> Caller:
+        """The person, through the plugin of their own Claude Code. The file goes with the plugin."""
+        try:
+            stored = self._context.data.plugin_token.read_text().strip()
+        except FileNotFoundError:
+            raise NotAllowed(UNKNOWN) from None
+        if not hmac.compare_digest(stored.encode(), token.encode("utf-8", "replace")):
+            raise NotAllowed(UNKNOWN)
+        return Caller(id=ROOT, only_tools=True)
 
     def accept_device(self, code: str, *, name: str, host: str) -> tuple[str, Device]:
         return web.accept(self._context, code, name=name, host=host)

@@ -1,4 +1,4 @@
-"""Which caller is a leader, and of which project."""
+"""Finds the leader among callers, and its project."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from legion.domain.errors import BadInput, StateConflict
@@ -22,11 +22,14 @@ from legion.jobs.supervise import usage as spending
 from legion.runner import launch
 from legion.service.plans import conversion, pages
 from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs, usage
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
-from legion.wire.tickets import Dispatch, Dispatched
+from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+
+Fit = Callable[[list[NewTicket]], list[NewTicket]]
 
 _STOP_GRACE = 1.0
 _HEAD = """\
@@ -35,8 +38,13 @@ Edit the tickets and save; an empty file changes nothing. {approved}
 Fields: key, title, text, context, plan, criteria, files, new_files, after, checkpoint, labels, lines, priority."""
 
 
-def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved:
-    """Dispatch tickets of the plan, all or none, in the transaction that records them."""
+def approve(
+    context: Context, plan_id: int, wanted: ApprovePlan, by: Dispatcher | None = None, fit: Fit | None = None
+) -> PlanApproved:
+    """Dispatch tickets of the plan, all or none, in the transaction that records them.
+
+    `by`: the leader that approves; `fit` narrows the tickets to what it may give.
+    """
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
         first = idempotency.recall(tx, plan.project, wanted.request) if wanted.request else None
@@ -47,6 +55,8 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
     keys = plans.approval(plan, wanted.tickets, approved)
     _refuse_findings(plan, keys, anyway=wanted.anyway)
     new = conversion.new_tickets(project, plan, keys, approved, inherited)
+    if fit is not None:
+        new = fit(new)
     if wanted.dry_run:
         message = f"Approval would dispatch {', '.join(keys)}."
         state = plan.state.value
@@ -67,7 +77,7 @@ def approve(context: Context, plan_id: int, wanted: ApprovePlan) -> PlanApproved
                 dropped.append(number)
 
     request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
-    made = ticket_cases.dispatch(context, request, also=record)
+    made = ticket_cases.dispatch(context, request, by, also=record)
     ticket_cases.end_runs(context, ended)
     return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
 

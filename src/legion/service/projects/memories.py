@@ -36,7 +36,8 @@ def remember(context: Context, wanted: Remember) -> Memories:
 def listed(context: Context, cwd: str) -> Memories:
     project = registry.find(context, cwd)
     with context.store.read() as tx:
-        return Memories(memories=[_line(one) for one in memories.of_project(tx, project.id)])
+        known = [one for one in memories.of_project(tx, project.id) if not one.proposed]
+        return Memories(memories=[_line(one) for one in known])
 
 
 def forget(context: Context, memory: int, wanted: Forget) -> Done:
@@ -54,4 +55,5 @@ def _line(one: Memory) -> MemoryLine:
         labels=list(one.labels),
         ticket=one.ticket,
         created_at=one.created_at,
+        lesson=one.lesson,
     )

@@ -13,8 +13,8 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
 from legion.domain.questions import BIND, REBUILD, RECREATE
-from legion.git.person.branches import make_branch
 from legion.git.person.inspect import checked_out, has_branch, look
+from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context
 from legion.jobs.landing import branch_questions, upstream
 from legion.service.projects import collect, registry

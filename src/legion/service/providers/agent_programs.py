@@ -129,6 +129,8 @@ def _described(page: DriverPage, program: ProgramDescription, own: Path | None) 
         command_input=trial.command_input,
         edit_tool=trial.edit_tool,
         edit_input=trial.edit_input,
+        end_tool=trial.end_tool,
+        end_input=trial.end_input,
     )
     return page
 

@@ -12,6 +12,7 @@ from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import BadInput, Retryable, StateConflict
+from legion.domain.hooks import HookKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
@@ -22,6 +23,7 @@ from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
+from legion.jobs import person_hooks
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context, ProjectContext, settings_of
@@ -31,8 +33,9 @@ from legion.runner import launch
 from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
-from legion.service.projects.session_notes import session_notes
+from legion.service.projects.session_notes import session_sentences
 from legion.service.tickets import crews, start_points
+from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -97,9 +100,10 @@ def dispatch(
     request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(context, config, Path(record.root), new)
+    _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
-    with context.store.write() as tx:
+    with undone_if_dry(request) as dry, context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
             return Dispatched(**first)
         board.refuse_unknown(
@@ -115,13 +119,23 @@ def dispatch(
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=[*_notes(context, tx, record), *_session_notes(tx, record, request.cwd), *untrusted],
+            notes=[*_notes(context, tx, record), *session_sentences(tx, record, request.cwd), *untrusted],
         )
         if also is not None:
             also(tx, answer)
+        if request.dry_run:
+            raise DryRun(tx, answer)
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
-    return answer
+    return dry[0] if dry else answer
+
+
+def _refuse_by_hook(context: Context, project: Project, new: list[NewTicket]) -> None:
+    for ticket in new:
+        facts: dict[str, object] = {"task_id": "", "task_subject": ticket.title, "task_description": ticket.text}
+        text = person_hooks.refusal(context, project, HookKind.TASK_CREATED, facts)
+        if text is not None:
+            raise BadInput(f"Ticket {crews.shown_name(ticket)!r}: your hook refuses it: {text}")
 
 
 def _team(context: Context, project: ProjectContext, new: NewTicket, by: Dispatcher | None) -> Crew | None:
@@ -394,11 +408,6 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     if not context.sandbox.works:
         notes.append(f"Agents run without a sandbox: {context.sandbox.why}")
     return notes
-
-
-def _session_notes(tx: ReadTransaction, record: Project, cwd: str) -> list[str]:
-    """Where the ticket goes, if the person's checkout has another branch."""
-    return [f"{note[0].upper()}{note[1:]}." for note in session_notes(tx, record, cwd)]
 
 
 def get_ticket(tx: ReadTransaction, ticket_id: int) -> Ticket:

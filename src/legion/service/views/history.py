@@ -179,8 +179,14 @@ def _format_event(event: Event) -> str:
             text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
         case EventKind.REVIEW_GIVEN:
             text = f"{fields('reader')} on {fields('commit')[:9]}, {fields('verdict')}: {fields('summary', 'why')}"
+        case EventKind.RACE_STARTED:
+            text = f"race {fields('race')} starts with attempts in tickets {fields('lanes')}"
+        case EventKind.RACE_DECIDED:
+            text = f"race {fields('race')} is won by ticket {fields('winner')}: {fields('why')}"
         case EventKind.REWOUND:
             text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
+        case EventKind.TICKET_ADOPTED:
+            text = f"continues conversation {fields('source')}"
         case EventKind.REBUILT:
             text = f"the board was restored from the hub, as of event {fields('event')}"
         case EventKind.RECEIPT:

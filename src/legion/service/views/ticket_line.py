@@ -18,7 +18,9 @@ from legion.domain.scheduling.admission import HoldReason
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
+from legion.domain.tickets.statements import statements_in
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
+from legion.jobs.agent.final_message import output_end
 from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.jobs.landing import queue
@@ -138,6 +140,8 @@ class TicketLines:
         quiet = silence(run_dir(self._context, run)) if run.access else ""
         activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
         working = f"{activity} for {self._now - run.started_at:.0f} s"
+        if said := statements_in(output_end(RunFolder(run_dir(self._context, run)).output, _READ)).status:
+            working = f"{working}: {said}"
         return quiet or describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
 
     def _preparing(self, run: Run) -> str:
@@ -224,6 +228,8 @@ def _asks(question: Question) -> str:
     return f"its agent asks you: `legion inbox` has question {question.id}"
 
 
+_READ = 20_000
+"""Bytes at the end of an agent's output in which its last report on its progress is looked for."""
 _JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
 
 

@@ -10,11 +10,15 @@ from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
+from legion.domain.tickets.statements import Statements, statements_in
 from legion.domain.tickets.ticket import Ticket
+from legion.jobs.agent.final_message import output_end
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.run.job import run_dir
 from legion.jobs.workspace import environment, quota, slots
 from legion.jobs.workspace.environment import HookRun
 from legion.jobs.workspace.save import worktree_name
+from legion.runner.spec import RunFolder
 from legion.service import questions as question_cases
 from legion.service.shared.fragments import event_line, run_line, shaped, usage_line
 from legion.service.tickets import crews, review
@@ -47,6 +51,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     latest = next((run for run in reversed(all_runs) if not run.role), None)
     spec, change = ticket.spec, ticket.change
     worktree, changed = _on_disk(project, ticket)
+    said = _statements(context, latest)
     return shaped(
         TicketPage,
         ticket,
@@ -65,6 +70,8 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         conversation=latest.conversation if latest and latest.access else "",
         access=latest.access if latest else "",
         usage=usage_line(total(spent.values())),
+        progress=said.status,
+        smoke_tests=said.smoke_tests,
         ask=spec.asks,
         gate=spec.gate.value if spec.gate is not None else "",
         planning=(plan.stage if plan is not None else Planning.NONE).value,
@@ -81,6 +88,12 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
             project, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),
     )
+
+
+def _statements(context: Context, run: Run | None) -> Statements:
+    if run is None:
+        return Statements()
+    return statements_in(output_end(RunFolder(run_dir(context, run)).output, _READ))
 
 
 def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:
@@ -128,6 +141,8 @@ def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
     return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
 
 
+_READ = 200_000
+"""Bytes at the end of an agent's output in which its reports on its progress are looked for."""
 _MOST_COUNTED = 100_000
 """More are not counted, because a person waits for the page."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from legion.domain.errors import BadInput
-from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, summed
+from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, since_day, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
@@ -13,21 +15,36 @@ from legion.wire.tickets import UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
 
-def usage_report(context: Context, cwd: str | None, by: str) -> UsageReport:
-    """The usage of the folder's project, or of all projects if the folder belongs to none."""
-    here = project_cases.find_or_none(context, cwd) if cwd else None
+def usage_report(context: Context, cwd: str | None, by: str, since: str = "") -> UsageReport:
+    """The usage of the folder's project, or of all projects if the folder belongs to none. `since`: a day of UTC."""
     cut = _cut(by)
+    start = _start(since)
+    here = project_cases.find_or_none(context, cwd) if cwd and cut is not UsageBy.PROJECT else None
     with context.store.read() as tx:
         work = usage.work(tx, here.id if here else None)
         spending = usage.spending(tx, here.id if here else None)
+    now = context.clock()
+    if start is not None:
+        work, spending = since_day(since, work, spending, start=start, now=now)
     titles = {str(one.ticket): one.title for one in work} if cut is UsageBy.TICKET else {}
-    shares = report(cut, work, spending, now=context.clock(), day_of=day_of)
+    shares = report(cut, work, spending, now=now, day_of=day_of)
     return UsageReport(
         by=cut.value,
+        since=since,
         project=here.name if here else None,
         total=share_line(summed(shares)),
         shares=[share_line(share, titles.get(share.key, "")) for share in shares],
     )
+
+
+def _start(day: str) -> float | None:
+    """The first moment of a day of UTC; None for all time."""
+    if not day:
+        return None
+    try:
+        return datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise BadInput(f"{day[:40]!r} is no day: write it like 2026-01-31.") from None
 
 
 def _cut(word: str) -> UsageBy:

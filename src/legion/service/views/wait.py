@@ -34,6 +34,7 @@ _NEEDS_A_PERSON = (
     ParkReason.QUESTION,
     ParkReason.BUDGET,
     ParkReason.PROVIDER,
+    ParkReason.OUTSIDE,
 )
 
 

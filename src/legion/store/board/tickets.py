@@ -306,6 +306,12 @@ def set_place(tx: Transaction, ticket: int, place: int) -> None:
     tx.tell()
 
 
+def change_program(tx: Transaction, ticket: int, *, driver: str, model: str, budget: float | None) -> None:
+    """Of a ticket that has not started: its program, its model, its budget. It climbs no ladder then."""
+    values = {"driver": driver, "model": model, "budget": budget, "climbs": False}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Remove it from the board. Refused while it is in progress or a live ticket comes after it."""
     dropped = get(tx, ticket)

@@ -32,6 +32,7 @@ goals = Table(
     Column("reason", AnyText, nullable=False),
     Column("held_until", Double),
     Column("conversation", Text, nullable=False),
+    Column("dispatcher", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("moved_at", Double, nullable=False),
 )
@@ -63,6 +64,17 @@ memories = Table(
     Column("ticket", Integer),
     Column("created_at", Double, nullable=False),
     Column("forgotten_at", Double),
+    Column("lesson", Flag, nullable=False),
+    Column("accepted_at", Double),
+    Column("accepted_by", Text, nullable=False),
+)
+
+recalled = Table(
+    "recalled",
+    metadata,
+    Column("memory", Integer, primary_key=True, autoincrement=False),
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
 )
 
 goal_rounds = Table(

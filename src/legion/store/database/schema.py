@@ -13,17 +13,30 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
 from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.plan_tables import epic_gates, epics, goal_rounds, goal_tickets, goals, memories
+from legion.store.database.plan_tables import (
+    epic_gates,
+    epics,
+    goal_rounds,
+    goal_tickets,
+    goals,
+    memories,
+    recalled,
+)
+from legion.store.database.race_tables import race_lanes
+from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
 
 __all__ = [
     "advice",
     "agents",
+    "attendances",
     "calls",
     "claims",
     "counters",
@@ -33,6 +46,11 @@ __all__ = [
     "epic_gates",
     "epics",
     "events",
+    "forge_deliveries",
+    "forge_feedback",
+    "forge_issues",
+    "forge_pulls",
+    "forges",
     "goal_rounds",
     "goal_tickets",
     "goals",
@@ -48,10 +66,13 @@ __all__ = [
     "plans",
     "projects",
     "questions",
+    "race_lanes",
     "readings",
+    "recalled",
     "receipts",
     "requests",
     "rewinds",
+    "routines",
     "runs",
     "tickets",
     "tokens",
@@ -173,6 +194,16 @@ tickets = Table(
     Column("place", Integer, nullable=False),
 )
 
+attendances = Table(
+    "attendances",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("mode", one_of(AttendMode), nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("accepts", Flag, nullable=False),
+    Column("since", Double, nullable=False),
+)
+
 wishes = Table(
     "wishes",
     metadata,
@@ -239,6 +270,7 @@ runs = Table(
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
+    Column("driver", AnyText, nullable=False),
 )
 
 rewinds = Table(
@@ -252,6 +284,15 @@ rewinds = Table(
     Column("conversation", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("point", Text, nullable=False),
+)
+
+adoptions = Table(
+    "adoptions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
 )
 
 claims = Table(

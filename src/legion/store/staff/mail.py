@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, insert, literal_column,
 
 from legion.domain.agents import mail as rules
 from legion.domain.agents.mail import Delivery, Message, MessageKind
+from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
@@ -41,6 +42,7 @@ def send(
     kind: MessageKind = MessageKind.TELL,
     about: str = "",
     project: int | None = None,
+    reply_to: int | None = None,
 ) -> Message:
     message = Message(
         number=tx.next("mail"),
@@ -51,6 +53,7 @@ def send(
         text=text,
         sent_at=tx.now,
         about=about,
+        reply_to=reply_to,
     )
     tx.execute(_SEND, [asdict(message)])
     data = {"message": message.id, "from": sender, "to": recipient, "kind": kind.value, "text": text[:_SHOWN]}
@@ -117,8 +120,8 @@ def waiting_since(tx: ReadTransaction) -> Mapping[str, float]:
 
 
 def about(tx: ReadTransaction, agents: Collection[str], *, limit: int) -> tuple[Message, ...]:
-    """The last messages to or from these, oldest first."""
-    mine = _TABLE.recipient.in_(agents) | _TABLE.sender.in_(agents)
+    """The last messages to or from these, oldest first, without archived ones."""
+    mine = (_TABLE.recipient.in_(agents) | _TABLE.sender.in_(agents)) & _TABLE.archived_at.is_(None)
     return _all(tx, select(schema.mail).where(mine).order_by(_TABLE.number.desc()).limit(limit))[::-1]
 
 
@@ -135,6 +138,28 @@ def between(tx: ReadTransaction, one: str, other: str, *, limit: int) -> tuple[M
     there = (_TABLE.sender == one) & (_TABLE.recipient == other)
     back = (_TABLE.sender == other) & (_TABLE.recipient == one)
     return _all(tx, select(schema.mail).where(there | back).order_by(_TABLE.number.desc()).limit(limit))[::-1]
+
+
+def numbered(tx: ReadTransaction, number: int) -> Message:
+    row = tx.execute(select(schema.mail).where(_TABLE.number == number)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no message {number}: see `legion mail --all`.")
+    return _message(row)
+
+
+def with_text(tx: ReadTransaction, text: str, *, limit: int) -> tuple[Message, ...]:
+    """The last messages that contain this text, in any case, oldest first."""
+    found = select(schema.mail).where(func.lower(_TABLE.text).contains(text.lower(), autoescape=True))
+    return _all(tx, found.order_by(_TABLE.number.desc()).limit(limit))[::-1]
+
+
+def archive(tx: Transaction, recipient: str, numbers: Collection[int] = ()) -> int:
+    """Put away what this recipient has read; returns how many messages. Without numbers: all of them."""
+    mine = (_TABLE.recipient == recipient, _TABLE.archived_at.is_(None), _TABLE.delivery == Delivery.HEARD)
+    change = update(schema.mail).where(*mine)
+    if numbers:
+        change = change.where(_TABLE.number.in_(numbers))
+    return int(tx.execute(change.values(archived_at=tx.now)).rowcount)
 
 
 def read(tx: Transaction, messages: Iterable[Message]) -> None:

@@ -17,7 +17,7 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.store.work import rewinds
+from legion.store.work import adoptions, rewinds
 
 _TABLE = schema.runs.c
 
@@ -60,8 +60,7 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Role
     (lost,) = _LOST.all(tx, mine=ticket, same_attempt=attempt, of_role=role)
     generation = 1 + lost
     before = latest(tx, ticket, role)
-    rewound = rewinds.after_run(tx, before.id) if before is not None else None
-    carried_on = rewound.conversation if rewound is not None else before.conversation if before is not None else ""
+    carried_on = _carried_on(tx, ticket, role, before)
     run = Run(
         id=tx.next("run"),
         project=_project(tx, ticket),
@@ -77,6 +76,15 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Role
     data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}
     tx.record(EventKind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
     return run
+
+
+def _carried_on(tx: Transaction, ticket: int, role: str, before: Run | None) -> str:
+    """The conversation that the next run continues; empty where it starts one."""
+    if before is not None:
+        rewound = rewinds.after_run(tx, before.id)
+        return before.conversation if rewound is None else rewound.conversation
+    adopted = None if role else adoptions.of_ticket(tx, ticket)
+    return "" if adopted is None else adopted.conversation
 
 
 def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
@@ -141,6 +149,11 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     data = {"run": run, **whose, **role, "outcome": outcome.value, "detail": detail, "saved": saved}
     tx.record(EventKind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
     return ended
+
+
+def note_driver(tx: Transaction, run: int, driver: str) -> None:
+    """Which agent program works, for the report of costs."""
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(driver=driver))
 
 
 def note_access(tx: Transaction, run: int, access: str) -> None:

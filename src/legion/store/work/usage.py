@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
+from legion.domain.plans.plan import PlanState
 from legion.domain.scheduling.budgets import EpicSpending
 from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
 from legion.domain.tickets.ticket import State
@@ -112,19 +113,44 @@ def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
         now = row.usd or 0.0
         cost = max(now, row.budget or 0.0) if row.live else now
         taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
+    for dispatcher, cost in _taken_by_plans(tx):
+        taken[dispatcher] = taken.get(dispatcher, 0.0) + cost
     return taken
+
+
+def _taken_by_plans(tx: ReadTransaction) -> list[tuple[str, float]]:
+    """The same for planners: the budget while one may still run, then what it really cost."""
+    plans, runs = schema.goals.c, schema.runs.c
+    spent = (
+        select(runs.plan, func.sum(_TABLE.usd).label("usd"))
+        .join(schema.runs, runs.id == _TABLE.run)
+        .where(runs.plan.is_not(None))
+        .group_by(runs.plan)
+        .subquery()
+    )
+    found = (
+        select(plans.dispatcher, plans.state, plans.budget, spent.c.usd)
+        .outerjoin(spent, spent.c.plan == plans.id)
+        .where(plans.dispatcher != "")
+    )
+    at_work = (PlanState.PLANNING, PlanState.ASKING)
+    return [
+        (row.dispatcher, max(row.usd or 0.0, row.budget or 0.0) if row.state in at_work else row.usd or 0.0)
+        for row in tx.execute(found)
+    ]
 
 
 def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...]:
     """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
-        table.id, table.ticket, table.plan, table.role, table.attempt, table.started_at, table.ended_at,
+        table.id, table.ticket, table.plan, table.role, table.driver, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
-        schema.agents.c.name,
+        schema.agents.c.name, schema.agents.c.role.label("post"), schema.projects.c.name.label("place"),
     ).select_from(
         schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
         .outerjoin(schema.agents, schema.agents.c.number == table.agent)
+        .join(schema.projects, schema.projects.c.id == table.project)
     )  # fmt: skip
     # No agent works on a ticket that reverts another.
     found = found.where(ticket.undoes.is_(None))
@@ -134,10 +160,13 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
 
 
 def _work(row: Row[Any]) -> RunUsage:
-    run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at}
+    run = {"run": row.id, "driver": row.driver, "started_at": row.started_at, "ended_at": row.ended_at}
+    run["project"] = row.place
     if row.ticket is None:
+        run["role"] = "planner" if row.plan is not None else row.post or "standing agent"
         agent = row.name if row.plan is None else f"planner of P{row.plan}"
         return RunUsage(**run, ticket=None, title="", epic="", agent=agent, fate=AttemptFate.NONE)
+    run["role"] = row.role or "builder"
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
     # An advisor or reviewer is an agent of its own.
     agent = f"{row.role or 'agent'} of ticket {row.ticket}"

@@ -39,6 +39,7 @@ _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {
     Tool.ASK: questions.ask,
     Tool.ANSWER: questions.answer,
     Tool.NOTE: leader.note,
+    Tool.GOAL: leader.goal,
 }
 
 

@@ -17,6 +17,8 @@ CREATE INDEX notes_of_project ON notes (project, id);
 
 INSERT INTO counters (name, value) VALUES ('note', 0);
 
+ALTER TABLE goals ADD COLUMN dispatcher TEXT NOT NULL DEFAULT '';
+
 CREATE TABLE leaders (
     agent INTEGER PRIMARY KEY,
     seen INTEGER NOT NULL,

@@ -20,6 +20,7 @@ const VIEWS = {
   agent: { load: () => import("./views/agents.js"), name: "Agent", args: ([id]) => ({ id: decodeURIComponent(id) }) },
   mail: { load: () => import("./views/agents.js"), name: "Mail" },
   squad: { load: () => import("./views/squad.js"), name: "Squad" },
+  chat: { load: () => import("./views/chat.js"), name: "Chat" },
   plans: { load: () => import("./views/plans.js"), name: "Plans" },
   plan: { load: () => import("./views/plans.js"), name: "Plan", args: ([id]) => ({ id: Number(id.replace(/^P/i, "")) }) },
   epic: { load: () => import("./views/plans.js"), name: "Epic", args: ([name]) => ({ name: decodeURIComponent(name) }) },
@@ -32,9 +33,9 @@ const VIEWS = {
   search: { load: () => import("./views/more.js"), name: "Search" },
   page: { load: () => import("./views/more.js"), name: "Devices" },
 };
-const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
-const MORE = [["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
-const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
+const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["chat", "Leader", "wide"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
+const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
+const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["c", "chat with the leader"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
 
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
@@ -122,7 +123,7 @@ function onKey(event) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const go = { b: "board", i: "inbox", w: "squad", p: "plans", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
+  const go = { b: "board", i: "inbox", w: "squad", p: "plans", c: "chat", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
   if (go) location.hash = `#/${go}`;
   else if (event.key === "?") helping.value = !helping.value;
   else if (event.key === "Escape") { if (helping.value) helping.value = false; else history.back(); }

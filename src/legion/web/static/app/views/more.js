@@ -1,9 +1,9 @@
 // The rarely needed views: projects, models, teams, events, search, devices.
-import { html, useState } from "../lib.js";
+import { html, useEffect, useState } from "../lib.js";
 import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
-import { ago, bytes, clock, day } from "../format.js";
+import { ago, bytes, clock, day, plain, plural } from "../format.js";
 import { endPush, subscribePush } from "../push.js";
 
 const never = () => false;
@@ -77,9 +77,37 @@ export function Search() {
   const { data, error } = useLive(() => get("/v1/status", { cwd: project.value, all: true }), [project.value], (one) => one.kind === "ticket.created");
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
-  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search all tickets" placeholder="Number, title, state, epic" value=${words} onInput=${(event) => setWords(event.target.value)} />
-    <${Trouble} error=${error} /><p class="hint">${found.length} tickets</p>
+  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
+    <${Trouble} error=${error} />${wanted.length > 0 && html`<${Conversations} query=${words.trim()} />`}
+    <h2>${plural(found.length, "ticket")}</h2>
     <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
+}
+
+const PAUSE = 350; // Milliseconds after the last letter.
+
+function Conversations({ query }) {
+  const [asked, setAsked] = useState("");
+  const [open, setOpen] = useState("");
+  useEffect(() => { const timer = setTimeout(() => setAsked(query), PAUSE); return () => clearTimeout(timer); }, [query]);
+  const { data, error } = useLive(() => (asked ? get("/v1/conversations/search", { query: asked, most: 20, timeout: 2 }) : Promise.resolve(null)), [asked], never);
+  const hits = data?.hits ?? [];
+  return html`<h2>${plural(hits.length, "conversation")} ${data?.index.reading && html`<span class="hint">reading: ${bytes(data.index.bytes_done)} of ${bytes(data.index.bytes)}</span>`}</h2><${Trouble} error=${error} />
+    ${hits.map((hit, n) => html`<article class="receipt" key=${n}><p class="path">${hit.conversation.program} <b>${hit.conversation.title}</b> <span class="hint">${hit.conversation.project}, ${day(hit.at)}</span>
+      ${hit.conversation.ticket && html` <a href=${`#/ticket/${hit.conversation.ticket}`}>#${hit.conversation.ticket}</a>`} <button onClick=${() => setOpen(open === hit.conversation.id ? "" : hit.conversation.id)}>Read</button></p>
+      <p class="about">${marked(hit.excerpt, hit.found)}</p>${open === hit.conversation.id && html`<${Reading} id=${open} />`}</article>`)}`;
+}
+
+// The excerpt with the words that were searched for.
+function marked(text, found) {
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of found) { parts.push(text.slice(at, start), html`<mark>${text.slice(start, end)}</mark>`); at = end; }
+  return [...parts, text.slice(at)];
+}
+
+function Reading({ id }) {
+  const { data, error } = useLive(() => get("/v1/conversations/export", { id, format: "md" }), [id], never);
+  return html`<${Trouble} error=${error} />${data && html`<pre class="output" tabindex="0" aria-label="The conversation">${plain(data.text)}</pre>`}`;
 }
 
 export function Devices() {

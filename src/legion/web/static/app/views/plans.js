@@ -87,12 +87,12 @@ function Text({ id, close }) {
 }
 
 function Proposed({ one, chain, chosen, choose }) {
-  return html`<details class="receipt" open>
-    <summary>${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> <${State} of=${one.state} />` : mayAct.value && html`<label class="check"><input type="checkbox" aria-label=${`Choose ${one.key}`} checked=${chosen} onChange=${choose} /></label>`}
-      <b>${one.title}</b> <code>${one.key}</code> ${chain && html`<span class="flag needs">longest chain</span>`} ${one.after.length > 0 && html`<span class="hint">after ${one.after.join(", ")}</span>`}</summary>
-    <pre class="prose">${one.text}</pre>
+  return html`<article class="receipt proposed">
+    <p class="path">${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> <${State} of=${one.state} />` : mayAct.value && html`<input type="checkbox" aria-label=${`Choose ${one.key}`} checked=${chosen} onChange=${choose} />`}
+      <b>${one.title}</b> <code>${one.key}</code> ${chain && html`<span class="flag needs">longest chain</span>`} ${one.after.length > 0 && html`<span class="hint">after ${one.after.join(", ")}</span>`}</p>
+    <details open><summary>What it asks for</summary><pre class="prose">${one.text}</pre>
     <ul class="evidence">${one.criteria.map((criterion, n) => html`<li key=${n}>${criterion.text} ${criterion.proof ? html`<code>${criterion.proof}</code>` : html`<span class="hint">no proof: ${criterion.why_not}</span>`}</li>`)}</ul>
-    <${Facts} of=${{ files: one.files.join(", "), "new files": one.new_files.join(", "), lines: one.lines || "", labels: one.labels.join(", "), "needs your approval for": one.asks_for.join(", ") }} /></details>`;
+    <${Facts} of=${{ files: one.files.join(", "), "new files": one.new_files.join(", "), lines: one.lines || "", labels: one.labels.join(", "), "needs your approval for": one.asks_for.join(", ") }} /></details></article>`;
 }
 
 export function Epic({ name }) {

@@ -1,0 +1,135 @@
+"""`legion conversations` and `search`: what your agent programs and Legion's runs talked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize, size
+from legion.cli.base.progress import progress
+from legion.cli.base.texts import valid_text
+from legion.cli.board.status import dollars
+from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
+
+_SHORT_ID = 8
+_FIRST_WAIT, _WAIT = 2.0, 20.0
+Report = TypeVar("Report")
+
+hours_of = click.FloatRange(min=0.0, min_open=True, max=100_000)
+wait_option = click.option("--wait", is_flag=True, help="Wait until every conversation has been read.")
+
+
+@command("conversations", example="legion conversations\nlegion conversations --hours 720 --json")
+@click.option("--hours", type=hours_of, default=168.0, show_default=True, help="Only those of so many hours.")
+@wait_option
+def conversations(call: CommandCall, hours: float, wait: bool) -> None:
+    """Conversations of your own agent programs (Claude Code, Codex, Gemini, opencode) and of Legion's runs.
+
+    Their files are only read. A dot marks a conversation that a program has open now.
+    """
+    found = settled(call, wait, lambda timeout: call.legion().conversations(hours, timeout), lambda seen: seen.index)
+    call.answer(found, lambda: _list(found, call.screen))
+    mention_index(call, found.index)
+
+
+@command("search", example="legion search 'login form'\nlegion search '\"merge queue\" bisect' --hours 720")
+@click.argument("query", metavar="QUERY")
+@click.option("--hours", type=hours_of, default=100_000.0, help="Only in entries of so many hours.")
+@click.option("--most", type=click.IntRange(1, 200), default=20, show_default=True, help="Conversations to show.")
+@wait_option
+def search(call: CommandCall, query: str, hours: float, most: int, wait: bool) -> None:
+    """Search in all conversations, newest first.
+
+    All words must occur in one message; "two words" in quotes must follow each other; migr* is the start of a word.
+    """
+    words = valid_text(query, "QUERY")
+    found = settled(
+        call,
+        wait,
+        lambda timeout: call.legion().search_conversations(words, hours, most, timeout),
+        lambda seen: seen.index,
+    )
+    call.answer(found, lambda: _hits(found, call.screen))
+    mention_index(call, found.index)
+
+
+def settled(
+    call: CommandCall, wait: bool, ask: Callable[[float], Report], index: Callable[[Report], IndexState]
+) -> Report:
+    """The report, with --wait only when the index is complete."""
+    if not wait:
+        return ask(_FIRST_WAIT)
+    with progress("Reading conversations"):
+        found = ask(_WAIT)
+        while index(found).reading:
+            found = ask(_WAIT)
+    return found
+
+
+def mention_index(call: CommandCall, index: IndexState) -> None:
+    if index.reading:
+        call.say(
+            f"Note: still reading, {size(index.bytes_done)} of {size(index.bytes)} in {count(index.files, 'file')};"
+            " --wait waits for the rest."
+        )
+
+
+def row(line: ConversationLine, screen: Screen) -> list[Cell]:
+    dot = "●" if screen.unicode else "*"
+    return [
+        Cell(dot if line.alive else " ", Colour.GREEN),
+        Cell(sanitize(line.id)[:_SHORT_ID] if line.ticket is None else f"#{line.ticket}", Colour.BOLD),
+        Cell(line.program, Colour.CYAN),
+        Cell(clock(line.modified_at), Colour.DIM),
+        Cell(sanitize(line.project).rpartition("/")[2]),
+        Cell(f"{line.messages} msg"),
+        Cell("" if line.usd is None else dollars(line.usd)),
+        Cell(sanitize(line.title)),
+        Cell(sanitize(line.last_answer), Colour.DIM),
+    ]
+
+
+def _list(found: Conversations, screen: Screen) -> Iterator[str]:
+    if not found.conversations:
+        yield "No conversation in this time: --hours N looks further back."
+        return
+    yield from screen.table([row(line, screen) for line in found.conversations], indent=0)
+    broken = sum(line.broken for line in found.conversations)
+    if broken:
+        yield from screen.aside(
+            f"{count(broken, 'line')} could not be read and {'was' if broken == 1 else 'were'} skipped"
+        )
+
+
+def _hits(found: SearchResult, screen: Screen) -> Iterator[str]:
+    if not found.hits:
+        yield f"Nothing found for {sanitize(found.query)}."
+    for hit in found.hits:
+        line = hit.conversation
+        name = sanitize(line.id)[:_SHORT_ID] if line.ticket is None else f"#{line.ticket}"
+        place = sanitize(line.project).rpartition("/")[2]
+        yield screen.line(
+            Cell(name, Colour.BOLD),
+            Cell(f"  {line.program}", Colour.CYAN),
+            Cell(f"  {clock(hit.at)}  {place}  ", Colour.DIM),
+            Cell(sanitize(line.title)),
+            indent=0,
+        )
+        yield from _excerpt(hit, screen)
+
+
+def _excerpt(hit: SearchHit, screen: Screen) -> Iterator[str]:
+    cells, end = [Cell(f"{hit.role}: ", Colour.DIM)], 0
+    for start, stop in hit.found:
+        cells += [Cell(_shown(hit.excerpt[end:start])), Cell(_shown(hit.excerpt[start:stop]), Colour.YELLOW)]
+        end = stop
+    yield screen.line(*cells, Cell(_shown(hit.excerpt[end:])), indent=4)
+
+
+def _shown(text: str) -> str:
+    """Without what could drive the terminal; spaces at its ends are kept, as the pieces are joined again."""
+    inner = sanitize(text)
+    return f"{' ' if text[:1] == ' ' and inner else ''}{inner}{' ' if text[-1:] == ' ' else ''}"

@@ -1,0 +1,1 @@
+"""Commands about forges, issues and pull requests."""

@@ -1,0 +1,124 @@
+"""`legion pr`, `merge`, `fix`, `test` and `resume-stuck`: pull requests of tickets, and what people do about them."""
+
+from __future__ import annotations
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.cli.base.parameters import TICKET
+from legion.cli.base.progress import progress
+from legion.cli.base.texts import read_text, valid_text
+from legion.wire.errors import BadInput
+from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand
+from legion.wire.questions import MessageText
+from legion.wire.tickets import Action
+
+_COLOURS = {"green": Colour.GREEN, "red": Colour.RED, "pending": Colour.YELLOW, "none": Colour.DIM}
+
+
+@command("pr", example="legion pr\nlegion pr 12")
+@click.argument("ticket", metavar="N", type=TICKET, required=False)
+def pr(call: CommandCall, ticket: int | None) -> None:
+    """List the pull requests of tickets; with N, bring that of one ticket up to date and show it."""
+    if ticket is None:
+        found = call.legion().pulls(call.cwd)
+    else:
+        with progress("Asking the forge"):
+            found = call.legion().pull(ticket)
+    call.answer(found, lambda: _table(found, call.screen))
+    if not call.json:
+        call.notes(found.notes)
+
+
+def _table(found: Pulls, screen: Screen) -> list[str]:
+    if not found.pulls:
+        return ['No pull requests; `target = "pr"` in [landing] of legion.toml makes one of each proven change.']
+    return screen.table([_row(one) for one in found.pulls], indent=0)
+
+
+def _row(one: PullLine) -> list[Cell]:
+    return [
+        Cell(str(one.ticket), Colour.BOLD),
+        Cell(f"#{one.number}" if one.number else "", Colour.CYAN),
+        Cell(one.stage),
+        Cell(f"CI {one.ci}", _COLOURS.get(one.ci, Colour.DIM)),
+        Cell(sanitize(one.review)),
+        Cell(sanitize(one.merges or one.note)),
+        Cell(sanitize(one.url or one.branch), Colour.DIM),
+        Cell(sanitize(one.title)),
+    ]
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise BadInput(f"{option} takes numbers of tickets: {option} 3,5") from None
+
+
+@command("merge", example="legion merge --dry-run\nlegion merge --method squash --order 12,14")
+@click.option("--dry-run", "--plan", is_flag=True, help="Only show what could merge, and what is missing.")
+@click.option("--method", type=click.Choice(("merge", "squash", "rebase")), default="merge", help="How it is merged.")
+@click.option("--order", default="", metavar="N,N", help="Only these tickets, in this order.")
+@click.option("--only", default="", metavar="N,N", help="Only these tickets.")
+@click.option("--no-checks", is_flag=True, help="Also where the forge has no checks configured.")
+@click.option("--skip-review", is_flag=True, help="Also without an approval. A request for changes still counts.")
+def merge(
+    call: CommandCall, dry_run: bool, method: str, order: str, only: str, no_checks: bool, skip_review: bool
+) -> None:
+    """Merge pull requests that are approved and whose checks are green, by the forge's own rules."""
+    wanted = MergePulls(
+        cwd=call.cwd,
+        method=method,
+        order=_numbers(order, "--order"),
+        only=_numbers(only, "--only"),
+        dry_run=dry_run,
+        no_checks=no_checks,
+        skip_review=skip_review,
+    )
+    with progress("Asking the forge"):
+        found = call.legion().merge_pulls(wanted)
+    call.answer(found, lambda: _table(found, call.screen) if found.pulls else ["No pull request is open."])
+
+
+@command("fix", example="legion fix 12 --guidance 'Keep the old name as an alias.'")
+@click.argument("ticket", metavar="N", type=TICKET)
+@click.option("--guidance", default="", metavar="TEXT", help="What to do differently; - reads it from stdin.")
+def fix(call: CommandCall, ticket: int, guidance: str) -> None:
+    """Give a ticket another attempt: one with a change goes back to its agent, one that ended starts again."""
+    action = Action(feedback=read_text(guidance, "--guidance") if guidance else "")
+    state = call.legion().ticket(ticket).ticket.state
+    ended = state in ("failed", "stopped")
+    call.report(call.legion().retry(ticket, action) if ended else call.legion().bounce(ticket, action))
+
+
+@command("resume-stuck", example="legion resume-stuck 12 --guidance 'The test needs the port from $PORT.'")
+@click.argument("ticket", metavar="N", type=TICKET)
+@click.option("--guidance", default="", metavar="TEXT", help="What it should know; - reads it from stdin.")
+def resume_stuck(call: CommandCall, ticket: int, guidance: str) -> None:
+    """Get a ticket that is stuck moving again, whatever it is stuck in, and tell its agent what it lacks."""
+    text = read_text(guidance, "--guidance") if guidance else ""
+    legion, state = call.legion(), call.legion().ticket(ticket).ticket.state
+    if state == "working":
+        call.report(legion.interrupt(ticket, MessageText(text=text or "Continue; if something blocks you, say what.")))
+    elif state == "parked" and not text:
+        call.report(legion.resume_ticket(ticket))
+    elif state in ("failed", "stopped"):
+        call.report(legion.retry(ticket, Action(feedback=text)))
+    else:
+        call.report(legion.bounce(ticket, Action(feedback=text)))
+
+
+@command("test", example="legion test 12\nlegion test 12 --fail --reason 'The button does nothing.'")
+@click.argument("ticket", metavar="N", type=TICKET)
+@click.option("--passed", is_flag=True, help="You tried it and it works.")
+@click.option("--fail", is_flag=True, help="You tried it and it does not: it goes back to its agent.")
+@click.option("--reason", default="", metavar="TEXT", help="What went wrong.")
+def test(call: CommandCall, ticket: int, passed: bool, fail: bool, reason: str) -> None:
+    """Print how to try a ticket's change by hand, or record what came out."""
+    if passed and fail:
+        raise BadInput("Give --passed or --fail, not both.")
+    result = True if passed else False if fail else None
+    found = call.legion().tried(ticket, TriedByHand(passed=result, reason=valid_text(reason, "--reason")))
+    call.answer(found, lambda: [*(sanitize(line) for line in found.commands), sanitize(found.message)])

@@ -1,0 +1,242 @@
+"""The person's terminal in front of a run's: keys go there, output comes back, Ctrl-Q leaves.
+
+The connection goes to the runner itself, so it survives a restart of the daemon. Sequences by which a program could
+reach past the screen, such as the clipboard, are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
+
+DETACH = b"\x11"
+"""Ctrl-Q."""
+_DETACH_KITTY = (b"\x1b[113;5u", b"\x1b[81;5u")
+"""The same key in terminals where a program asked for unambiguous keys."""
+_RESTORE = b"\x1b[?1049l\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[<u\x1b[0m\x1b[r"
+"""What an interactive program may have left switched on."""
+_CHUNK = 1 << 16
+_LONGEST_STRING = 8192
+
+
+class How(Enum):
+    """Why the relay ended."""
+
+    DETACHED = "detached"
+    ENDED = "ended"
+    """The program has ended."""
+    LOST = "lost"
+    """The runner is gone without a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayEnd:
+    how: How
+    end: TerminalEnd | None = None
+
+
+class OutputFilter:
+    """Lets a program draw, and nothing else: no clipboard (OSC 52), no device strings, no messages to other programs.
+
+    A sequence that is split between two pieces is held back until it is complete.
+    """
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        data, self._held = self._held + data, b""
+        shown = bytearray()
+        position = 0
+        while (start := data.find(b"\x1b", position)) >= 0:
+            shown += data[position:start]
+            kind = data[start + 1 : start + 2]
+            if not kind:
+                self._held = data[start:]
+                return bytes(shown)
+            if kind not in b"]PX^_":
+                shown += data[start : start + 2]
+                position = start + 2
+                continue
+            stop = _string_end(data, start + 2)
+            if stop is None:
+                if len(data) - start < _LONGEST_STRING:
+                    self._held = data[start:]
+                    return bytes(shown)
+                # Too long for anything that is drawn: its start is left out, and the rest is harmless text.
+                stop = start + 2
+            elif kind == b"]" and not data[start + 2 : stop].startswith((b"52;", b"50;", b"1337;", b"5522;")):
+                shown += data[start:stop]
+            position = stop
+        shown += data[position:]
+        return bytes(shown)
+
+
+def _string_end(data: bytes, start: int) -> int | None:
+    """The position behind the end of a control string; None where it has not ended yet."""
+    bell, terminator = data.find(b"\x07", start), data.find(b"\x1b\\", start)
+    ends = [at for at in (bell + 1 if bell >= 0 else 0, terminator + 2 if terminator >= 0 else 0) if at]
+    return min(ends, default=None)
+
+
+def window_size(handle: int) -> TerminalSize:
+    try:
+        size = os.get_terminal_size(handle)
+    except OSError:
+        return TerminalSize()
+    return TerminalSize(columns=size.columns, rows=size.lines).usable
+
+
+def refuse_no_terminal() -> None:
+    """Raises BadInput where nothing can be relayed."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise BadInput("Attaching needs a terminal; use `legion log N` to read what an agent prints.")
+
+
+def relay(path: str, *, only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
+    """Until the person leaves or the program ends. Raises LegionError where no runner listens."""
+    refuse_no_terminal()
+    with _connected(path) as runner, _raw(sys.stdin.fileno(), sys.stdout.fileno()), _resized() as resized:
+        return _Relay(runner, resized, only_looks=only_looks, detach=detach).run()
+
+
+class _Relay:
+    def __init__(self, runner: socket.socket, resized: int, *, only_looks: bool, detach: bytes) -> None:
+        self._runner = runner
+        self._resized = resized
+        self._detach = detach
+        self._keys, self._screen = sys.stdin.fileno(), sys.stdout.fileno()
+        self._frames = FrameReader()
+        self._filter = OutputFilter()
+        self._size = window_size(self._screen)
+        self._send(FrameKind.HELLO, Hello(size=self._size, only_looks=only_looks).to_bytes())
+
+    def run(self) -> RelayEnd:
+        while True:
+            ready, _, _ = select.select([self._keys, self._runner, self._resized], [], [])
+            if self._runner in ready and (end := self._show()) is not None:
+                return end
+            if self._resized in ready:
+                os.read(self._resized, 4096)
+                self._follow_size()
+            if self._keys in ready:
+                typed = os.read(self._keys, 4096)
+                kept, left = self._cut_at_detach(typed)
+                if kept:
+                    self._send(FrameKind.KEYS, kept)
+                if left or not typed:
+                    return RelayEnd(how=How.DETACHED)
+
+    def _cut_at_detach(self, typed: bytes) -> tuple[bytes, bool]:
+        places = [at for key in (self._detach, *_DETACH_KITTY) if key and (at := typed.find(key)) >= 0]
+        return (typed[: min(places)], True) if places else (typed, False)
+
+    def _show(self) -> RelayEnd | None:
+        try:
+            data = self._runner.recv(_CHUNK)
+        except OSError:
+            data = b""
+        if not data:
+            return RelayEnd(how=How.LOST)
+        try:
+            for kind, content in self._frames.feed(data):
+                if kind is FrameKind.OUTPUT:
+                    _write(self._screen, self._filter.feed(content))
+                elif kind is FrameKind.END:
+                    return RelayEnd(how=How.ENDED, end=TerminalEnd.from_bytes(content))
+        except BadFrame:
+            return RelayEnd(how=How.LOST)
+        return None
+
+    def _follow_size(self) -> None:
+        size = window_size(self._screen)
+        if size != self._size:
+            self._size = size
+            self._send(FrameKind.SIZE, size.to_bytes())
+
+    def _send(self, kind: FrameKind, data: bytes) -> None:
+        # A runner that is gone is noticed where its output is read.
+        with contextlib.suppress(OSError):
+            self._runner.sendall(frame(kind, data))
+
+
+def _write(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(handle, view) :]
+        except BlockingIOError:
+            select.select([], [handle], [])
+
+
+@contextlib.contextmanager
+def _connected(path: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as runner, _reachable(path) as address:
+        try:
+            runner.connect(address)
+        except OSError as gone:
+            raise LegionError(f"The terminal is gone ({gone.strerror}): look with `legion status`.") from None
+        yield runner
+
+
+@contextlib.contextmanager
+def _reachable(path: str) -> Iterator[str]:
+    """A socket's address holds about a hundred bytes; on Linux a handle names a folder with a longer path."""
+    if len(os.fsencode(path)) < 100 or sys.platform != "linux":
+        yield path
+        return
+    folder, _, name = path.rpartition("/")
+    try:
+        handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as gone:
+        raise LegionError(f"The terminal is gone ({gone.strerror}): look with `legion status`.") from None
+    try:
+        yield f"/proc/self/fd/{handle}/{name}"
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _raw(keys: int, screen: int) -> Iterator[None]:
+    """Every key reaches the program, Ctrl-C too. Afterwards the terminal is as it was."""
+    before = termios.tcgetattr(keys)
+    try:
+        # What was typed meanwhile is kept.
+        tty.setraw(keys, termios.TCSANOW)
+        yield
+    finally:
+        termios.tcsetattr(keys, termios.TCSADRAIN, before)
+        with contextlib.suppress(OSError):
+            _write(screen, _RESTORE)
+
+
+@contextlib.contextmanager
+def _resized() -> Iterator[int]:
+    """A handle that is readable when the person's terminal has another size."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+
+    def note(_number: int, _frame: object) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(writing, b"w")
+
+    before: Callable[..., object] | int | None = signal.signal(signal.SIGWINCH, note)
+    try:
+        yield reading
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+        os.close(reading)
+        os.close(writing)

@@ -1,0 +1,104 @@
+"""Texts that Legion writes on a forge: the body of a pull request, and the one comment on an issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from legion.domain.forge.issues import marker
+
+_MOST = 60_000
+_MOST_ASKED = 6_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProvenCheck:
+    name: str
+    command: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PullFacts:
+    """What a pull request says about its change."""
+
+    ticket: int
+    title: str
+    asked: str
+    issue: int | None = None
+    done: str = ""
+    """The agent's own report. Only a claim."""
+    checks: Sequence[ProvenCheck] = ()
+    proven: Sequence[str] = ()
+    """Criteria that a command proves."""
+    unproven: Sequence[str] = ()
+    findings: Sequence[str] = ()
+    files: Sequence[str] = ()
+    attempts: int = 1
+    usd: float | None = None
+
+
+def pull_key(ticket: int) -> str:
+    return f"pull ticket={ticket}"
+
+
+def pull_title(facts: PullFacts) -> str:
+    return facts.title[:200]
+
+
+def pull_body(facts: PullFacts) -> str:
+    closes = f"Closes #{facts.issue}\n" if facts.issue is not None else ""
+    unchecked = [] if facts.checks else ["**Unproven: this project has no checks, so nothing was run on this change.**"]
+    cost = "not counted" if facts.usd is None else f"${facts.usd:.2f}"
+    parts = [
+        closes,
+        _section("Asked", [] if facts.issue is not None else [_cut(facts.asked, _MOST_ASKED)]),
+        _section("Done, as its agent reports it (a claim)", [_cut(facts.done, _MOST_ASKED)] if facts.done else []),
+        _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
+        _section("Proven criteria", [f"- {one}" for one in facts.proven]),
+        _section("Unproven", [f"- {one}" for one in facts.unproven]),
+        _section("Findings of reviewers", [f"- {one}" for one in facts.findings]),
+        _section("Files", [f"- `{path}`" for path in facts.files[:50]]),
+        f"Ticket {facts.ticket}, attempt {facts.attempts}, cost {cost}.",
+        "Comments of people who may write to this repository go back to the agent.",
+        marker(pull_key(facts.ticket)),
+    ]
+    return _cut("\n\n".join(part for part in parts if part), _MOST)
+
+
+def _checks(checks: Sequence[ProvenCheck]) -> list[str]:
+    if not checks:
+        return []
+    rows = [f"| {one.name} | `{one.command.replace('|', chr(92) + '|')}` | {one.seconds:.1f} s |" for one in checks]
+    return ["\n".join(["| check | command | took |", "|---|---|---|", *rows])]
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return f"### {title}\n\n" + "\n".join(lines) if lines else ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[... cut ...]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueNews:
+    """The news that an issue gets of its ticket. `lines` may name a pull request, a question or a reason."""
+
+    ticket: int
+    state: str
+    lines: Sequence[str] = field(default_factory=tuple)
+
+
+def issue_key(ticket: int) -> str:
+    return f"issue ticket={ticket}"
+
+
+def issue_comment(news: IssueNews) -> str:
+    parts = [f"Legion: ticket {news.ticket} is **{news.state}**.", *news.lines, marker(issue_key(news.ticket))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def answer_text(source: str, commit: str) -> str:
+    """The answer in the thread of a comment that was dealt with."""
+    return f"The agent's next change is {commit[:12]}.\n\n{marker(f'answer {source}')}"

@@ -1,0 +1,94 @@
+"""Lessons: memories won from failures. A ticket whose attempt failed and whose later attempt passed proposes one.
+
+The proposal is made by rule from what Legion knows itself: which attempt failed and why, and in which files the attempt
+that passed differs. It counts once the person or a leader has accepted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from legion.domain.leader.digest import one_line
+from legion.domain.memories import Memory, is_for
+
+_TITLE, _REASON = 60, 160
+_MOST_FILES, _MOST_SCOPES = 4, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedAttempt:
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedLesson:
+    text: str
+    files: tuple[str, ...]
+    """Patterns of the files that it is about."""
+
+
+def proposal(
+    title: str, failures: Sequence[FailedAttempt], differs: Collection[str], declared: Collection[str]
+) -> ProposedLesson | None:
+    """None where no attempt failed by its change, or where no file shows what made the difference.
+
+    `differs`: the files in which the change that passed is not like the one that failed. `declared`: the ticket's own.
+    """
+    if not failures or not differs:
+        return None
+    last = failures[-1]
+    shown = sorted(differs)
+    more = f" and {len(shown) - _MOST_FILES} more" if len(shown) > _MOST_FILES else ""
+    text = (
+        f'In "{one_line(title, _TITLE)}", attempt {last.attempt} failed: {one_line(last.reason, _REASON)}. '
+        f"The attempt that passed differs in {', '.join(shown[:_MOST_FILES])}{more}."
+    )
+    return ProposedLesson(text=text, files=tuple(declared) or scopes(differs))
+
+
+def scopes(files: Iterable[str]) -> tuple[str, ...]:
+    """The folders of the files as patterns; a file in the root is its own."""
+    found = dict.fromkeys(_scope(file) for file in sorted(files))
+    return tuple(found)[:_MOST_SCOPES]
+
+
+def _scope(file: str) -> str:
+    folder, _, _ = file.rpartition("/")
+    return f"{folder}/**" if folder else file
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedTicket:
+    """A ticket that landed or failed, with the attempts that it took."""
+
+    id: int
+    files: tuple[str, ...]
+    labels: tuple[str, ...]
+    attempts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonEffect:
+    """Attempts of tickets whose briefing carried a lesson, and of those that it fits and that did not have it."""
+
+    carried: int = 0
+    attempts: float | None = None
+    """On average; None where there is no such ticket."""
+    without: int = 0
+    attempts_without: float | None = None
+
+
+def effect(lesson: Memory, carried: Collection[int], ended: Iterable[EndedTicket]) -> LessonEffect:
+    """The ticket that taught it is left out."""
+    fitting = [one for one in ended if one.id != lesson.ticket]
+    having = [one.attempts for one in fitting if one.id in carried]
+    lacking = [one.attempts for one in fitting if one.id not in carried and is_for(lesson, one.files, one.labels)]
+    return LessonEffect(
+        carried=len(having), attempts=_mean(having), without=len(lacking), attempts_without=_mean(lacking)
+    )
+
+
+def _mean(counts: Sequence[int]) -> float | None:
+    return sum(counts) / len(counts) if counts else None

@@ -1,0 +1,1 @@
+"""Routines: tickets that begin by time or by event."""

@@ -1,0 +1,1 @@
+"""Interactive programs in a terminal that the runner holds."""

@@ -1,0 +1,118 @@
+"""Asks a finished conversation a question: a fork of it answers in a run of its own, which can only read.
+
+The conversation, its worktree and the board stay as they are. The next daemon stops a run that outlived its own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.agents.teams import READING
+from legion.domain.errors import LegionError, Retryable
+from legion.domain.runs import Outcome, Run
+from legion.drivers.profile import DriverProfile, RunInput
+from legion.jobs.agent import model_run
+from legion.jobs.agent.final_message import final_message
+from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.supervise import outcome as judging
+from legion.jobs.workspace import sandbox
+from legion.runner import launch
+from legion.runner.journal import read_journal
+from legion.runner.spec import write_spec
+
+PATIENCE = 540.0
+"""Seconds; the client waits ten minutes."""
+_RULES = """\
+A person asks you about this conversation, after its end. Answer from what you know and what you can read.
+You can change nothing, and nothing that you announce will happen."""
+
+
+class NotAnswered(LegionError):
+    """The question got no answer; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedConversation:
+    project: ProjectContext
+    driver: DriverProfile
+    transcript: Path
+    id: str
+    tree: Path
+    """Where it worked; it can be read, if it still exists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    text: str
+    usd: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AskRun(Run):
+    """It has no row: nothing on the board waits for it."""
+
+    folder: str
+
+    @property
+    def name(self) -> str:
+        return self.folder
+
+
+def ask(context: Context, asked: AskedConversation, question: str, *, model: str = "") -> Answer:
+    """Raises NoModelAccess, NotAnswered or Retryable."""
+    began, id = context.clock(), f"ask-{asked.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
+    this_run = _AskRun(
+        id=0, folder=id, project=asked.project.id, started_at=began, conversation=str(uuid.uuid4()), role="ask"
+    )
+    folder = context.data.runs / this_run.name
+    try:
+        _prepare(context, asked, this_run, folder, question, model)
+        context.launcher.start(folder)
+        ended = launch.wait(folder)
+    finally:
+        model_run.revoke_pass(context, this_run)
+    how, detail = judging.outcome(ended)
+    if how in (Outcome.LIMITED, Outcome.LOST, Outcome.STOPPED):
+        raise Retryable(f"The question was not answered: {detail}. Ask again later.")
+    text = final_message(folder).strip()
+    if how is not Outcome.FINISHED or not text:
+        raise NotAnswered(f"The question was not answered: {detail}.")
+    costs = [event.facts.get("cost_usd") for event in read_journal(folder) if event.kind == "result"]
+    usd = next((float(cost) for cost in reversed(costs) if isinstance(cost, int | float)), None)
+    return Answer(text=text, usd=usd, seconds=context.clock() - began)
+
+
+def _prepare(
+    context: Context, asked: AskedConversation, this_run: Run, folder: Path, question: str, model: str
+) -> None:
+    state, given = folder / "state", folder / "given"
+    for place in (state, given):
+        place.mkdir(parents=True, mode=0o700)
+    tree = asked.tree if asked.tree.is_dir() else given
+    asked.driver.take_transcript(asked.transcript, asked.id, state, tree)
+    chosen = AgentProgram(driver=asked.driver, timeout=PATIENCE)
+    paths = RunPaths(
+        tree=tree,
+        state=state,
+        given=given,
+        env=sandbox.environment(context, {"LEGION_STATE": str(state)}),
+        sandbox=sandbox.sandbox(context, asked.project, writable=(state,), readable=(tree, given)),
+    )
+    run_input = RunInput(
+        prompt=question,
+        resume_prompt=question,
+        rules=_RULES,
+        model=model,
+        allowance=context.user.claude.budget_usd or None,
+        tools=READING,
+        reads_instructions=False,
+        role=this_run.role,
+        fork_of=asked.id,
+    )
+    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))

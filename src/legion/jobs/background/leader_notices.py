@@ -1,0 +1,73 @@
+"""Sends a leader a notice when the board needs it: tickets failed, a plan is ready, a question is its to answer."""
+
+from __future__ import annotations
+
+from legion.domain.agents.agent import ROOT, Agent
+from legion.domain.agents.leaders import is_leader
+from legion.domain.agents.mail import MessageKind
+from legion.domain.events import EventKind
+from legion.domain.leader.notices import notice
+from legion.domain.questions import Question
+from legion.jobs.context import Context
+from legion.jobs.leader import facts, rights
+from legion.store import events
+from legion.store.board import questions
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.staff import agents, leaders, mail
+from legion.store.work import runs
+
+_ENDED = ("done", "failed", "stopped")
+_MOST = 5000
+"""Events that are read at once."""
+
+
+def look(context: Context) -> None:
+    """One look at every leader without a turn. Costs one query where there is none; writes only where events are new.
+
+    A leader that is at work, or has mail, reads the digest anyway: its notice comes after the turn, for what is new.
+    """
+    with context.store.read() as tx:
+        idle = _idle(tx)
+        last = events.last(tx)
+        if not any(leaders.get(tx, agent.number).noticed < last for agent in idle):
+            return
+    with context.store.write() as tx:
+        for agent in _idle(tx):
+            _take(context, tx, agent)
+
+
+def _idle(tx: ReadTransaction) -> list[Agent]:
+    found = [agent for agent in agents.standing(tx) if is_leader(agent)]
+    if not found:
+        return []
+    in_a_turn = {run.agent for run in runs.active(tx)}
+    waiting = mail.have_mail(tx)
+    return [agent for agent in found if agent.number not in in_a_turn and agent.id not in waiting and not agent.owes]
+
+
+def _take(context: Context, tx: Transaction, agent: Agent) -> None:
+    state, last = leaders.get(tx, agent.number), events.last(tx)
+    # What its last digest covered needs no notice; a new leader starts with the board as it is.
+    since = max(state.noticed, state.seen)
+    if since:
+        text = _text(context, tx, agent, since)
+        if text:
+            mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project)
+            last = events.last(tx)
+    leaders.change(tx, agent.number, noticed=last)
+
+
+def _text(context: Context, tx: ReadTransaction, agent: Agent, since: int) -> str:
+    new = events.after(tx, since, project=agent.project, limit=_MOST)
+    ended = {
+        event.ticket
+        for event in new
+        if event.kind is EventKind.TICKET_MOVED and event.data.get("to") in _ENDED and event.ticket is not None
+    }
+    asked = {event.data.get("question") for event in new if event.kind is EventKind.QUESTION_ASKED}
+    own: tuple[Question, ...] = rights.answerable(context, tx, agent, questions.open_ones(tx)) if asked else ()
+    return notice(
+        new,
+        questions=[one.id for one in own if one.id in asked],
+        completed=facts.completed_epics(tx, agent.project, ended),
+    )

@@ -1,0 +1,84 @@
+"""Proposes a lesson where a ticket landed after an attempt of it had failed by its change."""
+
+from __future__ import annotations
+
+import logging
+
+from legion.domain.agents.teams import RolePart
+from legion.domain.errors import LegionError
+from legion.domain.events import Event, EventKind
+from legion.domain.leader.lessons import FailedAttempt, ProposedLesson, proposal
+from legion.domain.memories import LONGEST, MOST
+from legion.domain.tickets.ticket import Cause, State, Ticket
+from legion.jobs.context import Context
+from legion.store import events
+from legion.store.board import memories, tickets
+from legion.store.work import runs
+
+log = logging.getLogger(__name__)
+
+_BY_ITS_CHANGE = (Cause.CHECKS.value, Cause.REVIEW.value)
+_FIRST_LOOK = 2000
+"""Events before a start of the daemon in which a landing may have had no look yet."""
+
+
+class LessonProposals:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._seen: int | None = None
+
+    def look(self) -> None:
+        """One look at the tickets that landed since the last one."""
+        with self._context.store.read() as tx:
+            last = events.last(tx)
+            since = max(0, last - _FIRST_LOOK) if self._seen is None else self._seen
+            seen = events.after(tx, since, limit=_FIRST_LOOK)
+            landed = sorted({event.ticket for event in seen if event.ticket is not None and _is_landing(event)})
+            known = memories.taught(tx, landed) if landed else frozenset()
+        for id in landed:
+            if id not in known:
+                try:
+                    self._propose(id)
+                except LegionError as trouble:
+                    log.warning("no lesson of ticket %s could be proposed: %s", id, trouble)
+        self._seen = seen[-1].n if seen else last
+
+    def _propose(self, id: int) -> None:
+        with self._context.store.read() as tx:
+            ticket = tickets.get(tx, id)
+            failed = [event for event in events.of_ticket(tx, id) if event.data.get("cause") in _BY_ITS_CHANGE]
+        if not failed or ticket.change is None:
+            return
+        found = self._found(ticket, failed)
+        if found is None or len(found.text) > LONGEST:
+            return
+        with self._context.store.write() as tx:
+            known = memories.of_project(tx, ticket.project)
+            if memories.taught(tx, [id]) or len(known) >= MOST or any(one.text == found.text for one in known):
+                return
+            memories.propose(
+                tx, ticket.project, found.text, files=found.files, labels=ticket.spec.labels, ticket=ticket.id
+            )
+
+    def _found(self, ticket: Ticket, failed: list[Event]) -> ProposedLesson | None:
+        assert ticket.change is not None, "the caller has checked it"
+        failures = [FailedAttempt(attempt=_attempt(one), reason=str(one.data.get("reason", ""))) for one in failed]
+        with self._context.store.read() as tx:
+            mine = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.BUILD and run.saved]
+        before = [run.saved for run in mine if run.attempt <= failures[-1].attempt]
+        if not before or before[-1] is None:
+            return None
+        hub = self._context.project(ticket.project).hub
+        own = {one.path for one in hub.changed_files(ticket.change.base, ticket.change.commit)}
+        differs = {one.path for one in hub.changed_files(before[-1], ticket.change.commit)} & own
+        return proposal(ticket.spec.title, failures, differs, ticket.spec.files)
+
+
+def _is_landing(event: Event) -> bool:
+    return event.kind is EventKind.TICKET_MOVED and event.data.get("to") == State.DONE.value
+
+
+def _attempt(event: Event) -> int:
+    """The attempt that failed: the next one counts from its start on."""
+    number = event.data.get("attempt")
+    return number if isinstance(number, int) else 1

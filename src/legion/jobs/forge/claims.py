@@ -1,0 +1,146 @@
+"""Claims issues: the claim is stored, the branch is created by compare-and-swap, then the ticket is made.
+
+Each step finds what an earlier one left behind, so a claim that a crash interrupted is completed by the next pass.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from legion.domain.forge.connections import ClaimStage, IssueClaim
+from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, ticket_text
+from legion.git.hub import remote
+from legion.git.hub.objects import write_commit
+from legion.git.hub.remote import PushResult
+from legion.jobs.forge.visit import Visit
+from legion.jobs.workspace.save import AUTHOR
+from legion.store.board import forges
+from legion.store.database.transactions import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+log = logging.getLogger(__name__)
+
+
+def take_in(visit: Visit) -> None:
+    """Claim every issue that asks for it, and complete claims that were interrupted."""
+    with visit.context.store.read() as tx:
+        begun = {one.number: one for one in forges.claims(tx, visit.project.id, [ClaimStage.CLAIMING])}
+        known = {one.number: one for one in forges.claims(tx, visit.project.id, ClaimStage)}
+    for one in begun.values():
+        _complete(visit, one)
+    rule = visit.connection.intake
+    if not rule.label:
+        return
+    wanted = [issue for issue in visit.forge.issues(rule.label) if rule.takes(issue)]
+    fresh = [issue for issue in wanted if issue.number not in known]
+    lost = [issue for issue in wanted if issue.number in known and known[issue.number].stage is ClaimStage.TAKEN]
+    for issue in (*fresh, *_free_again(visit, lost)):
+        claim(visit, issue, {})
+
+
+def _free_again(visit: Visit, issues: Iterable[ForgeIssue]) -> list[ForgeIssue]:
+    """Those whose branch of another claim is gone."""
+    there = list(issues)
+    if not there:
+        return []
+    branches = remote.tips(visit.remote.url, visit.remote.settings, "issue-*")
+    return [one for one in there if not any(name.startswith(claim_prefix(one.number)) for name in branches)]
+
+
+def claim(visit: Visit, issue: ForgeIssue, options: Mapping[str, object]) -> IssueClaim:
+    """Claim an issue and make its ticket. The returned claim says whether that succeeded."""
+    with visit.context.store.write() as tx:
+        before = forges.claim_of(tx, visit.project.id, issue.number)
+        if before is not None and before.stage in (ClaimStage.CLAIMING, ClaimStage.CLAIMED):
+            one = before
+        else:
+            one = _new(visit, issue, options, tx.now, before)
+            forges.claim(tx, one)
+    crash.reach(Point.FORGE_BEFORE_CLAIM)
+    return _complete(visit, one, issue) if one.stage is ClaimStage.CLAIMING else one
+
+
+def _new(
+    visit: Visit, issue: ForgeIssue, options: Mapping[str, object], now: float, before: IssueClaim | None
+) -> IssueClaim:
+    """With a commit of its own: the branch then shows whose claim it is."""
+    parent = visit.base or visit.project.target
+    message = f"Claim issue {issue.number}\n\nLegion-Claim: {visit.connection.identity}\n"
+    commit = write_commit(
+        visit.project.hub,
+        tree=visit.project.hub.tree_of(parent),
+        parents=(parent,),
+        author=AUTHOR.stamp(int(now)),
+        committer=AUTHOR.stamp(int(now)),
+        message=message.encode(),
+    )
+    visit.project.hub.keep(f"claims/{issue.number}", commit)
+    return IssueClaim(
+        project=visit.project.id,
+        number=issue.number,
+        ticket=None,
+        stage=ClaimStage.CLAIMING,
+        branch=claim_branch(issue.number, issue.title),
+        claim=commit,
+        comment=before.comment if before is not None else None,
+        request=options,
+        at=now,
+    )
+
+
+def _complete(visit: Visit, one: IssueClaim, known: ForgeIssue | None = None) -> IssueClaim:
+    issue = known or visit.forge.issue(one.number)
+    if issue is None or not issue.open:
+        return _settle(visit, one, ClaimStage.RELEASED, "the issue is closed or gone")
+    if not _won(visit, one):
+        log.info("issue %d of %s is claimed elsewhere", one.number, visit.connection.name)
+        return _settle(visit, one, ClaimStage.TAKEN, "another branch claims it")
+    crash.reach(Point.FORGE_AFTER_CLAIM)
+    comments = [
+        comment
+        for comment in visit.forge.comments(one.number)
+        if not is_ours(comment.body) and visit.forge.may_write(comment.author)
+    ]
+
+    def record(tx: Transaction, ticket: int) -> None:
+        forges.claim(tx, replace(one, stage=ClaimStage.CLAIMED, ticket=ticket))
+
+    ticket = visit.actions.dispatch(
+        visit.project.id,
+        issue,
+        ticket_text(issue, comments),
+        one.request,
+        request=f"forge:{visit.connection.identity}:{one.number}:{one.claim}",
+        also=record,
+    )
+    return replace(one, stage=ClaimStage.CLAIMED, ticket=ticket)
+
+
+def _won(visit: Visit, one: IssueClaim) -> bool:
+    """Create the branch where no other claims the issue. Titles differ, so branches of other names count, too."""
+    url, settings = visit.remote.url, visit.remote.settings
+    pattern = f"{claim_prefix(one.number)}*"
+
+    def others() -> set[str]:
+        there = remote.tips(url, settings, pattern)
+        return {name for name, tip in there.items() if (name, tip) != (one.branch, one.claim)}
+
+    if others():
+        return False
+    pushed = remote.push(visit.project.hub, url, settings, one.branch, one.claim, expected=None)
+    if pushed is not PushResult.PUSHED:
+        return False
+    if others():
+        remote.delete(visit.project.hub, url, settings, one.branch, expected=one.claim)
+        return False
+    return True
+
+
+def _settle(visit: Visit, one: IssueClaim, stage: ClaimStage, why: str) -> IssueClaim:
+    settled = replace(one, stage=stage, why=why)
+    with visit.context.store.write() as tx:
+        forges.claim(tx, settled)
+    return settled

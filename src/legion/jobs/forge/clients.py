@@ -1,0 +1,124 @@
+"""Opens the forge of a project: reads its token, and keeps one client per account, which holds ETags and limits."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shlex
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from legion.domain.errors import NotAllowed
+from legion.domain.forge.connections import ForgeConnection, ForgeKind, TokenFrom
+from legion.forge import Forge, GitRemote
+from legion.forge.github import GitHub
+from legion.forge.plain import PlainRemote
+from legion.git.hub import remote
+from legion.jobs.context import Context
+from legion.system import process
+from legion.system.process import ProgramMissing
+
+SERVICE = "legion"
+"""The service under which the keyring has tokens."""
+_PATIENCE = 20.0
+_AGAIN = "run `legion forge add` again"
+
+
+class _Clients:
+    """Clients and locks by what identifies them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forges: dict[tuple[str, ...], Forge] = {}
+        self._passes: dict[tuple[str, int], threading.Lock] = {}
+
+    def forge(self, one: ForgeConnection, token: str) -> Forge:
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        key = (one.identity, one.kind.value, one.url, one.repository, digest)
+        with self._lock:
+            if key not in self._forges:
+                self._forges[key] = _make(one, token)
+            return self._forges[key]
+
+    def lock(self, context: Context, project: int) -> threading.Lock:
+        with self._lock:
+            return self._passes.setdefault((str(context.data.root), project), threading.Lock())
+
+
+_CLIENTS = _Clients()
+
+
+def open_forge(context: Context, one: ForgeConnection) -> Forge:
+    """Raises NotAllowed where the token is not there."""
+    return _CLIENTS.forge(one, token_of(context, one))
+
+
+def pass_lock(context: Context, project: int) -> threading.Lock:
+    """Held by whatever looks at the project's forge: one at a time."""
+    return _CLIENTS.lock(context, project)
+
+
+def _make(one: ForgeConnection, token: str) -> Forge:
+    if one.kind is ForgeKind.GITHUB:
+        return GitHub(one.repository, token, url=one.url)
+    return PlainRemote(one.url, _default_branch)
+
+
+def _default_branch(found: GitRemote) -> str:
+    return remote.default_branch(found.url, found.settings)
+
+
+def kept_token(context: Context, project: int) -> Path:
+    return context.data.keys / f"forge-{project}"
+
+
+def keyring_user(one: ForgeConnection) -> str:
+    return f"forge {one.name}"
+
+
+def token_of(context: Context, one: ForgeConnection) -> str:
+    match one.key_from:
+        case TokenFrom.NONE:
+            return ""
+        case TokenFrom.KEPT:
+            return _from_file(kept_token(context, one.project))
+        case TokenFrom.FILE:
+            return _from_file(Path(one.key_value))
+        case TokenFrom.ENV:
+            found = os.environ.get(one.key_value, "")
+            missing = f"the variable {one.key_value} is not in the daemon's environment"
+        case TokenFrom.KEYRING:
+            found, missing = _from_keyring(keyring_user(one)), "the keyring has no token"
+        case TokenFrom.GH:
+            host = urlsplit(one.url).hostname or ""
+            found, missing = _printed(("gh", "auth", "token", "--hostname", host)), f"`gh` has no login for {host}"
+        case TokenFrom.COMMAND:
+            found, missing = _printed(tuple(shlex.split(one.key_value))), "the command printed no token"
+    if not found:
+        raise NotAllowed(f"There is no token for {one.name}: {missing}; {_AGAIN}.")
+    return found
+
+
+def _from_file(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise NotAllowed(f"The token file {path} cannot be read; {_AGAIN}.") from None
+
+
+def _from_keyring(user: str) -> str:
+    try:
+        # An optional extra that is slow to import and rarely needed.
+        return str(importlib.import_module("keyring").get_password(SERVICE, user) or "")
+    except Exception:  # backends raise errors of any type, and they may contain the token
+        raise NotAllowed(f"The keyring cannot be opened by the daemon: unlock it, or {_AGAIN}.") from None
+
+
+def _printed(argv: tuple[str, ...]) -> str:
+    try:
+        done = process.run(argv, env=dict(os.environ), timeout=_PATIENCE)
+    except (ProgramMissing, OSError):
+        return ""
+    return done.text.strip() if done.code == 0 and not done.timed_out else ""

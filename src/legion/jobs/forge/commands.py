@@ -1,0 +1,67 @@
+"""Commands in comments: `/legion retry` and the like, of people who may write to the repository, each once."""
+
+from __future__ import annotations
+
+import logging
+
+from legion.domain.errors import LegionError
+from legion.domain.forge.issues import Commanded, CommentCommand, ForgeComment, command_in, ticket_text
+from legion.domain.forge.pulls import Remark
+from legion.jobs.forge import claims
+from legion.jobs.forge.visit import Visit
+from legion.store.board import forges
+
+log = logging.getLogger(__name__)
+
+
+def obey(visit: Visit) -> None:
+    """Carry out new commands. Those that were there before the forge was added are only recorded."""
+    first = visit.connection.synced_at is None
+    for comment in reversed(visit.forge.recent_comments()):
+        wanted = command_in(comment.body)
+        if wanted is None or comment.reply_to is None or comment.author == visit.us:
+            continue
+        if not first and not visit.forge.may_write(comment.author):
+            continue
+        ticket = _taken_once(visit, comment, comment.reply_to)
+        if ticket is None or first:
+            continue
+        try:
+            _carry_out(visit, wanted, comment.reply_to, ticket)
+        except LegionError as refused:
+            log.warning("the command of %s on issue %d failed: %s", comment.author, comment.reply_to, refused)
+
+
+def _taken_once(visit: Visit, comment: ForgeComment, issue: int) -> int | None:
+    """Record the command before it is carried out. Returns the issue's ticket, 0 without one; None where known."""
+    source = f"command:{comment.id}"
+    with visit.context.store.write() as tx:
+        if forges.known_sources(tx, visit.project.id, [source]):
+            return None
+        claim = forges.claim_of(tx, visit.project.id, issue)
+        by_pull = [one.ticket for one in forges.pulls(tx, visit.project.id) if one.number == issue]
+        ticket = claim.ticket if claim is not None and claim.ticket else next(iter(by_pull), 0)
+        forges.take(tx, visit.project.id, ticket, [Remark(source=source, text="")])
+        return ticket
+
+
+def _carry_out(visit: Visit, wanted: Commanded, number: int, ticket: int) -> None:
+    if wanted.command is CommentCommand.PLAN or not ticket:
+        _start(visit, wanted, number)
+    elif wanted.command is CommentCommand.STOP:
+        visit.actions.stop(ticket, "a comment at the forge asked for it")
+    elif wanted.command is CommentCommand.SPLIT:
+        visit.actions.split(ticket)
+    else:
+        visit.actions.retry(ticket, wanted.text)
+
+
+def _start(visit: Visit, wanted: Commanded, number: int) -> None:
+    issue = visit.forge.issue(number)
+    if issue is None or not issue.open:
+        return
+    if wanted.command is CommentCommand.PLAN:
+        goal = f"{wanted.text}\n\n{ticket_text(issue)}".strip()
+        visit.actions.plan(visit.project.id, goal, request=f"forge-plan:{visit.connection.identity}:{number}")
+    elif wanted.command is CommentCommand.RETRY:
+        claims.claim(visit, issue, {"context": wanted.text} if wanted.text else {})

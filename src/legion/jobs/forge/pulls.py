@@ -1,0 +1,257 @@
+"""Follows the pull request of one ticket: push, open, feedback to the agent, answers, merge, landing.
+
+`store/board/forges.py` has what was done; the forge is read before anything is done again.
+"""
+
+from __future__ import annotations
+
+from legion.domain.events import EventKind
+from legion.domain.forge import texts
+from legion.domain.forge.connections import TicketPull
+from legion.domain.forge.issues import marker
+from legion.domain.forge.pulls import (
+    CiResult,
+    ForgeCheck,
+    ForgeReview,
+    PullRequest,
+    PullStage,
+    PullState,
+    Remark,
+    approval,
+    ci_result,
+    feedback,
+    merge_fault,
+    remarks_of,
+)
+from legion.domain.rules import Rule
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ticket import Cause, Land, ParkReason, State, Ticket, Unpark
+from legion.git.hub import remote
+from legion.git.hub.remote import PushResult
+from legion.jobs.attempts import escalation
+from legion.jobs.forge import pull_facts
+from legion.jobs.forge.notices import digest
+from legion.jobs.forge.visit import Visit
+from legion.store.board import forges, receipts, tickets
+from legion.store.database.transactions import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+METHODS = ("merge", "squash", "rebase")
+
+
+def follow(visit: Visit, known: TicketPull) -> None:
+    """One look at one pull request. It takes the next step, and the next pass the one after that."""
+    with visit.context.store.read() as tx:
+        ticket = tickets.get(tx, known.ticket)
+    if known.stage is PullStage.MERGED:
+        _land(visit, known)
+        return
+    if ticket.ended and known.stage is not PullStage.OFFERED:
+        _withdraw(visit, known, ticket)
+        return
+    if known.stage is PullStage.OFFERED:
+        if not _waits(ticket):
+            _change(visit, known, stage=PullStage.AWAY if known.number else PullStage.CLOSED)
+        else:
+            _publish(visit, known, ticket)
+        return
+    if known.number is None:
+        return
+    pull = visit.forge.pull(known.number)
+    if pull is None or pull.state is PullState.CLOSED:
+        _closed(visit, known, ticket)
+    elif pull.state is PullState.MERGED:
+        _change(visit, known, stage=PullStage.MERGED, merged=pull.merge_commit)
+    else:
+        _watch(visit, known, ticket, pull)
+
+
+def _waits(ticket: Ticket) -> bool:
+    return ticket.parked is not None and ticket.parked.reason is ParkReason.OUTSIDE
+
+
+def _change(visit: Visit, known: TicketPull, **values: object) -> None:
+    with visit.context.store.write() as tx:
+        forges.change_pull(tx, known.ticket, **values)
+
+
+def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
+    """Push the tested commit and open the pull request, or bring an open one up to date."""
+    with visit.context.store.read() as tx:
+        claim = forges.claim_of_ticket(tx, ticket.id)
+    ours = known.pushed or (claim.claim if claim is not None else None)
+    url, settings = visit.remote.url, visit.remote.settings
+    there = visit.forge.pull_of(known.branch) if known.number is None else visit.forge.pull(known.number)
+    if there is not None and there.state is PullState.MERGED and there.commit == known.pushed:
+        _change(visit, known, stage=PullStage.MERGED, merged=there.merge_commit, number=there.number, url=there.url)
+        return
+    pushed = remote.push(visit.project.hub, url, settings, known.branch, known.tested, expected=ours)
+    if pushed is not PushResult.PUSHED:
+        tip = remote.tips(url, settings, known.branch).get(known.branch, "")
+        note = f"a person pushed to {known.branch}; Legion leaves it alone" if tip else f"{known.branch} is gone"
+        _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip or "gone", note=note)
+        return
+    _change(visit, known, pushed=known.tested)
+    facts = pull_facts.gather(visit.context, visit.project, ticket, known.tested, claim.number if claim else None)
+    title, body = texts.pull_title(facts), texts.pull_body(facts)
+    if there is None or there.state is not PullState.OPEN:
+        there = visit.forge.open_pull(
+            title=title, body=body, branch=known.branch, base=visit.connection.branch, draft=False
+        )
+        crash.reach(Point.FORGE_AFTER_PULL)
+    elif digest(body) != known.wrote:
+        visit.forge.describe_pull(there.number, title=title, body=body)
+    if there.draft:
+        visit.forge.set_draft(there, False)
+    _answer(visit, known, there)
+    _change(visit, known, stage=PullStage.OPEN, number=there.number, url=there.url, wrote=digest(body), note="")
+
+
+def _answer(visit: Visit, known: TicketPull, pull: PullRequest) -> None:
+    """Answer in the threads of comments that the pushed change dealt with."""
+    with visit.context.store.read() as tx:
+        open_ones = forges.unanswered(tx, known.ticket)
+    for one in open_ones:
+        if one.thread is not None:
+            text, mark = texts.answer_text(one.source, known.tested), marker(f"answer {one.source}")
+            visit.forge.reply(pull.number, one.thread, text, mark=mark)
+            crash.reach(Point.FORGE_AFTER_REPLY)
+        with visit.context.store.write() as tx:
+            forges.answered(tx, one)
+
+
+def _watch(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -> None:
+    if pull.commit not in (known.pushed, known.foreign_commit):
+        note = f"a person pushed to {known.branch}; Legion leaves it alone"
+        _change(visit, known, foreign_commit=pull.commit, note=note)
+        return
+    checks, reviews = visit.forge.checks(pull.commit), visit.forge.reviews(pull.number)
+    remarks = _new_remarks(visit, known, pull, checks, reviews)
+    ci = ci_result(checks)
+    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+    shown = ruling.value if ruling is not None else ""
+    if (ci, shown) != (known.ci, known.ruling):
+        _change(visit, known, ci=ci, ruling=shown)
+    if known.foreign_commit:
+        return
+    if not _waits(ticket):
+        if not pull.draft:
+            visit.forge.set_draft(pull, True)
+        if known.stage is PullStage.OPEN:
+            _change(visit, known, stage=PullStage.AWAY)
+    elif remarks:
+        _send_back(visit, known, pull, remarks)
+    elif known.base != visit.project.target:
+        _test_again(visit, known)
+    elif visit.project.config.landing.automerge and not merge_fault(pull, ci, ruling):
+        merge(visit, known, pull, "merge")
+
+
+def _writers(visit: Visit, logins: list[str]) -> frozenset[str]:
+    return frozenset(login for login in set(logins) if visit.forge.may_write(login))
+
+
+def _new_remarks(
+    visit: Visit,
+    known: TicketPull,
+    pull: PullRequest,
+    checks: tuple[ForgeCheck, ...],
+    reviews: tuple[ForgeReview, ...],
+) -> list[Remark]:
+    comments, lines = visit.forge.comments(pull.number), visit.forge.line_comments(pull.number)
+    authors = [*(one.author for one in reviews), *(one.author for one in (*comments, *lines))]
+    found = remarks_of(pull.commit, checks, reviews, comments, lines, writers=_writers(visit, authors), us=visit.us)
+    with visit.context.store.read() as tx:
+        old = forges.known_sources(tx, known.project, [one.source for one in found])
+    return [one for one in found if one.source not in old]
+
+
+def _send_back(visit: Visit, known: TicketPull, pull: PullRequest, remarks: list[Remark]) -> None:
+    """Feedback for the next attempt, on the same conversation. The remarks are taken in the same transaction."""
+    red = any(one.source.startswith("ci:") for one in remarks)
+    reason = f"pull request {pull.number}: " + ("CI failed" if red else "a person asked for changes")
+    with visit.context.store.write() as tx:
+        ticket = tickets.get(tx, known.ticket)
+        if not _waits(ticket):
+            return
+        forges.take(tx, known.project, ticket.id, remarks)
+        ticket = tickets.move(tx, ticket.id, Unpark(), rule=Rule.MERGED_ELSEWHERE)
+        step = next_try(ticket, reason, feedback(pull.url, remarks), cause=Cause.CHECKS if red else Cause.REVIEW)
+        why, rule = escalation.apply_step(visit.context, tx, ticket, step)
+        forges.change_pull(tx, ticket.id, stage=PullStage.AWAY)
+        data = {"why": why, "receipts": [], "rule": rule.value}
+        tx.record(EventKind.SENT_BACK, project=ticket.project, ticket=ticket.id, data=data)
+
+
+def _test_again(visit: Visit, known: TicketPull) -> None:
+    """The target moved: the merge queue tests the change on it and offers the result, or sends a conflict back."""
+    with visit.context.store.write() as tx:
+        if _waits(tickets.get(tx, known.ticket)):
+            tickets.move(tx, known.ticket, Unpark(), rule=Rule.MERGED_ELSEWHERE)
+            forges.change_pull(tx, known.ticket, stage=PullStage.AWAY)
+
+
+def merge(visit: Visit, known: TicketPull, pull: PullRequest, method: str) -> str:
+    """Merge exactly what was looked at. Empty where the forge queued it."""
+    commit = visit.forge.merge(pull, method)
+    crash.reach(Point.FORGE_AFTER_MERGE)
+    if commit:
+        _change(visit, known, stage=PullStage.MERGED, merged=commit)
+    return commit
+
+
+def _closed(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
+    _change(visit, known, stage=PullStage.CLOSED, note="a person closed the pull request")
+    if not ticket.ended:
+        visit.actions.stop(ticket.id, f"pull request {known.number} was closed without a merge")
+
+
+def _withdraw(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
+    """The ticket ended without landing: its pull request is closed, its branch stays."""
+    pull = visit.forge.pull(known.number) if known.number is not None else None
+    if pull is not None and pull.state is PullState.MERGED:
+        _change(visit, known, stage=PullStage.MERGED, merged=pull.merge_commit)
+        return
+    if pull is not None and pull.state is PullState.OPEN and not known.foreign_commit:
+        visit.forge.close_pull(pull.number)
+    _change(visit, known, stage=PullStage.CLOSED, note=f"the ticket is {ticket.state.value}")
+
+
+def _land(visit: Visit, known: TicketPull) -> None:
+    """The forge merged it. The ticket is done when the target contains the merge, which has passed the checks then."""
+    hub, project = visit.project.hub, visit.project
+    if hub.resolve(known.merged) is None or not hub.is_ancestor(known.merged, project.target):
+        return
+    with visit.context.store.write() as tx:
+        ticket = tickets.get(tx, known.ticket)
+        if _waits(ticket):
+            ticket = tickets.move(tx, ticket.id, Unpark(), rule=Rule.MERGED_ELSEWHERE)
+        if ticket.state is State.LANDING:
+            _record_landed(tx, visit, known, ticket)
+        forges.change_pull(tx, known.ticket, stage=PullStage.LANDED)
+    if not ticket.ended and ticket.state is not State.LANDING:
+        visit.actions.stop(ticket.id, f"pull request {known.number} was merged as it was")
+
+
+def _record_landed(tx: Transaction, visit: Visit, known: TicketPull, ticket: Ticket) -> None:
+    commands = {*(check.command for check in visit.project.config.checks), *ticket.spec.proofs}
+    tree = visit.project.hub.tree_of(known.merged)
+    proof = pull_facts.green(receipts.for_tree(tx, ticket.project, tree), commands)
+    tickets.move(tx, ticket.id, Land(known.merged, unchecked=not (commands or ticket.spec.acceptance)))
+    data = {
+        "commit": known.merged,
+        "before": known.base,
+        "tested": known.tested,
+        "receipts": sorted(one.id for one in proof),
+        "rule": Rule.MERGED_ELSEWHERE.value,
+    }
+    tx.record(EventKind.LANDED, project=ticket.project, ticket=ticket.id, data=data)
+
+
+def current_fault(visit: Visit, pull: PullRequest, *, without_checks: bool, without_review: bool) -> str:
+    """Why a pull request may not merge now; empty where it may."""
+    ci: CiResult = ci_result(visit.forge.checks(pull.commit))
+    reviews = visit.forge.reviews(pull.number)
+    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+    return merge_fault(pull, ci, ruling, without_checks=without_checks, without_review=without_review)

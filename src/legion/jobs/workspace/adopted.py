@@ -1,0 +1,93 @@
+"""A conversation of the person's that a ticket continues: its copy, and the person's work as the ticket's start point.
+
+The person's checkout is only read. The copy is kept with the project until a run takes it into its agent's state.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import StateConflict
+from legion.domain.tickets.ticket import StartPoint
+from legion.drivers.profile import DriverProfile
+from legion.git.core.errors import BranchGone, RepositoryGone
+from legion.git.hub.unfinished import unfinished
+from legion.git.person.inspect import look
+from legion.git.trees.snapshots import snapshot
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import AUTHOR
+from legion.system import files
+
+_FOLDER = "adopted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedCheckout:
+    ground: StartPoint
+    changed: bool
+    """It differs from the commit that the ticket starts from."""
+    left_out: tuple[str, ...]
+    """Nested repositories, changed submodules and unreadable files: they stay in the checkout alone."""
+
+
+def save_checkout(context: Context, project: ProjectContext, folder: Path) -> SavedCheckout:
+    """The files of the checkout that contains the folder, as a commit in the hub. Raises StateConflict."""
+    facts = look(folder)
+    if (operation := unfinished(facts.root)) is not None:
+        raise StateConflict(f"A {operation.value} is unfinished in {facts.root}: {operation.remedy}. Then adopt again.")
+    base = _base(project, facts.head, facts.branch)
+    name = uuid.uuid4().hex
+    index = project.folder / _FOLDER / f"{name}.index"
+    index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        shot = snapshot(
+            project.hub,
+            facts.root,
+            index,
+            parent=base,
+            message=f"Work in {facts.root.name}\n",
+            author=AUTHOR,
+            when=int(context.clock()),
+        )
+    finally:
+        index.unlink(missing_ok=True)
+    project.hub.keep(f"adopted/{name}", shot.commit)
+    left_out = (*shot.nested, *shot.unreadable, *shot.submodules)
+    return SavedCheckout(ground=StartPoint(base=base, tree=shot.tree), changed=shot.changed, left_out=left_out)
+
+
+def keep_transcript(project: ProjectContext, transcript: Path, conversation: str) -> None:
+    """Copy it to where the ticket's first run finds it, whatever happens to the original. Raises OSError."""
+    place = _kept(project, conversation)
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files.write_atomic(place, transcript.read_bytes())
+
+
+def hand_over(project: ProjectContext, driver: DriverProfile, conversation: str, state: Path, tree: Path) -> None:
+    """Put the copy into the agent's state folder. Where there is none, the agent starts with its briefing alone."""
+    kept = _kept(project, conversation)
+    if kept.is_file() and driver.capabilities.rewinds and driver.transcript(state, conversation) is None:
+        driver.take_transcript(kept, conversation, state, tree)
+
+
+def _kept(project: ProjectContext, conversation: str) -> Path:
+    return project.folder / _FOLDER / f"{conversation}.jsonl"
+
+
+def _base(project: ProjectContext, head: str | None, branch: str | None) -> str:
+    """The last commit that the checkout and the target share: what the checkout has beyond it is the change."""
+    if head is None:
+        raise StateConflict("The checkout has no commit yet; commit something first.")
+    if project.hub.resolve(head) is None:
+        if branch is None:
+            raise StateConflict("The checkout is on no branch, and its commit is not known: check out a branch.")
+        try:
+            project.hub.fetch_person(Path(project.record.common_dir), branch)
+        except (BranchGone, RepositoryGone) as gone:
+            raise StateConflict(f"The checkout cannot be read: {gone}") from None
+    shared = project.hub.merge_base(head, project.target) if project.hub.resolve(head) else None
+    if shared is None:
+        raise StateConflict(f"The checkout shares no commit with {project.record.branch}; check out another branch.")
+    return shared

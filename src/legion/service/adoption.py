@@ -1,0 +1,206 @@
+"""`legion adopt` and `legion handoff`: a conversation of the person's becomes a ticket, and a ticket's goes back.
+
+An adoption is one transaction: ticket, start point and origin of its conversation. What is written before it, a commit
+in the hub and a copy of the transcript, has no effect without it.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from legion.conversations.conversation import ConversationProgram
+from legion.conversations.index import Indexed
+from legion.domain.errors import BadInput, NotFound, Retryable, StateConflict
+from legion.domain.runs import Run
+from legion.domain.tickets.ticket import ENDED, Rewind, State
+from legion.drivers import registry
+from legion.drivers.profile import DriverProfile, ProgramUnusable
+from legion.jobs.context import Context
+from legion.jobs.workspace import adopted
+from legion.jobs.workspace.adopted import SavedCheckout
+from legion.runner.spec import UnreadableSpec, read_spec
+from legion.service.conversations.catalog import Catalog
+from legion.service.projects import registry as project_cases
+from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets import dispatch as tickets_cases
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import adoptions, runs
+from legion.system import crash, files
+from legion.system.crash import Point
+from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
+from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+
+_LONGEST_TITLE = 72
+_PATIENCE = 60.0
+"""Seconds that a handoff waits for the agent to stop and its work to be saved."""
+_TEXT = "Continue and finish the work of the conversation that this ticket was adopted from."
+
+
+def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adopted:
+    found = _chosen(context, catalog, wanted)
+    facts = found.facts
+    project = context.project_of(project_cases.find(context, facts.folder))
+    with context.store.read() as tx:
+        _refuse_twice(tx, facts.id)
+    saved = adopted.save_checkout(context, project, Path(facts.folder))
+    try:
+        adopted.keep_transcript(project, Path(found.path), facts.id)
+    except OSError as error:
+        raise NotFound(f"{found.path} cannot be read ({error.strerror}); choose another conversation.") from None
+    title = wanted.title or facts.title or facts.first_prompt or f"Conversation {facts.id[:8]}"
+    new = NewTicket(
+        title=" ".join(title.split())[:_LONGEST_TITLE],
+        text=wanted.text or _TEXT,
+        team=wanted.team,
+        driver=registry.default().name,
+    )
+
+    def take_over(tx: Transaction, made: Dispatched) -> None:
+        (ticket,) = made.ids
+        _refuse_twice(tx, facts.id)
+        tickets.move(tx, ticket, Rewind(saved.ground, f"adopted from conversation {facts.id}"))
+        adoptions.add(tx, ticket=ticket, project=project.id, source=facts.id)
+
+    crash.reach(Point.ADOPT_BEFORE_DISPATCH)
+    made = tickets_cases.dispatch(context, Dispatch(cwd=facts.folder, tickets=[new]), also=take_over)
+    crash.reach(Point.ADOPT_AFTER_DISPATCH)
+    return Adopted(
+        ticket=made.ids[0],
+        conversation=facts.id,
+        folder=facts.folder,
+        notes=[*made.notes, *_notes(saved)],
+        message=f"Ticket {made.ids[0]} continues conversation {facts.id[:8]} with the work in {facts.folder}.",
+    )
+
+
+def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
+    """The ticket waits, its agent ends, and the person's own program can resume its conversation."""
+    with context.store.read() as tx:
+        ticket = tickets_cases.get_ticket(tx, number)
+        latest = runs.latest(tx, number)
+    if ticket.state is State.DONE:
+        raise StateConflict(f"Ticket {number} has landed; `legion ask {number} TEXT` asks its agent.")
+    if latest is None:
+        raise StateConflict(f"Ticket {number} has no conversation yet; `legion drop {number}` gives it up.")
+    if ticket.state not in (State.PARKED, *ENDED):
+        tickets_cases.pause(context, number)
+    latest = _ended(context, news, number)
+    project = context.project(ticket.project)
+    driver = _driver(context, latest)
+    state = project.agents / latest.seat
+    place = driver.transcript(state, latest.conversation) if driver.capabilities.rewinds else None
+    tree = project.worktrees.path(latest.seat)
+    if place is None or not tree.is_dir():
+        raise StateConflict(
+            f"{driver.title} left no conversation of ticket {number} to resume; `legion diff {number}` shows its work."
+        )
+    copy = _give_back(place, _own_folder(driver), latest.conversation, tree)
+    return HandedOff(
+        ticket=number,
+        conversation=latest.conversation,
+        folder=str(tree),
+        transcript=str(copy),
+        argv=[_program(context, driver), "--resume", latest.conversation],
+        message=f"Ticket {number} is paused. Its worktree is yours until `legion resume {number}`, which continues"
+        " from the files as you leave them.",
+    )
+
+
+def _own_folder(driver: DriverProfile) -> Path:
+    """The person's own folder of the program."""
+    login = driver.login_file()
+    assert login is not None, "a driver that rewinds has a login"
+    return login.parent
+
+
+def _chosen(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Indexed:
+    found = catalog.one(wanted.id) if wanted.id else _last_in(context, catalog, wanted.cwd)
+    facts = found.facts
+    if facts.program is not ConversationProgram.CLAUDE or facts.parent:
+        raise BadInput(
+            f"Only a conversation of Claude Code can be adopted; {facts.id} is one of {facts.program.value}."
+        )
+    if not facts.folder or not Path(facts.folder).is_dir():
+        raise StateConflict(f"The folder {facts.folder or '(unknown)'} of conversation {facts.id} is gone.")
+    (line,) = catalog.lines([found])
+    if line.alive:
+        raise StateConflict(f"Conversation {facts.id} is open in a terminal: close it there, then adopt it again.")
+    return found
+
+
+def _last_in(context: Context, catalog: Catalog, cwd: str) -> Indexed:
+    """The newest conversation of Claude Code in the folder's project."""
+    here = project_cases.find(context, cwd)
+    with catalog.index(_PATIENCE / 6) as (index, _):
+        every = index.conversations()
+    for one in every:
+        if one.facts.program is ConversationProgram.CLAUDE and one.facts.folder:
+            project = project_cases.find_or_none(context, one.facts.folder)
+            if project is not None and project.id == here.id:
+                return one
+    raise NotFound(f"Claude Code has no conversation in {here.root}; `legion conversations` lists all of them.")
+
+
+def _refuse_twice(tx: ReadTransaction, conversation: str) -> None:
+    other = adoptions.latest_of(tx, conversation)
+    if other is not None and tickets.get(tx, other.ticket).state not in ENDED:
+        raise StateConflict(
+            f"Ticket {other.ticket} continues conversation {conversation} already;"
+            f" `legion watch {other.ticket}` follows it."
+        )
+
+
+def _notes(saved: SavedCheckout) -> list[str]:
+    notes = [] if saved.changed else ["Everything in the checkout has landed; the ticket starts from the target."]
+    if saved.left_out:
+        notes.append(f"These stay in your checkout alone: {', '.join(saved.left_out)}.")
+    return notes
+
+
+def _ended(context: Context, news: CommitSignal, number: int) -> Run:
+    """The ticket's last run, when its work is saved."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        with context.store.read() as tx:
+            seen = events.last(tx)
+            latest = runs.latest(tx, number)
+            active = runs.active_of(tx, number)
+        assert latest is not None, "a run stays"
+        if not active:
+            return latest
+        if time.monotonic() > deadline:
+            raise Retryable(f"The agent of ticket {number} is still stopping. Try again in a moment.")
+        news.wait(seen, 1.0)
+
+
+def _give_back(transcript: Path, place: Path, conversation: str, tree: Path) -> Path:
+    """Copy it to where the person's program looks for it; never over what they added there."""
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in str(tree))
+    copy = place / "projects" / name / f"{conversation}.jsonl"
+    content = transcript.read_bytes()
+    if copy.exists():
+        there = copy.read_bytes()
+        if there.startswith(content):
+            return copy
+        if not content.startswith(there):
+            raise StateConflict(f"{copy} was continued in a terminal, and so was the ticket: move it away.")
+    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files.write_atomic(copy, content)
+    return copy
+
+
+def _program(context: Context, driver: DriverProfile) -> str:
+    try:
+        return str(driver.find_program(context.user.claude.program).path)
+    except ProgramUnusable as missing:
+        raise StateConflict(str(missing)) from None
+
+
+def _driver(context: Context, run: Run) -> DriverProfile:
+    try:
+        return read_spec(context.data.runs / run.name).profile
+    except UnreadableSpec:
+        return registry.default()

@@ -1,0 +1,1 @@
+"""Use cases about conversations: list, search, export, sums, health."""

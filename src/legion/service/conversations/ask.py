@@ -1,0 +1,96 @@
+"""`legion ask`: finds the conversation that a person means, and asks a fork of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.conversations.conversation import ConversationProgram
+from legion.conversations.index import Indexed
+from legion.domain.errors import BadInput, NotFound, StateConflict
+from legion.domain.runs import Run
+from legion.drivers import registry
+from legion.drivers.profile import DriverProfile
+from legion.jobs import ask as job
+from legion.jobs.ask import AskedConversation
+from legion.jobs.context import Context
+from legion.runner.spec import UnreadableSpec, read_spec
+from legion.service.conversations.catalog import Catalog
+from legion.service.projects import registry as project_cases
+from legion.store.board import tickets
+from legion.store.work import runs
+from legion.wire.conversations import AskConversation, ConversationAnswer
+from legion.wire.text import names_a_ticket
+
+_LONGEST = 100_000
+
+
+def ask(context: Context, catalog: Catalog, wanted: AskConversation) -> ConversationAnswer:
+    if not wanted.question.strip():
+        raise BadInput("The question is empty: write it behind the conversation.")
+    if len(wanted.question) > _LONGEST:
+        raise BadInput(f"The question has more than {_LONGEST:,} characters; ask a shorter one.")
+    name = wanted.id.strip().removeprefix("#")
+    asked = _of_ticket(context, int(name)) if names_a_ticket(name) else _by_id(context, catalog, name)
+    answer = job.ask(context, asked, wanted.question, model=wanted.model)
+    return ConversationAnswer(id=asked.id, answer=answer.text, usd=answer.usd, seconds=answer.seconds)
+
+
+def _of_ticket(context: Context, number: int) -> AskedConversation:
+    with context.store.read() as tx:
+        tickets.get(tx, number)
+        latest = runs.latest(tx, number)
+    if latest is None:
+        raise NotFound(f"Ticket {number} has no conversation yet; `legion wait {number}` waits for its end.")
+    return _of_run(context, latest)
+
+
+def _by_id(context: Context, catalog: Catalog, name: str) -> AskedConversation:
+    if not name:
+        raise BadInput("Name a conversation: a ticket's number, or an id as `legion conversations` shows it.")
+    found = catalog.one(name)
+    if found.facts.program is ConversationProgram.LEGION:
+        with context.store.read() as tx:
+            run = runs.get(tx, int(found.facts.id.rpartition("-run-")[2]))
+        return _of_run(context, run)
+    return _of_person(context, catalog, found)
+
+
+def _of_run(context: Context, run: Run) -> AskedConversation:
+    if run.ended_at is None:
+        how = f"`legion tell {run.ticket} TEXT` reaches it" if run.ticket is not None else "wait for its end"
+        raise StateConflict(f"This conversation is not finished: {how}.")
+    project = context.project(run.project)
+    driver = _driver(context, run)
+    transcript = driver.transcript(project.agents / run.seat, run.conversation) if driver.capabilities.rewinds else None
+    if transcript is None:
+        raise StateConflict(
+            f"{driver.title} left no conversation of run {run.id} that can be asked; `legion log` shows its output."
+        )
+    tree = project.worktrees.path(run.seat)
+    return AskedConversation(project=project, driver=driver, transcript=transcript, id=run.conversation, tree=tree)
+
+
+def _of_person(context: Context, catalog: Catalog, found: Indexed) -> AskedConversation:
+    facts = found.facts
+    if facts.program is not ConversationProgram.CLAUDE or facts.parent:
+        raise BadInput(
+            f"Only conversations of Claude Code can be asked, and {facts.id} is one of {facts.program.value}."
+        )
+    (line,) = catalog.lines([found])
+    if line.alive:
+        raise StateConflict(f"Conversation {facts.id} is open in a terminal: ask there, or close it first.")
+    project = context.project_of(project_cases.find(context, facts.folder or "/"))
+    return AskedConversation(
+        project=project,
+        driver=registry.default(),
+        transcript=Path(found.path),
+        id=facts.id,
+        tree=Path(facts.folder),
+    )
+
+
+def _driver(context: Context, run: Run) -> DriverProfile:
+    try:
+        return read_spec(context.data.runs / run.name).profile
+    except UnreadableSpec:
+        return registry.default()

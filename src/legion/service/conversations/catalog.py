@@ -1,0 +1,177 @@
+"""The catalog of conversations: lists them, searches them, and finds one by its id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from legion.conversations import alive
+from legion.conversations.conversation import ConversationFacts, ConversationProgram
+from legion.conversations.index import Hit, Index, Indexed, IndexProgress
+from legion.conversations.places import ConversationPlaces
+from legion.conversations.plain_text import plain
+from legion.conversations.refresh import Refresher
+from legion.conversations.search_terms import expression
+from legion.domain.errors import BadInput, NotFound
+from legion.domain.runs import Run, seated
+from legion.gateway.accounting.prices import PriceList
+from legion.gateway.counting.counters import TokenCounts
+from legion.jobs.context import Context
+from legion.store.board import tickets
+from legion.store.work import runs, usage
+from legion.system.paths import user_config_file
+from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
+
+MOST_HITS = 200
+LAST_WAIT = 10.0
+"""Seconds that an export waits for the newest conversation to be read."""
+_START, _END = "\x02", "\x03"
+"""Around a word that was found."""
+
+
+class Catalog:
+    """Holds the index and the process that reads into it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._refresher = Refresher(context.data.root, self.places)
+        self._prices = PriceList(user_config_file().with_name("prices.toml"))
+
+    def places(self) -> ConversationPlaces:
+        return ConversationPlaces.of_person(os.environ, self._context.data.runs)
+
+    def close(self) -> None:
+        self._refresher.close()
+
+    @contextlib.contextmanager
+    def index(self, wait: float) -> Iterator[tuple[Index, IndexState]]:
+        """The index as it is after waiting at most so long for it."""
+        state = self._state(self._refresher.refresh(wait))
+        with contextlib.closing(Index(self._refresher.index)) as index:
+            yield index, state
+
+    def listed(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
+        with self.index(timeout) as (index, state):
+            found = index.conversations(self._since(hours))
+        return Conversations(conversations=self.lines(found), index=state)
+
+    def search(self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0) -> SearchResult:
+        wanted = expression(query)
+        if not wanted:
+            raise BadInput("Nothing to search for: write at least one word, like `legion search 'login form'`.")
+        with self.index(timeout) as (index, state):
+            hits = index.search(wanted, since=self._since(hours), most=min(most or MOST_HITS, MOST_HITS))
+        lines = self.lines([hit.conversation for hit in hits])
+        found = [_hit(hit, line) for hit, line in zip(hits, lines, strict=True)]
+        return SearchResult(query=query, hits=found, index=state)
+
+    def one(self, id: str) -> Indexed:
+        """The conversation with this id or the start of one; the newest where it is empty. Raises NotFound."""
+        with self.index(LAST_WAIT) as (index, _):
+            found = index.named(id) if id else index.conversations()[:1]
+        if not found:
+            what = f"no conversation {id[:80]!r}" if id else "no conversation yet"
+            raise NotFound(f"There is {what}; `legion conversations` lists them.")
+        if len({one.facts.id for one in found}) > 1:
+            raise BadInput(f"Several conversations start with {id[:80]!r}: write more of the id.")
+        return found[0]
+
+    def lines(self, found: Iterable[Indexed]) -> list[ConversationLine]:
+        every = list(found)
+        live = alive.alive(every, self.places().claude)
+        ours = self._runs(every)
+        return [self._line(one, one.path in live, ours.get(one.facts.id)) for one in every]
+
+    def cost(self, facts: ConversationFacts) -> float | None:
+        """As the program reports it, or by our prices, whichever is more: a killed program reports too little."""
+        known = self._prices.current()
+        parts = [known.cost(model, TokenCounts(**vars(sums))) for model, sums in facts.tokens.items()]
+        priced = None if None in parts else sum(part or 0.0 for part in parts)
+        return max(priced, facts.usd) if priced is not None else facts.usd or None
+
+    def _line(self, one: Indexed, is_alive: bool, run: Run | None) -> ConversationLine:
+        facts = one.facts
+        title = facts.title or facts.first_prompt
+        line = ConversationLine(
+            id=facts.id,
+            program=facts.program.value,
+            project=facts.folder,
+            branch=facts.branch,
+            title=plain(title),
+            last_prompt=plain(facts.last_prompt),
+            last_answer=plain(facts.last_answer),
+            messages=facts.messages,
+            started_at=facts.started_at,
+            modified_at=facts.ended_at or one.mtime / 1e9,
+            model=facts.model,
+            usd=self.cost(facts),
+            tokens=sum(sum(vars(sums).values()) for sums in facts.tokens.values()),
+            bytes=one.size,
+            alive=is_alive,
+            broken=facts.broken,
+            path=one.path,
+        )
+        return line if run is None else self._of_run(line, run)
+
+    def _of_run(self, line: ConversationLine, run: Run) -> ConversationLine:
+        """A run of Legion's: what the board knows about it."""
+        with self._context.store.read() as tx:
+            spent = usage.of_runs(tx, [run.id]).get(run.id)
+            line.title = tickets.get(tx, run.ticket).spec.title if run.ticket is not None else run.seat
+        line.ticket = run.ticket
+        line.alive = run.ended_at is None
+        if spent is not None:
+            line.usd = spent.usd
+            line.tokens = spent.input + spent.output + spent.cache_read + spent.cache_write
+        with contextlib.suppress(NotFound):
+            line.project = self._context.project(run.project).record.root
+        return line
+
+    def _runs(self, found: Iterable[Indexed]) -> Mapping[str, Run]:
+        ours = [one.facts.id for one in found if one.facts.program is ConversationProgram.LEGION]
+        known: dict[str, Run] = {}
+        with self._context.store.read() as tx:
+            for name in ours:
+                seat, _, number = name.rpartition("-run-")
+                if seated(seat) is not None and number.isdigit():
+                    with contextlib.suppress(NotFound):
+                        known[name] = runs.get(tx, int(number))
+        return known
+
+    def _since(self, hours: float) -> float:
+        return max(0.0, self._context.clock() - hours * 3600)
+
+    def _state(self, progress: IndexProgress) -> IndexState:
+        return IndexState(
+            files=progress.files,
+            bytes=progress.bytes,
+            bytes_done=progress.bytes_done,
+            reading=self._refresher.reading,
+            complete=progress.finished_at > 0,
+        )
+
+
+def is_orphaned(facts: ConversationFacts) -> bool:
+    """Whether the folder in which the program worked is gone."""
+    return bool(facts.folder) and not Path(facts.folder).is_dir()
+
+
+def _hit(hit: Hit, line: ConversationLine) -> SearchHit:
+    text, found = "", []
+    for position, part in enumerate(hit.excerpt.split(_START)):
+        word, _, rest = part.partition(_END) if position else ("", "", part)
+        shown = " ".join(plain(word).split())
+        if shown:
+            found.append([len(text), len(text) + len(shown)])
+        text += shown + _one_line(rest)
+    return SearchHit(conversation=line, role=hit.role.value, at=hit.at, excerpt=text, found=found)
+
+
+def _one_line(text: str) -> str:
+    """With one space where there was any, also at both ends."""
+    shown = " ".join(plain(text).split())
+    before = " " if text[:1].isspace() and shown else ""
+    after = " " if text[-1:].isspace() else ""
+    return f"{before}{shown}{after}"

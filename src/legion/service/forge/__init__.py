@@ -1,0 +1,1 @@
+"""Forges: connect one, assign issues, show and merge pull requests."""

@@ -1,0 +1,76 @@
+"""The actions on the board that a forge may cause, by the use cases of tickets and plans, with the person's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from legion.domain.errors import StateConflict
+from legion.domain.forge.issues import ForgeIssue, ticket_title
+from legion.domain.tickets.ticket import State, Stop
+from legion.jobs.context import Context
+from legion.service.plans import create
+from legion.service.tickets import dispatch as cases
+from legion.service.tickets import review
+from legion.store.board import projects, tickets
+from legion.store.database.transactions import Transaction
+from legion.wire.plans import NewPlan, SplitTicket
+from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
+
+_OPTIONS = ("model", "team", "context", "plan_first")
+_LABELS = 20
+
+
+class ForgeActions:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def dispatch(
+        self,
+        project: int,
+        issue: ForgeIssue,
+        text: str,
+        options: Mapping[str, object],
+        *,
+        request: str,
+        also: Callable[[Transaction, int], None],
+    ) -> int:
+        labels = [name for name in issue.labels if TICKET_FIELDS["labels"].fault([name]) is None]
+        given = {name: options[name] for name in _OPTIONS if options.get(name)}
+        new = NewTicket(title=ticket_title(issue), text=text, labels=labels[:_LABELS], **given)  # type: ignore[arg-type]
+
+        def record(tx: Transaction, made: Dispatched) -> None:
+            also(tx, made.ids[0])
+
+        wanted = Dispatch(cwd=self._root(project), tickets=[new], request=request)
+        return cases.dispatch(self._context, wanted, also=record).ids[0]
+
+    def stop(self, ticket: int, why: str) -> None:
+        with self._context.store.write() as tx:
+            found = cases.get_ticket(tx, ticket)
+            if found.ended:
+                return
+            cases.refuse_mid_landing(tx, found)
+            tickets.move(tx, ticket, Stop(why))
+            active = cases.active_runs(tx, ticket)
+        cases.end_runs(self._context, active)
+
+    def retry(self, ticket: int, text: str) -> None:
+        """Another attempt, wherever the ticket is: ended, or with a change that a person does not want as it is."""
+        with self._context.store.read() as tx:
+            state = cases.get_ticket(tx, ticket).state
+        if state in (State.FAILED, State.STOPPED):
+            cases.retry(self._context, ticket, text)
+        elif state is State.DONE:
+            raise StateConflict(f"Ticket {ticket} has landed: open another issue.")
+        else:
+            review.bounce(self._context, ticket, text)
+
+    def split(self, ticket: int) -> None:
+        create.split(self._context, ticket, SplitTicket())
+
+    def plan(self, project: int, goal: str, *, request: str) -> None:
+        create.plan(self._context, NewPlan(cwd=self._root(project), goal=goal[: create.LONGEST_GOAL], request=request))
+
+    def _root(self, project: int) -> str:
+        with self._context.store.read() as tx:
+            return projects.get(tx, project).root

@@ -1,0 +1,53 @@
+"""Makes tickets of issues that a person names."""
+
+from __future__ import annotations
+
+from legion.domain.errors import BadInput, LegionError
+from legion.domain.forge.connections import ClaimStage
+from legion.domain.forge.issues import claim_branch, claim_prefix
+from legion.git.hub import remote
+from legion.jobs.context import Context
+from legion.jobs.forge import claims
+from legion.jobs.forge.sync import visiting
+from legion.jobs.forge.visit import Visit
+from legion.service.forge.actions import ForgeActions
+from legion.service.forge.connections import connection_of
+from legion.wire.forge import Assigned, AssignedLine, AssignIssues
+
+_MOST = 50
+
+
+def assign(context: Context, wanted: AssignIssues) -> Assigned:
+    if not 0 < len(wanted.issues) <= _MOST:
+        raise BadInput(f"Name 1 to {_MOST} issues by their numbers.")
+    one = connection_of(context, wanted.cwd)
+    with visiting(context, one.project, ForgeActions(context)) as visit:
+        return Assigned(issues=[_assign(visit, number, wanted) for number in dict.fromkeys(wanted.issues)])
+
+
+def _assign(visit: Visit, number: int, wanted: AssignIssues) -> AssignedLine:
+    issue = visit.forge.issue(number)
+    if issue is None or not issue.open:
+        return AssignedLine(issue=number, title="", ticket=None, branch="", message="it is closed or does not exist")
+    branch = claim_branch(number, issue.title)
+    line = AssignedLine(issue=number, title=issue.title, ticket=None, branch=branch, message="")
+    if wanted.dry_run:
+        pattern = f"{claim_prefix(number)}*"
+        taken = remote.tips(visit.remote.url, visit.remote.settings, pattern)
+        line.message = f"claimed already, by the branch {min(taken)}" if taken else "would become a ticket"
+        return line
+    options = {
+        "model": wanted.model,
+        "team": wanted.team,
+        "context": wanted.briefing,
+        "plan_first": wanted.plan_first,
+    }
+    try:
+        claimed = claims.claim(visit, issue, {name: value for name, value in options.items() if value})
+    except LegionError as refused:
+        line.message = refused.message
+        return line
+    line.ticket, line.branch = claimed.ticket, claimed.branch
+    taken_elsewhere = claimed.stage is ClaimStage.TAKEN
+    line.message = "another branch claims it" if taken_elsewhere else f"ticket {claimed.ticket}"
+    return line

@@ -1,0 +1,90 @@
+"""Opens a shell in a ticket's worktree, inside the sandbox that its agent has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from pathlib import Path
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.runs import ticket_seat
+from legion.drivers import Program, registry
+from legion.drivers.terminal_options import TerminalOptions
+from legion.jobs.context import Context
+from legion.jobs.workspace import sandbox
+from legion.runner import control, launch
+from legion.runner.journal import read_journal
+from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
+from legion.service.tickets.dispatch import get_ticket
+from legion.store.work import runs
+from legion.wire.terminal import OpenShell, OpenTerminal
+
+_PATIENCE = 20.0
+_GRACE = 2.0
+_LEFT = 5.0
+"""Seconds without a viewer after which a shell ends: a person's terminal may be gone without a word."""
+_SHELLS = ("bash", "sh")
+
+
+def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
+    """Raises StateConflict where the ticket has no worktree."""
+    with context.store.read() as tx:
+        ticket = get_ticket(tx, ticket_id)
+        last = runs.latest(tx, ticket_id)
+    project = context.project(ticket.project)
+    tree = project.worktrees.path(ticket_seat(ticket_id))
+    if not tree.is_dir():
+        raise StateConflict(
+            f"Ticket {ticket_id} is {ticket.state.value} and has no worktree: `legion diff {ticket_id}` shows its "
+            "change, `legion checkout` makes a branch of it."
+        )
+    state = project.agents / ticket_seat(ticket_id)
+    seen = (tree, *((state,) if state.is_dir() else ()))
+    env = {
+        "LEGION_TICKET": str(ticket_id),
+        "LEGION_ATTEMPT": str(last.attempt if last is not None else 0),
+        "TERM": wanted.term or "xterm-256color",
+        "PS1": f"ticket {ticket_id} \\w$ ",
+    }
+    run_dir = context.data.runs / f"shell-{ticket.project}-{time.time_ns()}-{os.urandom(3).hex()}"
+    write_spec(
+        run_dir,
+        RunSpec(
+            run=run_dir.name,
+            program=Program(argv=_argv(), cwd=tree, env=sandbox.environment(context, env), terminal=True),
+            driver=registry.TERMINAL,
+            options=TerminalOptions(columns=wanted.columns, rows=wanted.rows, leave_after=_LEFT).to_json(),
+            sandbox=sandbox.sandbox(context, project, writable=seen),
+            grace=_GRACE,
+        ),
+    )
+    context.launcher.start(run_dir)
+    return opened(run_dir, f"A shell in the worktree of ticket {ticket_id}; exit or Ctrl-D ends it.")
+
+
+def _argv() -> tuple[str, ...]:
+    """The system's own shell: the person's may be where the sandbox shows nothing."""
+    found = next((path for name in _SHELLS if (path := shutil.which(name, path="/usr/bin:/bin"))), "/bin/sh")
+    return (found, "--norc", "-i") if found.endswith("bash") else (found, "-i")
+
+
+def opened(run_dir: Path, message: str, *, wheel: bool = False) -> OpenTerminal:
+    """Wait until the runner holds the terminal. Raises NotFound where the program never started."""
+    deadline = time.monotonic() + _PATIENCE
+    with contextlib.suppress(OSError), control.connect(run_dir, _PATIENCE) as connection:
+        control.send(connection, "follow")
+        while not (run_dir / TERMINAL_SOCKET).exists() and (left := deadline - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(4096):
+                break
+    if not (run_dir / TERMINAL_SOCKET).exists():
+        ended = launch.settle(run_dir)
+        why = ended.result.message if isinstance(ended, launch.EndedRun) else "it does not answer"
+        raise NotFound(f"The terminal could not be opened ({why}): see `legion doctor`.")
+    return OpenTerminal(run=run_dir.name, socket=str(run_dir / TERMINAL_SOCKET), message=message, wheel=wheel)
+
+
+def has_terminal(run_dir: Path) -> bool:
+    return any(event.kind == "terminal" for event in read_journal(run_dir))

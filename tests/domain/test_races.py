@@ -1,0 +1,126 @@
+"""Races: which lanes wait, and which of the finished ones wins."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from legion.domain.errors import BadInput
+from legion.domain.landing.conflicts import Overlap, ordered
+from legion.domain.scheduling.races import (
+    MOST_LANES,
+    FinishedLane,
+    LaneChoice,
+    LaneStanding,
+    choices,
+    decide,
+    is_open,
+    share,
+    standing,
+)
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import ENDED, Parked, ParkReason, State, Ticket
+
+
+def lane(ticket: int, lines: int, findings: int | None = None) -> FinishedLane:
+    return FinishedLane(ticket=ticket, lines=lines, findings=findings)
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_lane_has_finished_when_it_waits_for_landing_and_is_out_when_it_has_ended(state: State):
+    expected = LaneStanding.OUT if state in ENDED else LaneStanding.RUNNING
+    assert standing(state, None) is (LaneStanding.FINISHED if state is State.LANDING else expected)
+
+
+def test_a_dropped_lane_is_out():
+    assert standing(None, None) is LaneStanding.OUT
+
+
+@pytest.mark.parametrize("reason", ParkReason)
+def test_a_parked_lane_is_worth_waiting_for_only_where_it_continues_by_itself_and_soon(reason: ParkReason):
+    parked = Parked(reason=reason, detail="", back_to=State.QUEUED)
+    soon = reason in (ParkReason.RESTING, ParkReason.RED_BASELINE)
+    assert standing(State.PARKED, parked) is (LaneStanding.RUNNING if soon else LaneStanding.OUT)
+
+
+def test_finished_lanes_wait_exactly_while_another_may_finish():
+    for count in range(1, 4):
+        for lanes in itertools.product(LaneStanding, repeat=count):
+            assert is_open(lanes) == (LaneStanding.RUNNING in lanes)
+
+
+def test_a_clearly_smaller_change_wins_without_a_reader():
+    result = decide([lane(7, 400), lane(8, 10), lane(9, 40)])
+    assert (result.winner, result.unread) == (8, ())
+    assert result.why is not None
+    assert result.why[8] == "proven, and the smallest change (10 lines)"
+    assert result.why[7] == "proven, and larger (400 lines) than the change of ticket 8 (10 lines)"
+
+
+def test_changes_of_about_one_size_are_read_first():
+    assert decide([lane(7, 100), lane(8, 110), lane(9, 500)]).unread == (7, 8)
+    assert decide([lane(7, 100, 3), lane(8, 110)]).unread == (8,)
+
+
+def test_then_the_reader_decides_then_the_size_then_the_first():
+    assert decide([lane(7, 100, 3), lane(8, 110, 1), lane(9, 500)]).winner == 8
+    assert decide([lane(7, 100, 1), lane(8, 90, 1)]).winner == 8
+    assert decide([lane(8, 100, 0), lane(7, 100, 0)]).winner == 7
+
+
+def test_of_any_lanes_there_is_one_winner_of_the_smallest_size_or_something_to_read():
+    facts = [(lines, findings) for lines in (0, 1, 6, 7, 100) for findings in (None, 0, 2)]
+    for many in (1, 2, 3):
+        for drawn in itertools.product(facts, repeat=many):
+            lanes = [lane(number, *one) for number, one in enumerate(drawn, 1)]
+            result = decide(lanes)
+            smallest = min(one.lines for one in lanes)
+            if result.winner is None:
+                assert result.unread
+                assert all(lanes[number - 1].findings is None for number in result.unread)
+                continue
+            best = lanes[result.winner - 1]
+            assert best.lines <= smallest * 1.25 + 5
+            near = [one for one in lanes if one.lines <= smallest * 1.25 + 5]
+            assert (best.findings or 0) == min(one.findings or 0 for one in near)
+            assert result.why is not None
+            assert set(result.why) == {one.ticket for one in lanes}
+            assert decide(lanes[::-1]).winner == result.winner, "the order does not matter"
+
+
+def test_lanes_are_a_number_or_programs_and_models():
+    assert choices(3, [], []) == (LaneChoice(),) * 3
+    assert [one.label for one in choices(0, ["claude", "codex"], [])] == ["claude", "codex"]
+    assert [one.label for one in choices(0, ["a", "b"], ["x", "y"])] == ["a x", "a y", "b x", "b y"]
+
+
+@pytest.mark.parametrize(
+    ("count", "drivers", "models"),
+    [
+        (0, (), ()),
+        (1, (), ()),
+        (MOST_LANES + 1, (), ()),
+        (2, ("a",), ()),
+        (0, ("a",), ()),
+        (0, ("a", "a"), ()),
+        (0, ("a", "b", "c"), ("x", "y", "z")),
+    ],
+)
+def test_other_races_are_refused(count: int, drivers: tuple[str, ...], models: tuple[str, ...]):
+    with pytest.raises(BadInput):
+        choices(count, drivers, models)
+
+
+def test_each_lane_has_its_share_of_the_budget():
+    assert share(None, 3) is None
+    assert share(6.0, 3) == 2.0
+
+
+def test_lanes_of_one_race_may_work_on_the_same_files():
+    def ticket(id: int, state: State = State.QUEUED) -> Ticket:
+        return Ticket(id=id, project=1, state=state, spec=TicketSpec(title="t", text="", files=("a/**",)))
+
+    one, two, other = ticket(1, State.LANDING), ticket(2), ticket(3)
+    assert ordered([two, other], [one], Overlap.RULE, {1: 9, 2: 9}) == [two]
+    assert ordered([two], [one], Overlap.RULE) == []

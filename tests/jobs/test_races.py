@@ -1,0 +1,113 @@
+"""Races over a real hub and store: finished lanes wait, one wins, the others are kept, what follows comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.domain.agents.teams import REVIEWER
+from legion.domain.events import EventKind
+from legion.domain.review.verdicts import Finding, Ruling, Severity, Verdict
+from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.tickets.ticket import Approve, Fail, Propose, Prove, Start, State, Ticket
+from legion.jobs.landing.races import settle
+from legion.store import snapshot
+from legion.store.board import races, tickets, verdicts
+from tests.jobs.test_queue import Yard
+from tests.store.making import add_ticket
+
+
+class Track(Yard):
+    def lanes(self, count: int) -> list[int]:
+        with self.context.store.write() as tx:
+            made = [add_ticket(tx, 1).id for _ in range(count)]
+            races.create(tx, 1, [(number, "") for number in made])
+        return made
+
+    def finishes(self, ticket: int, size: int) -> None:
+        change = self.changes[size]
+        with self.context.store.write() as tx:
+            for step in (Start(change.base), Propose(change), Prove()):
+                tickets.move(tx, ticket, step)
+
+    def fails(self, ticket: int) -> None:
+        with self.context.store.write() as tx:
+            tickets.move(tx, ticket, Fail("no"))
+
+    def ticket(self, number: int) -> Ticket:
+        with self.context.store.read() as tx:
+            return tickets.get(tx, number)
+
+    def starts_landing(self) -> bool:
+        with self.context.store.read() as tx:
+            board = snapshot.load(tx, 4, {})
+        return StartJob(JobKind.LAND, 1) in decide(board, 0.0).commands
+
+    def reads(self, ticket: int, *found: Severity) -> None:
+        """A reader approves, with findings."""
+        with self.context.store.write() as tx:
+            (asked,) = [one for one in verdicts.of_ticket(tx, ticket) if one.given_at is None]
+            findings = tuple(Finding(weight=one, file="", line=None, text="x") for one in found)
+            verdicts.give(tx, asked.id, Verdict(ruling=Ruling.APPROVE, summary="", findings=findings, read=()))
+            tickets.move(tx, ticket, Approve())
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Iterator[Track]:
+    made = Track(tmp_path)
+    yield made
+    made.office.close()
+
+
+def test_a_finished_lane_waits_for_the_others_and_the_smallest_lands(track: Track):
+    one, two, three = track.lanes(3)
+    with track.context.store.write() as tx:
+        later = add_ticket(tx, 1, after=(one,)).id
+    track.finishes(one, 40)
+    track.finishes(two, 5)
+    settle(track.context, 1)
+    assert (track.order(), track.ticket(one).state) == ([], State.LANDING)
+    assert not track.starts_landing()
+    track.fails(three)
+    assert track.starts_landing()
+    assert track.order() == [], "no lane lands before the race is decided"
+    settle(track.context, 1)
+    assert track.order() == [two]
+    lost = track.ticket(one)
+    assert lost.state is State.STOPPED
+    assert lost.change == track.changes[40], "its change is kept"
+    assert lost.reason.startswith("lost the race to ticket 2: proven, and larger (40 lines)")
+    assert track.ticket(later).spec.after == (two,)
+    with track.context.store.read() as tx:
+        results = [(lane.ticket, lane.won, lane.lines) for lane in races.of_ticket(tx, one)]
+    assert results == [(one, False, 40), (two, True, 5), (three, False, None)]
+    (event,) = track.said(EventKind.RACE_DECIDED)
+    assert event["winner"] == two
+    settle(track.context, 1)
+    assert track.order() == [two]
+
+
+def test_a_reader_decides_between_changes_of_one_size(track: Track):
+    one, two = track.lanes(2)
+    track.finishes(one, 5)
+    track.finishes(two, 5)
+    settle(track.context, 1)
+    assert [track.ticket(number).state for number in (one, two)] == [State.REVIEWING] * 2
+    with track.context.store.read() as tx:
+        asked = verdicts.of_ticket(tx, one)
+    assert [(request.reader, request.why) for request in asked] == [(REVIEWER, "a race compares it with others")]
+    assert not track.starts_landing()
+    track.reads(one, Severity.CONCERN, Severity.NIT)
+    track.reads(two, Severity.NIT)
+    settle(track.context, 1)
+    assert track.order() == [two]
+
+
+def test_without_a_finished_lane_nothing_is_decided(track: Track):
+    one, two = track.lanes(2)
+    track.fails(one)
+    track.fails(two)
+    settle(track.context, 1)
+    assert track.said(EventKind.RACE_DECIDED) == []
