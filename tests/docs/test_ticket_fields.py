@@ -75,6 +75,7 @@ STORED_ELSEWHERE = {
     "accept": "acceptance",
     "key": None,
     "plan_first": None,
+    "branch": None,
     "worker_id": None,
 }
 """Fields that a stored ticket has under another name, or not at all."""

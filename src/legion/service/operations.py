@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
@@ -42,6 +41,8 @@ from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
+from legion.service.shared.use_case import by_caller as _by_caller
+from legion.service.shared.use_case import use_case as _use_case
 from legion.service.tickets import assign, by_hand, cleanup, imports, record
 from legion.service.tickets import attach as attaching
 from legion.service.tickets import dispatch as tickets
@@ -87,9 +88,6 @@ from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, E
 from legion.wire.usage import UsageReport, WorkSummary
 from legion.wire.web import OpenWeb, WebAddresses
 
-P = ParamSpec("P")
-Answer = TypeVar("Answer")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
@@ -109,24 +107,6 @@ class Caller:
 
 
 PERSON = Caller(id=ROOT)
-
-
-def _use_case(function: Callable[Concatenate[Context, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
-    """A row that is one use case."""
-
-    def performed(service: Service, /, *given: P.args, **named: P.kwargs) -> Answer:
-        return function(service.context, *given, **named)
-
-    return performed
-
-
-def _by_caller(function: Callable[Concatenate[Context, str, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
-    """A row whose use case needs the caller's id, because it acts in that name."""
-
-    def performed(service: Service, /, *given: P.args, **named: P.kwargs) -> Answer:
-        return function(service.context, service.caller.id, *given, **named)
-
-    return performed
 
 
 class Service(Operations):

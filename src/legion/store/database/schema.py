@@ -31,7 +31,7 @@ from legion.store.database.plan_tables import (
 )
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
-from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
+from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, requests, tokens
 
 __all__ = [
     "advice",
@@ -131,15 +131,6 @@ trusted = Table(
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
     Column("hash", Text, primary_key=True),
-    Column("at", Double, nullable=False),
-)
-
-requests = Table(
-    "requests",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("request", AnyText, primary_key=True),
-    Column("answer", Json, nullable=False),
     Column("at", Double, nullable=False),
 )
 

@@ -99,3 +99,12 @@ devices = Table(
     Column("seen_at", Double),
     Column("revoked_at", Double),
 )
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("request", AnyText, primary_key=True),
+    Column("answer", Json, nullable=False),
+    Column("at", Double, nullable=False),
+)
