@@ -20,7 +20,11 @@ from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
 from legion.wire import (
+    adoption,
     agents,
+    conversations,
+    forge,
+    hands,
     history,
     imports,
     leader,
@@ -33,10 +37,12 @@ from legion.wire import (
     projects,
     providers,
     questions,
+    races,
     routines,
     sessions,
     teams,
     templates,
+    terminal,
     tickets,
     usage,
 )
@@ -61,6 +67,10 @@ REQUESTS = (
     *(routines.AddRoutine, routines.OfRoutine),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
+    *(mail.FindMail, mail.ArchiveMail, providers.UseAccount, adoption.AdoptConversation, conversations.AskConversation),
+    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.TriedByHand, races.NewRace),
+    *(hands.EditTicket, hands.MoveInQueue, hands.TryChanges, hands.SetNumbers, hands.EpicGate),
+    *(terminal.OpenShell, terminal.Attach, terminal.NewByHand, terminal.OfferWork, terminal.OpenTerminal),
 )
 INSIDE = (
     *REQUESTS,
@@ -172,6 +182,12 @@ def shapes_of(module: ModuleType) -> list[type]:
 
 
 SHAPES = (
+    adoption,
+    conversations,
+    forge,
+    hands,
+    races,
+    terminal,
     projects,
     tickets,
     agents,

@@ -210,18 +210,18 @@ def device(tx: Transaction) -> None:
     assert (known.name, known.read_only, known.seen_at) == ("phone", True, 1801.0)
 
 
+def attendance(tx: Transaction) -> None:
+    found = attendances.of_ticket(tx, 3)
+    assert found is not None
+    assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
+
+
 def session(tx: Transaction) -> None:
     (default,) = projects.sessions_of(tx, "/home/ada/shop/.git")
     (other,) = projects.sessions_of(tx, "/home/ada/shop/.git", ended=True)
     assert (default.id, default.session, default.chosen, default.base_commit) == (1, "", False, None)
     assert (other.session, other.chosen, other.base_commit) == ("feature-till", True, "bbbb")
     assert projects.by_common_dir(tx, "/home/ada/shop/.git") == default
-
-
-def attendance(tx: Transaction) -> None:
-    found = attendances.of_ticket(tx, 3)
-    assert found is not None
-    assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
 
 
 def goal(tx: Transaction) -> None:
@@ -319,8 +319,8 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
-    "sessions": session,
     "attendances": attendance,
+    "sessions": session,
     "leader": leader,
     "gates": gates_and_hands,
     "races": race,

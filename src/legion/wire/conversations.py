@@ -111,7 +111,7 @@ class Analytics:
 
 @dataclass(kw_only=True)
 class ConversationHealth:
-    schema: str = "legion.conversation-health/1"
+    schema: str = "legion.conversationhealth/1"
     hours: float
     conversations: int
     bytes: int

@@ -19,6 +19,7 @@ from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.tools.registry import ToolRegistry
+from legion.service.forge import hook
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
@@ -86,6 +87,10 @@ class CallerRegistry:
     def device(self, secret: str, *, host: str) -> Device:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
+
+    def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
+        """A webhook of a forge, which proves itself by its signature."""
+        return hook.receive(self._context, project, signature=signature, delivery=delivery, raw=raw)
 
     @property
     def authority_file(self) -> Path:

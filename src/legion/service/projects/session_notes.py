@@ -34,11 +34,6 @@ def session_notes(tx: ReadTransaction, record: Project, cwd: str = "") -> list[s
     return [f"work goes to {named}; your checkout is on {here}: {offer}"]
 
 
-def session_sentences(tx: ReadTransaction, record: Project, cwd: str) -> list[str]:
-    """The same as sentences of their own."""
-    return [f"{note[0].upper()}{note[1:]}." for note in session_notes(tx, record, cwd)]
-
-
 def _checkout(record: Project, cwd: str) -> Path:
     """The checkout that a folder is in, if it is one of this repository; else the project's own."""
     place = Path(cwd) if cwd else Path(record.root)

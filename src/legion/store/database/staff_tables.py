@@ -6,6 +6,7 @@ from sqlalchemy import Column, Double, Integer, Table, Text
 
 from legion.domain.agents.agent import Planning, Tier
 from legion.domain.agents.mail import Delivery, MessageKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 
 agents = Table(
@@ -100,11 +101,12 @@ devices = Table(
     Column("revoked_at", Double),
 )
 
-requests = Table(
-    "requests",
+attendances = Table(
+    "attendances",
     metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("request", AnyText, primary_key=True),
-    Column("answer", Json, nullable=False),
-    Column("at", Double, nullable=False),
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("mode", one_of(AttendMode), nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("accepts", Flag, nullable=False),
+    Column("since", Double, nullable=False),
 )
