@@ -76,7 +76,6 @@ STORED_ELSEWHERE = {
     "branch": None,
     "key": None,
     "plan_first": None,
-    "branch": None,
     "worker_id": None,
 }
 """Fields that a stored ticket has under another name, or not at all."""
