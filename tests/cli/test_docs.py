@@ -201,7 +201,6 @@ SHAPES = (
     plans,
     leader,
     lessons,
-    forge,
     memories,
     notes,
     routines,
