@@ -46,9 +46,7 @@ def start(call: CommandCall, port: int | None, control_port: int | None, serve_o
 
 
 @command("squad", example="legion squad --workers 2")
-@click.option(
-    "--workers", type=click.IntRange(1, 64), metavar="N", help="How many agents work at once."
-)
+@click.option("--workers", type=click.IntRange(1, 64), metavar="N", help="How many agents work at once.")
 @click.option("--base-port", type=_PORT, metavar="N", help="Accepted from callers of legion_cc and without effect.")
 def squad(call: CommandCall, workers: int | None, base_port: int | None) -> int:
     """Open the terminal UI: legion_cc's name for `legion`.
