@@ -167,6 +167,7 @@ def test_old_commands_lead_to_those_of_today(board: Board, legion):
         ended = legion(*words)
         assert ended.code == 0
         assert "Legion is up." in ended.err
+    assert board.service.numbers(board.cwd).workers == 2
     assert "--port has no effect" in legion("start", "--port", "1", "--serve-only").err
     assert "legion route set" in legion("switch").err
 

@@ -8,6 +8,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, sanitize
+from legion.wire.hands import SetNumbers
 
 _PORT = click.IntRange(1, 65535)
 _PORTS = "Note: {option} has no effect: `daemon.port` and `daemon.orchestrate_port` of your own file are the ports."
@@ -45,16 +46,16 @@ def start(call: CommandCall, port: int | None, control_port: int | None, serve_o
 
 
 @command("squad", example="legion squad --workers 2")
-@click.option("--workers", type=click.IntRange(1, 64), metavar="N", help="How many agents work at once; see below.")
+@click.option("--workers", type=click.IntRange(1, 64), metavar="N", help="How many agents work at once.")
 @click.option("--base-port", type=_PORT, metavar="N", help="Accepted from callers of legion_cc and without effect.")
 def squad(call: CommandCall, workers: int | None, base_port: int | None) -> int:
     """Open the terminal UI: legion_cc's name for `legion`.
 
-    Agents start as tickets need them. `agents.parallel` in legion.toml says how many work at once.
+    Agents start as tickets need them.
     """
     _mention(call, base_port=base_port)
     if workers is not None:
-        call.say(f"Note: `parallel = {workers}` under [agents] in legion.toml sets how many agents work at once.")
+        call.say(sanitize(call.legion().set_numbers(SetNumbers(cwd=call.cwd, workers=workers)).message))
     return open_or_tell(call)
 
 
