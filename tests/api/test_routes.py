@@ -80,9 +80,9 @@ BODIES: dict[str, object] = {
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "rewind": RewindTo(to="1"),
-    "attach": Attach(),
     "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
     **dict.fromkeys(("checkout", "push"), OfferWork()),
+    "attach": Attach(),
     "shell": OpenShell(),
     "race": NewRace(count=2),
     "output": FollowOutput(cwd="CWD", seen={"1": 0}),
