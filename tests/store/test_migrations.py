@@ -216,6 +216,14 @@ def attendance(tx: Transaction) -> None:
     assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
 
 
+def session(tx: Transaction) -> None:
+    (default,) = projects.sessions_of(tx, "/home/ada/shop/.git")
+    (other,) = projects.sessions_of(tx, "/home/ada/shop/.git", ended=True)
+    assert (default.id, default.session, default.chosen, default.base_commit) == (1, "", False, None)
+    assert (other.session, other.chosen, other.base_commit) == ("feature-till", True, "bbbb")
+    assert projects.by_common_dir(tx, "/home/ada/shop/.git") == default
+
+
 def goal(tx: Transaction) -> None:
     found = goals.get(tx, 1)
     assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
@@ -268,6 +276,7 @@ def race(tx: Transaction) -> None:
     (lane,) = races.of_ticket(tx, 1)
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
+    assert runs.get(tx, 1).driver == "codex"
 
 
 def adoption(tx: Transaction) -> None:
@@ -311,12 +320,13 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "memories": memory,
     "devices": device,
     "attendances": attendance,
+    "sessions": session,
     "leader": leader,
     "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
-    "lessons": lessons,
     "forge": forge,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -180,7 +180,7 @@ class ProgramDescription:
     title: str
     driver: DriverKind
     tried: bool = False
-    """Whether the conformance suite was seen to pass with this program."""
+    """Whether this program was seen to work: in the conformance suite, where that can play it."""
     note: str = ""
     """What a person should know about it, in one sentence."""
     program: ProgramPart = field(default_factory=ProgramPart)

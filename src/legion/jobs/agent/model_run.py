@@ -60,6 +60,8 @@ class AgentProgram:
     """The program of an agent: its driver, the command line where the driver takes one, and its time limit."""
 
     driver: DriverProfile
+    name: str = ""
+    """As tickets and settings name it; empty: the driver's own name."""
     argv: tuple[str, ...] = ()
     timeout: float
 
@@ -110,6 +112,8 @@ def spec(
     if attended is not None and not chosen.capabilities.interactive:
         raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")
     prepared = chosen.driver.prepare(request) if attended is None else chosen.driver.interactive(request)
+    with context.store.write() as tx:
+        runs.note_driver(tx, this_run.id, chosen.name or chosen.driver.name)
     sandbox = paths.sandbox
     if sandbox is not None:
         sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))

@@ -48,7 +48,7 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         built_in = registry.find(name)
         assert built_in is not None, "driver_name returns a driver that exists"
         return AgentProgram(driver=built_in, timeout=timeout)
-    return AgentProgram(driver=registry.PROFILES[own.driver], argv=own.argv, timeout=own.timeout or timeout)
+    return AgentProgram(driver=registry.PROFILES[own.driver], name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
 def spec(
@@ -57,7 +57,8 @@ def spec(
     """Everything the runner needs. The agent can read the files in `given`."""
     with context.store.read() as tx:
         attended = attendances.of_ticket(tx, ticket.id)
-    chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
     if attended is not None and chosen.driver is _plain():
         chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)

@@ -11,6 +11,7 @@ from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try, tries_of
 from legion.domain.tickets.ladder import Rung
 from legion.domain.tickets.ticket import Fail, Park, ParkReason, Step, Ticket, TryAgain
+from legion.jobs.attempts import split
 from legion.jobs.context import Context
 from legion.store import events
 from legion.store.board import questions, tickets
@@ -30,8 +31,17 @@ def rungs(context: Context, ticket: Ticket) -> tuple[Rung, ...]:
 
 def model(context: Context, ticket: Ticket) -> str:
     """The model of the ticket's next run."""
+    return _rung(context, ticket).model
+
+
+def driver(context: Context, ticket: Ticket) -> str:
+    """The program that the ladder chooses for the ticket's next run; empty: the ticket's own."""
+    return _rung(context, ticket).driver
+
+
+def _rung(context: Context, ticket: Ticket) -> Rung:
     there = rungs(context, ticket)
-    return there[min(ladder.place(ticket), len(there) - 1)].model if ticket.spec.climbs else there[0].model
+    return there[min(ladder.place(ticket), len(there) - 1)] if ticket.spec.climbs else there[0]
 
 
 def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
@@ -41,6 +51,7 @@ def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) ->
     why = tickets.move(tx, ticket.id, first, rule=rule).reason
     for one in others:
         tickets.move(tx, ticket.id, one)
+    split.propose_if_too_large(tx, ticket, step)
     return why, rule
 
 
