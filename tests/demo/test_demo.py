@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.demo.goal import GOAL, SCRIPT
 from legion.demo.stage import SCRIPTS
 from legion.demo.tickets import parts, script_marker
 from legion.rehearsal.script import parser
@@ -37,6 +38,9 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     assert "no model is used" in shown.stderr
     assert "what their model replies is scripted" in shown.stderr
     assert f"the agents are Claude Code {summary['claude']}" in shown.stderr
+    acts = [f"legion plan '{GOAL}'", "proposes 6 tickets", "no finding", "legion approve P1", "#1 an agent starts"]
+    places = [shown.stderr.index(act) for act in acts]
+    assert places == sorted(places)
     tickets = {ticket["key"]: ticket for ticket in summary["tickets"]}
     assert {key: ticket["state"] for key, ticket in tickets.items()} == {
         "rounding": "done",
@@ -56,7 +60,7 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     asked = [json.loads(line) for line in (folder / "rehearsal.jsonl").read_text().splitlines()]
     assert {line["kind"] for line in asked} <= {"scripted", "side", "count"}
     # All attempts of a ticket are one conversation.
-    assert len({line["conversation"] for line in asked}) == 6
+    assert len({line["conversation"] for line in asked}) == 7, "six tickets and the planner"
     assert summary["requests"] == sum(line["kind"] != "count" for line in asked)
     assert summary["tokens"] > 0
     assert summary["usd"] > 0
@@ -123,7 +127,24 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path):
 def test_every_ticket_with_an_agent_has_a_script_of_its_own():
     scripts = parser.read_all(SCRIPTS)
     named = [part.ticket.context for part in parts() if not part.ticket.checkpoint]
-    assert sorted(named) == sorted(script_marker(name) for name in scripts)
+    assert sorted(named) == sorted(script_marker(name) for name in scripts if name != SCRIPT)
+
+
+def test_the_scripted_plan_has_the_tickets_whose_course_is_expected():
+    answer = json.loads(parser.read_all(SCRIPTS)[SCRIPT].steps[-1].say)
+    planned = {one["key"]: one for one in answer["tickets"]}
+    for part in parts():
+        ticket = part.ticket
+        if ticket.key not in planned:
+            assert ticket.max_attempts is not None, "only a limit of attempts is beyond a plan"
+            continue
+        one = planned[ticket.key]
+        assert (one["title"], one.get("text", ""), one.get("context", "")) == (
+            ticket.title,
+            ticket.text,
+            ticket.context,
+        )
+        assert one.get("after", []) in (ticket.after_keys, [*ticket.after_keys])
 
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path):

@@ -22,7 +22,6 @@ cp "$LEGION_BRIEFING" "briefing-$LEGION_ATTEMPT.md"
 exit 0
 """
 TO_PR = f'{CHECK}\n[landing]\ntarget = "pr"\nmode = "squash"\n'
-TO_BRANCH = f'{CHECK}\n[landing]\ntarget = "branch"\n'
 CI = "build"
 
 

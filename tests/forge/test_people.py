@@ -231,3 +231,30 @@ def test_what_is_wrong_with_the_connection_is_one_sentence(desk: Desk):
     del desk.forge.tokens["robot-token"]
     assert "robot-token" not in desk.look()
     assert "refuses the token" in connections.try_out(desk.context, Where(cwd=desk.cwd)).message
+
+
+def test_a_ticket_that_is_retried_claims_again_and_gets_a_new_pull_request(desk: Desk):
+    first = desk.opened()
+    desk.forge.hosted.close(first)
+    desk.look()
+    desk.look()
+    assert desk.state() == "stopped"
+    desk.actions.retry(1, "Once more.")
+    desk.round()
+    desk.round()
+    second = max(number for number, one in desk.forge.hosted.issues.items() if one.pull is not None)
+    assert second != first
+    assert desk.forge.hosted.issues[second].state == "open"
+    assert "legion:working" in desk.forge.hosted.issues[1].labels
+    assert len(desk.forge.hosted.issues[1].comments) == 1
+
+
+def test_a_ticket_that_is_stopped_early_and_retried_claims_again(desk: Desk):
+    desk.forge.hosted.open_issue("Add a greeting", labels=("legion:go",))
+    desk.look()
+    desk.actions.stop(1, "enough")
+    desk.look()
+    assert set(desk.forge.hosted.branches()) == {"main"}
+    desk.actions.retry(1, "")
+    desk.round()
+    assert desk.pull(1).number == 2

@@ -13,8 +13,8 @@ from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python
 
 # Nothing here reads a clock, draws at random or touches the outside.
 DOMAIN_MAY_IMPORT = {
-    "__future__", "collections", "dataclasses", "difflib", "enum", "fnmatch", "functools", "graphlib", "heapq",
-    "ipaddress", "itertools", "json", "math", "operator", "re", "statistics", "tomllib",
+    "__future__", "collections", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools", "graphlib",
+    "heapq", "ipaddress", "itertools", "json", "math", "operator", "re", "statistics", "tomllib",
     "types", "typing", "unicodedata",
 }  # fmt: skip
 
@@ -48,6 +48,12 @@ def test_the_domain_imports_only_what_cannot_touch_the_world():
         if module.split(".")[0] != "legion" and module.split(".")[0] not in DOMAIN_MAY_IMPORT
     ]
     assert not found, found
+
+
+def test_the_domain_uses_datetime_for_calendars_and_never_as_a_clock():
+    asks = re.compile(r"\b(?:now|today|utcnow)\(")
+    domain = [path for path in python_files("src") if path.is_relative_to(SOURCE / "domain")]
+    assert [place(path) for path in domain if asks.search(path.read_text())] == []
 
 
 def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_is_imported():

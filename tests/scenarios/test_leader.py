@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from legion.runner.spec import read_spec
 from legion.wire.agents import HireAgent
 from legion.wire.leader import Conversation, ReadConversation
-from tests.support.legion import Project
+from tests.support.codebase import ROOT, SOURCE
+from tests.support.legion import PATIENCE, Project
 from tests.support.models import Company, company
 from tests.support.repository import CHECK, Repository
 from tests.support.staff import Staff, tool
@@ -128,6 +137,62 @@ def test_a_ticket_that_failed_and_then_passed_proposes_a_lesson(staff: Staff):
         here.project.landed("told.txt") or ""
     )
     assert "1.0 attempts in 1 ticket" in here.told("usage", "--lessons")
+
+
+def test_the_example_of_the_page_works_as_it_is_written(staff: Staff, tmp_path: Path):
+    """With a task that names a script, in a project of its own."""
+    (block,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/leader.md").read_text(), re.MULTILINE | re.DOTALL)
+    staff.script("page", 'say = "Ready."', 'say = "Nothing is open."', filler=0)
+    project = staff.here.squad.adopt(Repository(tmp_path / "page", CHECK))
+    printed = []
+    for line in block.splitlines():
+        words = shlex.split(
+            line.replace("Lead this project.", "rehearsal: page").replace("--name leader", "--name page")
+        )
+        done = staff.here.squad.cli(*words[1:], cwd=project.repository.root)
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        printed.append(done.stdout)
+        if words[1] == "hire":
+            staff.until_idle("page")
+    assert printed[1] == "Nothing is open.\n"
+    assert "The login is done on Friday." in printed[3]
+    assert "every weekday 07:00, next " in printed[5]
+
+
+def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: Staff):
+    here = staff.here
+    staff.script("talk", 'say = "Ready."', f"call = {tool('legion-status')}", 'say = "All is quiet."', filler=0)
+    staff.hire("talk", role="leader")
+    staff.until_idle("talk")
+    env = {**os.environ, **here.squad.found_by(), "PYTHONPATH": str(SOURCE.parent), "TERM": "dumb"}
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "legion", "chat", "talk"]
+    chat = subprocess.Popen(words, cwd=here.project.cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        text = read_until(ours, "> ")
+        assert "Ready." in text
+        assert "You talk to talk." in text
+        os.write(ours, b"How is it going?\n")
+        text = read_until(ours, "All is quiet.")
+        assert "> legion-status" in text or "mcp__legion__legion-status" in text
+        read_until(ours, "> ")
+        os.write(ours, b"\x04")
+        assert chat.wait(PATIENCE) == 0
+    finally:
+        chat.kill()
+        chat.wait()
+        os.close(ours)
+
+
+def read_until(handle: int, words: str) -> str:
+    """What a terminal shows until these words."""
+    shown = b""
+    while words not in shown.decode("utf-8", "replace"):
+        ready, _, _ = select.select([handle], [], [], PATIENCE)
+        assert ready, f"{words!r} did not appear: {shown.decode('utf-8', 'replace')}"
+        shown += os.read(handle, 4096)
+    return shown.decode("utf-8", "replace")
 
 
 @pytest.mark.soak

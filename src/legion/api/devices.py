@@ -23,13 +23,13 @@ PAGE_HEADER = b"legion-page"
 """The page sends it with every request. A page of another site cannot, without a permission that is never given."""
 
 _DAYS = 30
-_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "shell")
+_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "attach", "shell")
 """Open to the command line alone."""
 _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
     *("add_forge", "remove_forge", "forge_hook"),
-    *("switch_recording", "revoke_device", "add_driver"),
+    *("switch_recording", "revoke_device", "add_driver", "new_by_hand", "push", "use_account"),
     *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
 

@@ -1,8 +1,8 @@
 """The guard in front of every route: decides which requests reach the app at all.
 
 In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
-the bearer token must be right (401, all routes but /health), an agent must call under its own name and only what is
-open to agents (403, written down), the body must not be too big (413).
+the bearer token must be right (401, all routes but /health and the webhook, which is signed), an agent must call under
+its own name and only what is open to agents (403, written down), the body must not be too big (413).
 Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
-from legion.api import devices, page
+from legion.api import devices, forge_hook, page
 from legion.api.allowed import CALLER, may_call
 from legion.api.problems import problem_body
 from legion.service.entry.callers import CallerRegistry
@@ -29,7 +29,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
-OPEN_PATHS = frozenset({"/health", *page.OPEN_PATHS})
+OPEN_PATHS = frozenset({"/health", forge_hook.PATH, *page.OPEN_PATHS})
+_TOOLS_PATH = "/mcp"
+"""All that the token of the plugin opens."""
 SESSION = b"legion-session"
 """The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
@@ -124,6 +126,8 @@ class Guard:
         if any(name != caller.id for name in claimed):
             why = f"This token belongs to {caller.id} and cannot be used as {claimed[0][:80]!r}; fix LEGION_SESSION_ID."
             await self._forbid(caller, asked, why)
+        if caller.only_tools and scope["path"] != _TOOLS_PATH:
+            raise GuardRefusal(403, NotAllowed("This token opens Legion's tools only; use the person's own."))
         if not caller.is_person and not may_call(scope["method"], scope["path"], of_a_ticket=caller.ticket is not None):
             why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
             await self._forbid(caller, asked, why)

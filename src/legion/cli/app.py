@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "import": CommandEntry("imports.command", "import_command", "Bring work of other tools along."),
         "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
+        "account": CommandEntry("models.account", "account", "Several logins at one provider."),
         "driver": CommandEntry("models.driver", "driver", "Agent programs: which there are, what they can do."),
         "forge": CommandEntry("forge.forge", "forge", "GitHub or a git remote: issues in, pull requests out."),
         "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
@@ -43,6 +44,10 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "forget": CommandEntry("project.memory", "forget", "Forget a memory."),
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
+        "attach": CommandEntry("attach.attach", "attach", "Sit down at an agent's terminal, or take over."),
+        "new": CommandEntry("attach.by_hand", "new", "Work together with an agent in a terminal."),
+        "checkout": CommandEntry("attach.by_hand", "checkout", "A ticket's work as a branch of yours."),
+        "push": CommandEntry("attach.by_hand", "push", "Push a ticket's work to your remote."),
         "shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
         "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
@@ -50,13 +55,14 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "plan": CommandEntry("plans.plan", "plan", "Have tickets planned for a goal."),
+        "routine": CommandEntry("leader.routine", "routine", "Tickets that begin by time or event."),
         "template": CommandEntry("plans.template", "template", "Templates of plans."),
         "approve": CommandEntry("plans.decisions", "approve", "Approve a plan, or part of it."),
         "reject": CommandEntry("plans.decisions", "reject", "Send a plan back with a reason."),
         "split": CommandEntry("plans.plan", "split", "Plan several tickets in place of one."),
         "replan": CommandEntry("plans.plan", "replan", "Plan what is left of an epic."),
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
-        "submit": CommandEntry("agents.claim", "submit", "As an agent: submit your ticket's change."),
+        "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
         "broadcast": CommandEntry("agents.listing", "broadcast", "Send a message to every agent."),
         "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change reviewed."),
         "bounce": CommandEntry("tickets.reviews", "bounce", "Send a ticket's change back."),
@@ -117,6 +123,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
         "native": CommandEntry("imports.native", "native", "Teams and tasks of Claude Code's Agent Teams."),
         "export-beads": CommandEntry("imports.export_beads", "export_beads", "The project's tickets as beads."),
+        "session": CommandEntry("project.session", "session", "Sessions: several branches worked on at once."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
@@ -128,6 +135,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
         "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
+        "plugin": CommandEntry("plugin.command", "plugin", "Legion in your own Claude Code."),
         "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),
         "completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
         "version": CommandEntry("system.program", "version", "The version of this program."),
@@ -178,16 +186,23 @@ class LazyGroup(click.Group):
 @click.option("--json", "json", is_flag=True, help="Answer with one JSON object.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Legion's own folder.")
 @click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
+@click.option("--session", metavar="NAME", default="", help="Act on this session of the project.")
 @click.option("--version", "version", is_flag=True, help="Show the version.")
 @click.option("--base-port", type=click.IntRange(1, 65535), metavar="N", help="legion_cc's option; without effect.")
 @click.pass_context
 def cli(
-    ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool, base_port: int | None
+    ctx: click.Context,
+    json: bool,
+    data_dir: Path | None,
+    no_color: bool,
+    session: str,
+    version: bool,
+    base_port: int | None,
 ) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
         ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
-    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}
+    ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color, "session": session}
     if ctx.invoked_subcommand is None and base_port is not None:
         ctx.invoke(importlib.import_module("legion.cli.system.old_names").squad, base_port=base_port)
     elif ctx.invoked_subcommand is None and not version:

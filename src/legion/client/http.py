@@ -116,10 +116,11 @@ class DaemonConnection:
         query: Query | None = None,
         body: object = None,
         timeout: float = ANSWER_TIMEOUT,
+        accept: str = "",
     ) -> Any:  # noqa: ANN401
         """The JSON of the answer, or the error that the daemon answered with."""
         with self._connected(timeout) as (connection, answers):
-            unsent = self._send(connection, method, path, query, body)
+            unsent = self._send(connection, method, path, query, body, accept)
             try:
                 return self._content(_answer(answers))
             except (ConnectionError, ConnectionLost):
@@ -158,12 +159,22 @@ class DaemonConnection:
         except OSError as error:
             raise Retryable(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
-    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> int:
+    def _send(
+        self,
+        connection: socket.socket,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: object,
+        accept: str = "",
+    ) -> int:
         """0, or the size of what may not have gone out."""
         host = "localhost" if self.address.socket is not None else _host_header(self.address)
         headers = {"Host": host, "Authorization": f"Bearer {self.address.token}"}
         if self.address.session:
             headers["Legion-Session"] = self.address.session
+        if accept:
+            headers["Accept"] = accept
         content = b""
         if body is not None:
             content = json.dumps(body, default=vars).encode()

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -27,6 +28,7 @@ from legion.daemon import listener as addresses
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
@@ -37,6 +39,7 @@ from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
 from legion.service.forge.actions import ForgeActions
+from legion.service.leader.routines import start as start_routine
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
@@ -254,10 +257,13 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         )
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
+        routines = RoutineClock(context, partial(start_routine, context))
         gateway, mirror = GatewaySupervisor(context), Mirror(context)
         store.on_commit(housekeeper.poke)
         store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
+        store.on_commit(routines.poke)
+        housekeeper.also(routines)
         gateway.start()
         mirror.start()
         try:

@@ -31,19 +31,23 @@ class PlayCost:
         )
 
 
-def play_cost(running: ScratchLegion, ids: Iterable[int]) -> PlayCost:
-    """The cost of these tickets. Waits for the last request, which the gateway writes after its answer."""
+def play_cost(running: ScratchLegion, ids: Iterable[int], *, plan: int | None = None) -> PlayCost:
+    """The cost of these tickets, and of the planner of their plan. Waits for the last request, which the gateway writes
+    after its answer.
+    """
     numbers = sorted(ids)
     asked = sum(line.kind is not RequestKind.COUNT for line in running.stage.lines())
     deadline = time.monotonic() + _PATIENCE
-    while (cost := _recorded(running, numbers)).requests < asked and time.monotonic() < deadline:
+    while (cost := _recorded(running, numbers, plan)).requests < asked and time.monotonic() < deadline:
         time.sleep(_POLL)
     return cost
 
 
-def _recorded(running: ScratchLegion, ids: list[int]) -> PlayCost:
+def _recorded(running: ScratchLegion, ids: list[int], plan: int | None) -> PlayCost:
     legion = running.legion
-    used = [usage for number in ids if (usage := legion.ticket(number).usage) is not None]
+    spent = [legion.ticket(number).usage for number in ids]
+    spent += [legion.plan_page(plan).usage] if plan is not None else []
+    used = [usage for usage in spent if usage is not None]
     return PlayCost(
         requests=sum(one.requests for one in used),
         tokens=sum(_tokens(one) for one in used),

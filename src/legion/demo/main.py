@@ -1,4 +1,4 @@
-"""`legion demo`: prepares a repository, dispatches tickets, kills one runner, collects and prints a summary."""
+"""`legion demo`: prepares a repository, has a goal planned, kills one runner, collects and prints a summary."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.demo.cost import play_cost
 from legion.demo.events import EventFollower
+from legion.demo.goal import SCRIPT, plan_goal
 from legion.demo.scratch import ScratchLegion, claude_version, is_inside_a_tool, runner_of, running_scratch
 from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import Story, StoryLine, StoryPrinter
@@ -34,7 +35,7 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
     stage = prepare(folder)
     stage.scratch.use()
     _introduce(stage, printer, screen)
-    with running_scratch(stage.scratch, SCRIPTS, repository=stage.repository) as running:
+    with running_scratch(stage.scratch, SCRIPTS, repository=stage.repository, default=SCRIPT) as running:
         summary, graph = _Demo(stage, running, printer).run()
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), indent=2 if screen.tty else None) + "\n")
@@ -45,7 +46,9 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
 
 
 def _introduce(stage: DemoFolder, printer: StoryPrinter, screen: Screen) -> None:
-    printer.print_line(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
+    printer.print_line(
+        screen.bold("Legion demo: from a goal in one sentence to landed code, up to four agents at once")
+    )
     printer.print_line("The agents are real Claude Code; what their model replies is scripted.")
     printer.print_line("So no model is used, no key and no network, and nothing is spent.")
     printer.print_line(screen.line(Cell(f"All files are in {stage.folder}", Colour.DIM)))
@@ -61,6 +64,8 @@ class _Demo:
         self._story = Story()
         self._cwd = str(stage.repository)
         self._parts = parts()
+        self._planned = 0
+        """The number of the plan."""
         self._ids: dict[str, int] = {}
         self._claude = ""
         self._killed = False
@@ -71,8 +76,10 @@ class _Demo:
         with self._printer.live():
             self._show_that_setup_matters()
             self._adopt()
-            self._dispatch()
-            self._watch()
+            with EventFollower(self._stage.scratch.data) as events:
+                self._plan(events)
+                self._dispatch()
+                self._follow(events)
             collected = self._collect()
             graph = self._legion.graph(self._cwd)
             return summarise(self._outcome(collected, graph)), graph
@@ -101,19 +108,29 @@ class _Demo:
         else:
             self._printer.print_event(StoryLine("no sandbox: install bubblewrap to confine agents", "parked"))
 
-    def _dispatch(self) -> None:
-        tickets = [part.ticket for part in self._parts]
-        self._ids = self._legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets)).keys
-        edges = sum(len(ticket.after_keys) for ticket in tickets)
-        text = f"legion dispatch: {len(tickets)} tickets, {edges} edges between them"
-        self._printer.print_event(StoryLine(text, "queued"))
+    def _plan(self, events: EventFollower) -> None:
+        self._planned, made = plan_goal(
+            lambda: self._legion,
+            self._cwd,
+            events,
+            self._printer.print_event,
+            TICK,
+            lambda: self._printer.seconds > PATIENCE,
+        )
+        self._ids = dict(made)
 
-    def _watch(self) -> None:
-        """Follow the events until no ticket can change by itself."""
-        with EventFollower(self._stage.scratch.data) as events:
-            self._follow(events)
+    def _dispatch(self) -> None:
+        """What the plan does not have, a person adds by hand."""
+        for ticket in (part.ticket for part in self._parts if part.ticket.key not in self._ids):
+            after = [self._ids[key] for key in ticket.after_keys]
+            own = replace(ticket, after=after, after_keys=[])
+            made = self._legion.dispatch(Dispatch(cwd=self._cwd, tickets=[own]))
+            self._ids[ticket.key] = made.ids[0]
+            text = f"legion dispatch --max-attempts {ticket.max_attempts}: {ticket.title}"
+            self._printer.print_event(StoryLine(text, "queued", made.ids[0]))
 
     def _follow(self, events: EventFollower) -> None:
+        """Follow the events until no ticket can change by itself."""
         state = self._state()
         while not (state.settled and events.caught_up(state.last_event)):
             tickets = {ticket.id: ticket for ticket in state.tickets}
@@ -167,7 +184,7 @@ class _Demo:
             stage=self._stage,
             sandbox=self._legion.status(self._cwd).daemon.sandbox,
             claude=self._claude,
-            spent=play_cost(self._running, self._ids.values()),
+            spent=play_cost(self._running, self._ids.values(), plan=self._planned),
             seconds=self._printer.seconds,
             pages=pages,
             graph=graph,

@@ -157,6 +157,7 @@ _BACK = {
     Cause.CONFLICT: Rule.CONFLICT_GOES_BACK,
     Cause.REVIEW: Rule.REVIEW_GOES_BACK,
     Cause.ATTEMPT: Rule.ATTEMPT_GOES_BACK,
+    Cause.SIZE: Rule.ATTEMPT_GOES_BACK,
 }
 _PLAIN: dict[type[Step], Rule] = {
     Submit: Rule.PERSON,

@@ -68,6 +68,16 @@ class DataDir:
         return self.root / "token"
 
     @property
+    def plugin_token(self) -> Path:
+        """Opens Legion's tools to the plugin of the person's own Claude Code, and nothing else."""
+        return self.root / "plugin.token"
+
+    @property
+    def plugin_sessions(self) -> Path:
+        """One file per conversation of the person: the last event that was reported in it."""
+        return self.root / "plugin"
+
+    @property
     def runs(self) -> Path:
         """One folder per run of an agent or a check: spec, journal, control socket, lock, result."""
         return self.root / "runs"

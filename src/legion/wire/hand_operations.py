@@ -54,6 +54,10 @@ class HandOperations(Table):
     def archive_mail(self, wanted: wire.mail.ArchiveMail, /) -> wire.projects.Done:
         """Put messages to the person away"""
 
+    @operation("POST", "/v1/providers/use")
+    def use_account(self, wanted: wire.providers.UseAccount, /) -> wire.projects.Done:
+        """Ask this login first, of several at one provider"""
+
     @operation("POST", "/v1/freeze")
     def freeze(self) -> wire.tickets.Acted:
         """Stop every agent of every project; nothing starts until thaw"""

@@ -32,6 +32,7 @@ from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.race_operations import RaceOperations
+from legion.wire.session_operations import SessionOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -61,6 +62,7 @@ class Operations(
     LeaderOperations,
     HandOperations,
     ImportOperations,
+    SessionOperations,
     AttachOperations,
     ConversationOperations,
     RaceOperations,

@@ -27,6 +27,15 @@ class AddProvider:
     """The key itself, to be kept: in the keyring if that is named, else in a file that only the person can read."""
     token_url: str = ""
     """Where a login is exchanged for short-lived tokens."""
+    account_of: str = ""
+    """The provider whose further login it is; address, way and model are that provider's if left out."""
+
+
+@dataclass(kw_only=True)
+class UseAccount:
+    """`legion account use`: this login is asked first."""
+
+    name: str
 
 
 @dataclass(kw_only=True)
@@ -105,6 +114,8 @@ class ProviderLine:
     limit: LimitLine | None
     kind: str = "anthropic"
     model: str = ""
+    account_of: str = ""
+    """The provider whose further login it is."""
 
 
 @dataclass(kw_only=True)

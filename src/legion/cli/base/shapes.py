@@ -66,6 +66,27 @@ class NativeTeamLine:
 
 
 @dataclass(kw_only=True)
+class PluginAt:
+    """A place where the plugin can be."""
+
+    place: str
+    """`user` or `project`."""
+    folder: str
+    installed: bool
+    settings: str
+    """The file of Claude Code that may hold the status line."""
+
+
+@dataclass(kw_only=True)
+class PluginShape:
+    """`legion plugin`."""
+
+    schema: str = "legion.plugin/1"
+    places: list[PluginAt]
+    message: str
+
+
+@dataclass(kw_only=True)
 class NativeTeams:
     """`legion native`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -38,6 +38,35 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     return [CompletionItem(one.name, help=sanitize(one.url)) for one in there if one.name.startswith(incomplete)]
 
 
+def key_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options that say where a key comes from."""
+    options = [
+        click.option("--key-file", default="", metavar="FILE", help="Read the key from this file of yours, mode 0600."),
+        click.option(
+            "--key-env", default="", metavar="VAR", help="Read the key from this variable of the daemon's environment."
+        ),
+        click.option("--key-command", default="", metavar="CMD", help="This program prints the key; no shell runs it."),
+        click.option("--keyring", is_flag=True, help="Store the key in the system's keyring, or read it from there."),
+        click.option("--key-stdin", is_flag=True, help="Read the key from stdin and store it."),
+        click.option("--no-key", is_flag=True, help="It needs no key."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def read_key(name: str, options: dict[str, str | bool | None]) -> dict[str, str | bool | None]:
+    """The options for the request, with the key itself where Legion is to store it."""
+    given = dict(options)
+    from_stdin, key_file = bool(given.pop("key_stdin")), str(given["key_file"] or "")
+    given["key"] = _key(name, from_stdin, given, key_file)
+    if key_file:
+        given["key_file"] = str(Path(key_file).expanduser().absolute())
+    for option, value in given.items():
+        valid_text(str(value or ""), f"--{option.replace('_', '-')}")
+    return given
+
+
 @command("add", example=_ADD)
 @click.argument("name", metavar="NAME", shell_complete=names)
 @click.option("--url", default="", metavar="URL", help="Its address; known for many names.")
@@ -56,15 +85,8 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     metavar="|".join(_AUTH),
     help="How the key is sent; oauth is a token of `claude setup-token`.",
 )
-@click.option("--key-file", default="", metavar="FILE", help="Read the key from this file of yours, mode 0600.")
-@click.option(
-    "--key-env", default="", metavar="VAR", help="Read the key from this variable of the daemon's environment."
-)
-@click.option("--key-command", default="", metavar="CMD", help="This program prints the key; no shell runs it.")
-@click.option("--keyring", is_flag=True, help="Store the key in the system's keyring, or read it from there.")
-@click.option("--key-stdin", is_flag=True, help="Read the key from stdin and store it.")
-@click.option("--no-key", is_flag=True, help="It needs no key.")
-def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **options: str | bool | None) -> None:
+@key_options
+def add(call: CommandCall, name: str, **options: str | bool | None) -> None:
     """Add a provider, or change one.
 
     Known by name: anthropic, claude, openai, openrouter, minimax, ollama, vllm, lmstudio.
@@ -72,13 +94,9 @@ def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **options:
     Without an option about the key it prompts for it, hides it, and stores it in a file that only you can read.
     For an existing provider, URL, kind, model and auth stay as they were if left out.
     """
-    options["key"] = _key(name, key_stdin, options, key_file)
-    if key_file:
-        options["key_file"] = str(Path(key_file).expanduser().absolute())
-    for option, value in options.items():
-        valid_text(str(value or ""), f"--{option.replace('_', '-')}")
+    given = read_key(name, options)
     # click has converted each value
-    call.report(call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **options)))  # type: ignore[arg-type]
+    call.report(call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **given)))  # type: ignore[arg-type]
 
 
 def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key_file: str) -> str:

@@ -78,6 +78,12 @@ class ProviderConfig:
         help="Where a login is exchanged for a short-lived token.",
     )
 
+    account_of: str = text(
+        "",
+        allowed="the name of another provider, or empty",
+        help="Another login at that provider: a request that one of them refuses for its limit goes to the next.",
+    )
+
     @property
     def key_argv(self) -> tuple[str, ...]:
         return tuple(shlex.split(self.key_command))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legion.config.base.settings import text, whole
+from legion.config.base.settings import flag, text, whole
 from legion.domain.plans.checks import MOST_FILES, MOST_LINES
 
 
@@ -25,4 +25,7 @@ class PlanSettings:
     """[plans] in legion.toml."""
 
     most_files: int = whole(MOST_FILES, 1, 1000, help="How many files a planned ticket may be expected to change.")
+    split: bool = flag(
+        True, help="Whether a planner proposes several tickets in place of one that failed because it is too large."
+    )
     most_lines: int = whole(MOST_LINES, 1, 100_000, help="How many lines a planned ticket may be expected to change.")

@@ -19,6 +19,7 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import PlanQuestion
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanDraft, keep_approved
+from legion.domain.tickets.ticket import Ticket
 
 ROUNDS = 3
 """How often a planner gets its findings back by itself."""
@@ -109,6 +110,21 @@ class GoalPlan:
     @property
     def open(self) -> bool:
         return self.state in OPEN
+
+
+def split_of(ticket: Ticket, *, model: str = "", budget: float | None = None) -> GoalPlan:
+    """A plan for several tickets in place of this one."""
+    return GoalPlan(
+        id=0,
+        project=ticket.project,
+        source=PlanSource.SPLIT,
+        about=ticket.id,
+        goal=f"{ticket.spec.title}\n\n{ticket.spec.text}".strip(),
+        epic=ticket.spec.epic,
+        team=ticket.spec.team,
+        model=model,
+        budget=budget,
+    )
 
 
 def plan_name(id: int) -> str:

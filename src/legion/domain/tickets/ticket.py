@@ -76,6 +76,8 @@ class Cause(Enum):
     """Another change touches the same lines."""
     REVIEW = "review"
     """A reviewer requested changes."""
+    SIZE = "size"
+    """The ticket is too large: the time was up, the context was full, or the agent said so."""
     ATTEMPT = "attempt"
     """The agent's own work: its program failed, it changed nothing, or it changed what it may not."""
 

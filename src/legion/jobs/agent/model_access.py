@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -153,8 +153,32 @@ def write_gateway_files(context: Context) -> GatewayFolder:
 
 
 def known_routes() -> tuple[Route, ...]:
-    """The person's routes in the gateway's form. Raises BadInput where their file cannot be parsed."""
-    return tuple(_route(one) for one in routes.load())
+    """The person's routes in the gateway's form, and the rotation between logins of one provider. Raises BadInput where
+    a file cannot be parsed.
+    """
+    groups = account_groups(config.load())
+    named = tuple(_with_accounts(_route(one), groups) for one in routes.load())
+    rotation = (Route(provider=name, to=(GatewayRouteTarget(provider=name),)) for name in groups)
+    return (*named, *(_with_accounts(one, groups) for one in rotation))
+
+
+def account_groups(there: Mapping[str, ProviderConfig]) -> dict[str, tuple[str, ...]]:
+    """By name of a provider with several logins: all of them in the order of the file, that one first."""
+    members: dict[str, list[str]] = {}
+    for name, one in there.items():
+        members.setdefault(one.account_of or name, []).append(name)
+    several = [group for group in members.values() if len(group) > 1]
+    return {name: (name, *(other for other in group if other != name)) for group in several for name in group}
+
+
+def _with_accounts(route: Route, groups: Mapping[str, tuple[str, ...]]) -> Route:
+    """Each target followed by the other logins of its provider."""
+    to = [
+        replace(target, provider=name)
+        for target in route.to
+        for name in groups.get(target.provider, (target.provider,))
+    ]
+    return replace(route, to=tuple(dict.fromkeys(to)))
 
 
 def refresh_gateway_variables(context: Context, changed: str = "") -> None:

@@ -11,6 +11,7 @@ from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try, tries_of
 from legion.domain.tickets.ladder import Rung
 from legion.domain.tickets.ticket import Fail, Park, ParkReason, Step, Ticket, TryAgain
+from legion.jobs.attempts import split
 from legion.jobs.context import Context
 from legion.store import events
 from legion.store.board import questions, tickets
@@ -50,6 +51,7 @@ def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) ->
     why = tickets.move(tx, ticket.id, first, rule=rule).reason
     for one in others:
         tickets.move(tx, ticket.id, one)
+    split.propose_if_too_large(tx, ticket, step)
     return why, rule
 
 

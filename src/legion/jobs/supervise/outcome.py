@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from legion.domain.plans.size import cause_of
 from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
@@ -85,7 +86,8 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
             return Fail(detail)
         case Outcome.FAILED | Outcome.TIMED_OUT:
             tail = output_end(RunFolder(context.data.runs / this_run.name).output, _LONGEST_TAIL)
-            return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
+            why = f"the agent's program failed ({detail})"
+            return next_try(ticket, why, feedback.program_failed(detail, tail), cause=cause_of(how, detail))
         case Outcome.LIMITED:
             until = limit_ends(context, this_run, ended)
             return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
@@ -96,7 +98,7 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
         case Outcome.INTERRUPTED:
             return Park(ParkReason.PAUSED, f"a person interrupted it: `legion resume {ticket.id}` resumes it")
         case Outcome.GAVE_UP:
-            return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
+            return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail), cause=cause_of(how, detail))
         case Outcome.FINISHED:
             return None
 

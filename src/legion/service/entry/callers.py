@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from legion.domain.agents.agent import ROOT
 from legion.domain.devices import Device, PushSubscription
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
@@ -17,6 +19,7 @@ from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.tools.registry import ToolRegistry
+from legion.service.forge import hook
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
@@ -28,6 +31,8 @@ from legion.wire.tools import ToolAnswer, ToolCall, Tools
 _QUIET = 60.0
 """Seconds: a caller that repeats a refused call is recorded once in this time."""
 _MOST_REMEMBERED = 10_000
+PLUGIN_PREFIX = "legion-plugin-"
+"""Distinguishes the plugin's token, which opens Legion's tools only."""
 
 UNKNOWN = (
     "The token is missing or wrong; send the one in the file `token` of the data directory, or as an agent your own."
@@ -44,6 +49,8 @@ class CallerRegistry:
 
     def known(self, token: str) -> Caller:
         """The caller with this token. Raises NotAllowed where the token is unknown, ended or revoked."""
+        if token.startswith(PLUGIN_PREFIX):
+            return self._plugin(token)
         if not token.startswith(tokens.PREFIX):
             raise NotAllowed(UNKNOWN)
         with self._context.store.read() as tx:
@@ -64,12 +71,26 @@ class CallerRegistry:
         self.refused(caller, "any call", why)
         raise NotAllowed(why)
 
+    def _plugin(self, token: str) -> Caller:
+        """The person, through the plugin of their own Claude Code. The file goes with the plugin."""
+        try:
+            stored = self._context.data.plugin_token.read_text().strip()
+        except FileNotFoundError:
+            raise NotAllowed(UNKNOWN) from None
+        if not hmac.compare_digest(stored.encode(), token.encode("utf-8", "replace")):
+            raise NotAllowed(UNKNOWN)
+        return Caller(id=ROOT, only_tools=True)
+
     def accept_device(self, code: str, *, name: str, host: str) -> tuple[str, Device]:
         return web.accept(self._context, code, name=name, host=host)
 
     def device(self, secret: str, *, host: str) -> Device:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
+
+    def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
+        """A webhook of a forge, which proves itself by its signature."""
+        return hook.receive(self._context, project, signature=signature, delivery=delivery, raw=raw)
 
     @property
     def authority_file(self) -> Path:

@@ -65,17 +65,7 @@ def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
         raise StateConflict(f"Ticket {ticket_id} cannot be split: it is landed, landing or has no agent.")
     if others:
         raise StateConflict(f"{others[0].name} already splits ticket {ticket_id}. See `legion plan show`.")
-    new = GoalPlan(
-        id=0,
-        project=ticket.project,
-        source=PlanSource.SPLIT,
-        about=ticket_id,
-        goal=f"{ticket.spec.title}\n\n{ticket.spec.text}".strip(),
-        epic=ticket.spec.epic,
-        team=ticket.spec.team,
-        model=wanted.model.strip(),
-        budget=wanted.budget,
-    )
+    new = plans.split_of(ticket, model=wanted.model.strip(), budget=wanted.budget)
     return _store(context, project, new)
 
 

@@ -34,7 +34,7 @@ from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
 from legion.system import files
 from legion.wire.projects import Done
-from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider
+from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, UseAccount
 from legion.wire.tickets import Dispatch
 
 _KEY = re.compile(r"[!-~]{1,16384}")
@@ -162,7 +162,10 @@ def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
 
 
 def _merged(context: Context, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
-    """The provider as before, with the wanted changes."""
+    """The provider as before, with the wanted changes. A further login starts as a copy of the first."""
+    if wanted.account_of:
+        before = before or _first_login(wanted)
+        before = replace(before, account_of=wanted.account_of)
     template = TEMPLATES.get(wanted.name)
     url = wanted.url or (before.url if before else template.url if template else "")
     if not url:
@@ -190,6 +193,37 @@ def _merged(context: Context, wanted: AddProvider, before: ProviderConfig | None
         key_keyring="",
     )
     return _with_key(context, wanted, made if wanted.model is None else replace(made, model=wanted.model))
+
+
+def _first_login(wanted: AddProvider) -> ProviderConfig:
+    there = config.load()
+    first = there.get(wanted.account_of)
+    if first is None:
+        raise _unknown(wanted.account_of, there)
+    if first.account_of or wanted.account_of == wanted.name:
+        of = first.account_of or wanted.account_of
+        raise BadInput(
+            f"{wanted.account_of} is itself a login of {of}: name that provider, and a new name for the login."
+        )
+    return first
+
+
+def use(context: Context, wanted: UseAccount) -> Done:
+    """Put a login in front of the others of its provider. Conversations that run stay where they are for a while."""
+    with _ONE_AT_A_TIME:
+        there = dict(config.load())
+        if wanted.name not in there:
+            raise _unknown(wanted.name, there)
+        if wanted.name not in model_access.account_groups(there):
+            raise StateConflict(f"{wanted.name} has no other login: `legion account add NAME --of {wanted.name}`.")
+        group = there[wanted.name].account_of or wanted.name
+        place = [name for name, one in there.items() if (one.account_of or name) == group]
+        order = [wanted.name, *(name for name in place if name != wanted.name)]
+        swapped = iter(order)
+        config.save({name: there[name] for name in (next(swapped) if one in place else one for one in there)})
+    model_access.write_gateway_files(context)
+    woken = provider_waits.wake_waiting(context)
+    return Done(message=f"{wanted.name} is asked first; then {', '.join(order[1:])}.", notes=_woken_notes(woken))
 
 
 def _usual_auth(kind: ProviderApi, template: ProviderTemplate | None) -> ProviderAuth:

@@ -35,9 +35,10 @@ class ImpatientConnection(DaemonConnection):
         query: Query | None = None,
         body: object = None,
         timeout: float = ANSWER_TIMEOUT,
+        accept: str = "",
     ) -> Any:  # noqa: ANN401 - the JSON of the answer
         limit = PATIENCE if timeout == ANSWER_TIMEOUT else timeout
-        return super().ask(method, path, query=query, body=body, timeout=limit)
+        return super().ask(method, path, query=query, body=body, timeout=limit, accept=accept)
 
 
 def connected(data_dir: Path, *, start: bool) -> Legion:

@@ -1,0 +1,1 @@
+"""Legion as a plugin of the person's own Claude Code."""

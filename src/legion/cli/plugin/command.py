@@ -1,0 +1,122 @@
+"""`legion plugin`: Legion in the person's own Claude Code, installed, shown and removed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import click
+
+from legion.cli.base.command import CommandCall, command, group
+from legion.cli.base.shapes import PluginAt, PluginShape
+from legion.cli.plugin import news as spoken
+from legion.cli.plugin import place as places
+from legion.cli.plugin.files import PLAIN, program_of_person
+from legion.cli.plugin.place import PluginPlace
+from legion.system.paths import DataDir, default_data_dir
+from legion.wire.errors import LegionError
+
+_PREFIX = "legion-plugin-"
+_WHERE = (
+    click.option("--user", "where", flag_value="user", default="user", help="For all your projects (the default)."),
+    click.option("--project", "where", flag_value="project", help="In this repository only, below .claude."),
+)
+
+
+def _place(call: CommandCall, where: str) -> PluginPlace:
+    if where == "project":
+        return places.of_project(PLAIN, Path(call.cwd))
+    return places.of_person(program_of_person(call.data_dir, Path(default_data_dir())))
+
+
+@command("install", example="legion plugin install\nlegion plugin install --project")
+@_WHERE[0]
+@_WHERE[1]
+def install(call: CommandCall, where: str) -> None:
+    """Install the plugin, or renew it after an update of Legion. Your settings stay as they are.
+
+    It brings /legion:plan, /legion:dispatch, /legion:status, /legion:inbox, /legion:diff and /split-tickets, Legion's
+    tools over MCP with a token of their own, a status line if you have none, an agent `leader`, and news of tickets and
+    questions at your next turn.
+    """
+    place = _place(call, where)
+    notes = places.install(place)
+    _make_token(DataDir(call.data_dir))
+    message = f"The plugin is in {place.plugin}. Start Claude Code again, or run /reload-plugins in it."
+    call.answer(_shape(call, message), lambda: [message])
+    call.notes(notes)
+
+
+@command("remove", example="legion plugin remove\nlegion plugin remove --project")
+@_WHERE[0]
+@_WHERE[1]
+def remove(call: CommandCall, where: str) -> None:
+    """Remove the plugin. What it changed becomes what it was, and its token is revoked."""
+    place = _place(call, where)
+    notes = places.remove(place)
+    others = [one for one in _places(call) if one.installed]
+    if not others:
+        DataDir(call.data_dir).plugin_token.unlink(missing_ok=True)
+    message = f"The plugin is removed from {place.folder}."
+    call.answer(_shape(call, message), lambda: [message])
+    call.notes(notes)
+
+
+@command("show", example="legion plugin show")
+def show(call: CommandCall) -> None:
+    """Where the plugin is installed."""
+    found = _shape(call, "")
+    there = [f"{one.place}: {one.folder}" for one in found.places if one.installed]
+    call.answer(found, lambda: there or ["The plugin is not installed: `legion plugin install`."])
+
+
+@command("news", example="legion plugin news")
+def news(call: CommandCall) -> None:
+    """For the plugin's hooks: what happened since the last turn of a conversation, as JSON."""
+    if answer := spoken.hook_answer(call.data_dir, spoken.given()):
+        call.out(answer)
+
+
+@command("line", example="legion plugin line")
+def line(call: CommandCall) -> None:
+    """For the status line of Claude Code: tickets, questions, money, limits."""
+    call.out(spoken.line(call.data_dir, spoken.given()))
+
+
+plugin = group(
+    "plugin",
+    "Legion in your own Claude Code.",
+    "legion plugin install\nlegion plugin show\nlegion plugin remove",
+    install,
+    remove,
+    show,
+    news,
+    line,
+)
+
+
+def _places(call: CommandCall) -> list[PluginPlace]:
+    found = [_place(call, "user")]
+    try:
+        return [*found, _place(call, "project")]
+    except LegionError:
+        return found
+
+
+def _shape(call: CommandCall, message: str) -> PluginShape:
+    lines = [
+        PluginAt(place=one.name, folder=str(one.plugin), installed=one.installed, settings=str(one.settings))
+        for one in _places(call)
+    ]
+    return PluginShape(places=lines, message=message)
+
+
+def _make_token(data: DataDir) -> None:
+    """A token that opens Legion's tools and nothing else; the daemon reads the file at each call."""
+    data.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if data.plugin_token.exists():
+        return
+    handle = os.open(data.plugin_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(_PREFIX + secrets.token_urlsafe(32) + "\n")

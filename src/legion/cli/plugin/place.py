@@ -1,0 +1,168 @@
+"""Installs the plugin into a folder of Claude Code, and removes it so that everything is as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.cli.plugin import status_line
+from legion.cli.plugin.files import SPLIT, LegionProgram, plugin_files, split_command
+from legion.wire.errors import BadInput
+
+_RECORD = "installed.json"
+"""In the plugin's folder: what was there before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginPlace:
+    """A folder of Claude Code: the person's own, or `.claude` of a repository."""
+
+    name: str
+    folder: Path
+    settings: Path
+    program: LegionProgram
+
+    @property
+    def plugin(self) -> Path:
+        """Claude Code loads what is here as a plugin, without an entry in any settings file."""
+        return self.folder / "skills" / "legion"
+
+    @property
+    def split(self) -> Path:
+        return self.folder / "commands" / SPLIT
+
+    @property
+    def line_command(self) -> str:
+        return f"{self.program.shell} plugin line"
+
+    @property
+    def installed(self) -> bool:
+        return (self.plugin / _RECORD).exists()
+
+
+def of_person(program: LegionProgram) -> PluginPlace:
+    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    return PluginPlace(name="user", folder=folder, settings=folder / "settings.json", program=program)
+
+
+def of_project(program: LegionProgram, cwd: Path) -> PluginPlace:
+    """Settings that git usually ignores: the status line is the person's, not the repository's."""
+    root = _root(cwd)
+    folder = root / ".claude"
+    return PluginPlace(name="project", folder=folder, settings=folder / "settings.local.json", program=program)
+
+
+def _root(cwd: Path) -> Path:
+    found = subprocess.run(
+        ["git", "rev-parse", "--show-toplevel"], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    if found.returncode != 0:
+        raise BadInput(f"{cwd} is in no git repository: run it in one, or use --user.")
+    return Path(found.stdout.rstrip("\n"))
+
+
+def install(place: PluginPlace) -> list[str]:
+    """Write the plugin; returns notes. Files of the person that are in the way stay as they are."""
+    if place.plugin.exists() and not place.installed:
+        raise BadInput(f"{place.plugin} is there and not ours: move it away first.")
+    notes: list[str] = []
+    before = _settings_before(place)
+    _write_all(place)
+    notes += _add_split(place)
+    text = _read(place.settings)
+    changed, why = status_line.with_line(text, place.line_command)
+    if why:
+        notes.append(
+            f"{place.settings} is not changed: {why}. For a status line, set its command to `{place.line_command}`."
+        )
+    written = changed if changed is not None else before.get("written")
+    if changed is not None:
+        before = {"settings": text, "written": changed}
+        _write(place.settings, changed)
+    record = {"settings": before.get("settings"), "written": written, "line": place.line_command}
+    _write(place.plugin / _RECORD, json.dumps(record, indent=2))
+    return notes
+
+
+def remove(place: PluginPlace) -> list[str]:
+    """Take everything back. Settings that did not change since become what they were, to the byte."""
+    if not place.installed:
+        raise BadInput(f"The plugin is not installed in {place.folder}: `legion plugin show` lists where it is.")
+    record = json.loads((place.plugin / _RECORD).read_text())
+    notes = _restore_settings(place, record)
+    if _read(place.split) == split_command(place.program):
+        place.split.unlink()
+        _remove_if_empty(place.split.parent)
+    elif place.split.exists():
+        notes.append(f"{place.split} was changed, so it stays.")
+    shutil.rmtree(place.plugin)
+    _remove_if_empty(place.plugin.parent)
+    return notes
+
+
+def _restore_settings(place: PluginPlace, record: dict[str, str | None]) -> list[str]:
+    now = _read(place.settings)
+    if now is None or record["written"] is None:
+        return []
+    if now == record["written"]:
+        if record["settings"] is None:
+            place.settings.unlink()
+        else:
+            _write(place.settings, record["settings"])
+        return []
+    less = status_line.without_line(now, record["line"] or "")
+    if less is not None:
+        _write(place.settings, less)
+        return [f"{place.settings} was changed since; only the status line was removed from it."]
+    return []
+
+
+def _settings_before(place: PluginPlace) -> dict[str, str | None]:
+    """Of an installation that is renewed: what the first one found."""
+    if not place.installed:
+        return {}
+    record: dict[str, str | None] = json.loads((place.plugin / _RECORD).read_text())
+    return record
+
+
+def _write_all(place: PluginPlace) -> None:
+    for path, text in plugin_files(place.program).items():
+        _write(place.plugin / path, text)
+
+
+def _add_split(place: PluginPlace) -> list[str]:
+    there, ours = _read(place.split), split_command(place.program)
+    if there is not None and there != ours and not place.installed:
+        return [f"{place.split} is yours and stays; /legion:split-tickets is ours."]
+    _write(place.split, ours)
+    return []
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not in UTF-8: fix it first.") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """By a rename, so that Claude Code never reads half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A link of the person's stays a link.
+    real = path.resolve() if path.is_symlink() else path
+    half = real.with_name(f"{real.name}.legion-new")
+    half.write_bytes(text.encode())
+    if real.exists():
+        half.chmod(real.stat().st_mode & 0o777)
+    half.replace(real)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
