@@ -29,11 +29,13 @@ from legion.jobs.run.job import run_dir
 from legion.jobs.workspace.setup import is_prepared
 from legion.runner.spec import RunFolder
 from legion.service.shared.fragments import moment, silence
-from legion.store.board import projects, questions, tickets
+from legion.store.board import projects, questions, races, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs, watchdog
 from legion.wire.tickets import TicketLine
+
+_RACES = "proven; waits for the other attempts of its race"
 
 
 class TicketLines:
@@ -57,7 +59,8 @@ class TicketLines:
         self._criteria = tickets.criteria(tx, [ticket.id for ticket in shown if ticket.state is State.DONE])
         declared = any(ticket.spec.files and ticket.state is State.QUEUED for ticket in shown)
         landing = {ticket.project for ticket in shown if ticket.state is State.LANDING}
-        self._places = _places(context, tx, landing.intersection(self._projects))
+        racing = {lane.ticket: _RACES for lanes in races.undecided(tx).values() for lane in lanes} if landing else {}
+        self._places = _places(context, tx, landing.intersection(self._projects)) | racing
         self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
 
     def line(self, ticket: Ticket) -> TicketLine:
