@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,9 +183,8 @@ def test_a_search_in_a_hurry_does_not_wait_for_a_long_look(home: Home, tmp_path:
     home.append(home.claude, said("A unicorn."))
     refresher._look_seconds = 10.0
     refresher.refresh(hurry=True)
-    for thread in threading.enumerate():
-        if thread.name == "conversations":
-            thread.join(60)
+    assert refresher._later is not None
+    refresher._later.join(60)
     with contextlib.closing(Index(refresher.index)) as index:
         assert found(index, "unicorn") == [CLAUDE], "it was read behind the answer"
 

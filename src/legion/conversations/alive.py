@@ -32,11 +32,13 @@ def alive(conversations: Iterable[Indexed], claude: Path) -> frozenset[str]:
     Claude Code records its process for each conversation. Of another program in a folder, the conversation that was
     written last there counts, if that was after the program's start.
     """
+    every = sorted(conversations, key=lambda one: one.mtime, reverse=True)
     open_in_claude = frozenset(_claude_sessions(claude / "sessions"))
-    processes = list(_processes())
+    # Looking at every process of the machine takes a while.
+    processes = list(_processes()) if {one.facts.program for one in every} & set(_NAMED.values()) else []
     taken: set[_Process] = set()
     found = set()
-    for one in sorted(conversations, key=lambda one: one.mtime, reverse=True):
+    for one in every:
         facts = one.facts
         if facts.program is ConversationProgram.CLAUDE:
             if facts.id in open_in_claude:

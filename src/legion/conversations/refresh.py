@@ -23,6 +23,7 @@ INDEX = "conversations.db"
 AT_ONCE = 4 << 20
 """Bytes that are read before an answer."""
 _POLL = 0.05
+_LATER = 0.3
 _LONG_LOOK = 0.03
 """Seconds of CPU that a look at all files may take before an answer in a hurry no longer waits for it."""
 
@@ -37,6 +38,7 @@ class Refresher:
         self._at_once = at_once
         self._lock = threading.Lock()
         self._look_seconds = 0.0
+        self._later: threading.Timer | None = None
         self._trouble: Exception | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -49,8 +51,8 @@ class Refresher:
         behind = hurry and self._look_seconds > _LONG_LOOK
         if not behind:
             self._look()
-        elif not self._lock.locked():
-            threading.Thread(target=self._look, daemon=True, name="conversations").start()
+        else:
+            self._look_later()
         if not behind:
             if self._trouble is not None:
                 raise self._trouble
@@ -58,6 +60,13 @@ class Refresher:
                 time.sleep(_POLL)
         with contextlib.closing(Index(self.index)) as index:
             return index.progress()
+
+    def _look_later(self) -> None:
+        """After the answer: both would want the interpreter at once."""
+        if not self._lock.locked() and (self._later is None or not self._later.is_alive()):
+            self._later = threading.Timer(_LATER, self._look)
+            self._later.daemon = True
+            self._later.start()
 
     def _look(self) -> None:
         """One thread at a time."""
@@ -78,6 +87,8 @@ class Refresher:
 
     def close(self) -> None:
         """End the process; the next one reads on from where it was."""
+        if self._later is not None:
+            self._later.cancel()
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
