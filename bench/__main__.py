@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    acp,
+    attach,
     back,
     claude,
     conversations,
@@ -21,6 +23,7 @@ from bench import (
     governor,
     growth,
     landing,
+    leader,
     mail,
     page,
     pipeline,
@@ -40,9 +43,12 @@ PARTS = {
     "back": back.run,
     "daemon": daemon.run,
     "mail": mail.run,
+    "leader": leader.run,
+    "attach": attach.run,
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "acp": acp.run,
     "tui": tui.run,
     "page": page.run,
     "conversations": conversations.run,

@@ -25,8 +25,8 @@ from tests.support.board import Board
 TOKEN = "a-token-for-tests"
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Host": "localhost"}
 ROWS = {f"{row.method} {row.path}": row for row in (*OPERATIONS.values(), *rows(OrchestrateOperations).values())}
-LEAVES_THE_PROCESS = {"try_provider", "begin_login", "finish_login", "open_web", "close_web"}
-"""They start programs, open ports or ask a provider."""
+LEAVES_THE_PROCESS = {"try_provider", "begin_login", "finish_login", "open_web", "close_web", "add_forge"}
+"""They start programs, open ports, or ask a provider or a forge."""
 TRIED = sorted(label for label, row in ROWS.items() if row.name not in LEAVES_THE_PROCESS)
 MANY = 100
 

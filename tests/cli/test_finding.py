@@ -182,7 +182,7 @@ def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, board: B
         ("nonsense", 2, "http://127.0.0.1:6666"),
         ("ftp://127.0.0.1", 2, "http://127.0.0.1:6666"),
         ("http://127.0.0.1:99999", 2, "http://127.0.0.1:6666"),
-        ("http://127.0.0.1:9", 75, "Nothing answers at http://127.0.0.1:9, which LEGION_URL names"),
+        ("http://127.0.0.1:9", 4, "LEGION_URL names port 9, and the daemon of"),
     ],
 )
 def test_a_bad_address_is_said(legion, board: Board, monkeypatch, url, code, said):
@@ -190,6 +190,19 @@ def test_a_bad_address_is_said(legion, board: Board, monkeypatch, url, code, sai
     ended = legion("status")
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
+
+
+def test_a_daemon_that_is_named_with_its_token_and_does_not_answer_is_said(legion, board: Board, monkeypatch):
+    monkeypatch.setenv("LEGION_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("LEGION_TOKEN", "theirs")
+    ended = legion("status")
+    assert (ended.code, ended.out) == (75, "")
+    assert "Nothing answers at http://127.0.0.1:9, which LEGION_URL names" in ended.err
+
+
+def test_the_own_daemon_is_named_without_a_token(legion, board: Board, server: Served, monkeypatch):
+    monkeypatch.setenv("LEGION_URL", f"http://localhost:{server.port}")
+    assert legion("status").code == 0
 
 
 def test_the_own_token_is_never_sent_to_another_machine(legion, board: Board, monkeypatch):
@@ -241,6 +254,7 @@ def stranger() -> Iterator[tuple[int, dict[str, str]]]:
 
 def test_what_answers_but_is_not_legion_is_said(legion, board: Board, stranger, monkeypatch):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    monkeypatch.setenv("LEGION_TOKEN", "theirs")
     ended = legion("status")
     assert ended.code == 1
     assert "is not Legion" in ended.err
@@ -248,6 +262,7 @@ def test_what_answers_but_is_not_legion_is_said(legion, board: Board, stranger, 
 
 def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(legion, board: Board, stranger, monkeypatch):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    monkeypatch.setenv("LEGION_TOKEN", "theirs")
     stranger[1]["Legion-Version"] = "9.9.9"
     ended = legion("status")
     assert ended.code == 1
@@ -258,6 +273,7 @@ def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(legion, 
 @pytest.mark.parametrize("words", [("status",), ("inbox",), ("dispatch", "--ask", "-t", "a", "text")])
 def test_what_an_older_daemon_does_not_know_is_put_down_to_its_age(legion, board: Board, stranger, monkeypatch, words):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    monkeypatch.setenv("LEGION_TOKEN", "theirs")
     stranger[1]["Legion-Version"] = "0.1.0"
     ended = legion(*words)
     assert (ended.code, ended.out) == (1, "")

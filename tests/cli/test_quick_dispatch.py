@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete
 
 from legion.cli import quick_connection, quick_dispatch
+from legion.cli.base.command import COMMON
 from legion.cli.tickets.dispatch import dispatch as whole
 from legion.cli.tickets.dispatch import one_ticket
 from legion.domain.errors import LegionError
@@ -46,6 +47,7 @@ NOT_PLAIN = [
     ["-t"],
     ["--json", "-t", "A", "x"],
     ["--data-dir", "/elsewhere", "-t", "A", "x"],
+    ["--session", "other", "-t", "A", "x"],
     ["--from", "plan.toml"],
     ["--after", "x", "y"],
     ["--after", "0", "y"],
@@ -74,7 +76,7 @@ def by_click(words: list[str]) -> NewTicket | None:
     try:
         told = whole.make_context("dispatch", list(words)).params
         assert told.pop("plan_file") is None
-        for common in ("json", "data_dir", "no_color", "to", "dry_run"):
+        for common in (*COMMON, "to", "dry_run"):
             told.pop(common)
         return one_ticket(told.pop("arguments"), told)
     except (click.ClickException, LegionError):

@@ -118,3 +118,17 @@ def test_the_attempts_of_a_rung_that_was_reached_early_are_all_there():
     assert isinstance(step, Fail)
     now = move(move(now, ladder.climb(now, step, there), 3.0), Start("t"), 4.0)
     assert (now.attempt, ladder.place(now), ladder.begins(now)) == (3, 1, False)
+
+
+def test_the_ladder_may_lead_to_another_program():
+    first, fresh, second, third, fourth = ladder.rungs(
+        "haiku", ["haiku", "opus", "@codex", "@codex  gpt-5"], fresh_eyes=True
+    )
+    assert [one.driver for one in (first, fresh, second)] == ["", "", ""]
+    assert len(ladder.rungs("gpt-5", ["@codex gpt-5", "opus"], fresh_eyes=False, label="odd")) == 2
+    assert (third.driver, third.model, third.rule) == ("codex", "", "the next program of the ladder: codex")
+    assert (fourth.driver, fourth.model, fourth.rule) == (
+        "codex",
+        "gpt-5",
+        "the next program of the ladder: codex gpt-5",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from random import Random
@@ -145,6 +146,19 @@ def test_what_a_program_counts_on_from_run_to_run_counts_once():
     )
     anew = Usage(requests=1, input=20, output=3, usd=0.1)
     assert since(anew, second) == anew
+
+
+def test_each_program_has_its_cost_its_runs_and_what_it_landed():
+    runs = [
+        replace(work(1, ticket=9, fate=AttemptFate.WASTED), driver="codex"),
+        replace(work(2), driver="claude"),
+        replace(work(3, ticket=9), driver="codex"),
+    ]
+    found = by_key(report(UsageBy.DRIVER, runs, [spent(1, 1.0), spent(2, 3.0), spent(3, 2.0)], NOON))
+    assert [(key, one.usage.usd, one.runs, one.landed, one.wasted_runs) for key, one in found.items()] == [
+        ("codex", 3.0, 2, 1, 1),
+        ("claude", 3.0, 1, 1, 0),
+    ]
 
 
 def test_a_window_counts_what_was_spent_on_its_days_and_the_time_of_runs_within_it():

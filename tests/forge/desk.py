@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
@@ -70,15 +69,19 @@ class Desk:
     def close(self) -> None:
         self.store.close()
 
-    def connect(self, forge: StandIn, *, token: str = "robot-token", **more: Any) -> Desk:
+    def connect(self, forge: StandIn, *, token: str = "robot-token") -> Desk:
         self.forge = forge
-        registry.add(self.context, AddProject(path=self.cwd))
-        hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]
-        trust.trust(self.context, Trust(cwd=self.cwd, hashes=hashes))
-        wanted = AddForge(cwd=self.cwd, kind="github", address=forge.hosted.full_name, url=forge.url, key=token, **more)
+        self.adopt()
+        wanted = AddForge(cwd=self.cwd, kind="github", address=forge.hosted.full_name, url=forge.url, key=token)
         connections.add(self.context, wanted)
         self.look()
         return self
+
+    def adopt(self) -> None:
+        """`legion init` and `legion trust`."""
+        registry.add(self.context, AddProject(path=self.cwd))
+        hashes = [text.hash for text in trust.trustable(self.context, self.cwd).texts]
+        trust.trust(self.context, Trust(cwd=self.cwd, hashes=hashes))
 
     @property
     def project(self) -> ProjectContext:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +23,6 @@ cp "$LEGION_BRIEFING" "briefing-$LEGION_ATTEMPT.md"
 exit 0
 """
 TO_PR = f'{CHECK}\n[landing]\ntarget = "pr"\nmode = "squash"\n'
-TO_BRANCH = f'{CHECK}\n[landing]\ntarget = "branch"\n'
 CI = "build"
 
 
@@ -39,12 +39,12 @@ class Story:
         self.legion.client.sync_forge(Where(cwd=self.project.cwd))
 
     def until(self, seen: Callable[[], object], what: str) -> None:
-        """Look at the forge again and again, as the loop does each minute, until it is there."""
+        """Look at the forge now and then, as the loop does each minute, until it is there."""
+        looks = itertools.count()
 
         def look() -> bool:
-            if seen():
-                return True
-            self.sync()
+            if not seen() and next(looks) % 15 == 0:
+                self.sync()
             return bool(seen())
 
         until_seen(self.legion, look, what, patience=40)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from legion.wire.forge import MergePulls
 from tests.forge.hosting import GH, WRITER, gh
-from tests.forge.story import CI, TO_BRANCH, Story, telling
+from tests.forge.story import CI, Story, telling
 
 
 def test_an_issue_becomes_a_merged_pull_request(tmp_path):
@@ -70,29 +68,3 @@ def test_an_issue_becomes_a_merged_pull_request(tmp_path):
 
 def show(story: Story, commit: str, path: str) -> str:
     return story.hosted.git("show", f"{commit}:{path}").stdout
-
-
-def test_with_the_target_branch_landed_work_is_pushed_and_foreign_commits_are_absorbed(tmp_path):
-    with telling(tmp_path, TO_BRANCH) as story:
-        story.project.dispatch("one", "echo one > one.txt")
-        story.project.until_settled()
-        story.until(lambda: "one.txt" in files(story), "a push")
-        other = tmp_path / "other"
-        url = story.forge.clone_url.replace("://", "://x:owner-token@")
-        subprocess.run(("git", "clone", "-q", url, str(other)), check=True)
-        (other / "theirs.txt").write_text("theirs\n")
-        for words in (
-            ("add", "."),
-            ("-c", "user.name=W", "-c", "user.email=w@x", "commit", "-qm", "theirs"),
-            ("push", "-q"),
-        ):
-            subprocess.run(("git", *words), cwd=other, check=True)
-        story.sync()
-        story.project.dispatch("two", "cat theirs.txt > two.txt")
-        story.project.until_settled()
-        story.until(lambda: "two.txt" in files(story), "a second push")
-        assert files(story) >= {"one.txt", "two.txt", "theirs.txt"}
-
-
-def files(story: Story) -> set[str]:
-    return set(story.hosted.git("ls-tree", "--name-only", "main").stdout.split())

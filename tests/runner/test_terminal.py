@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legion.domain.terminal import FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 from legion.drivers import EndKind, Program
-from legion.drivers.terminal.options import TerminalOptions
+from legion.drivers.terminal_options import TerminalOptions
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.launch import LivingRun

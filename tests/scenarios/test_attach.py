@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import StateConflict
-from legion.wire.terminal import OpenShell
+from legion.wire.errors import NotFound, StateConflict
+from legion.wire.terminal import NewByHand, OfferWork, OpenShell
 from tests.support.legion import Project, Squad
 from tests.support.person_terminal import PersonTerminal
 from tests.support.repository import CHECK, Repository
@@ -71,3 +71,85 @@ def test_a_ticket_without_a_worktree_has_no_shell(project: Project):
     later = project.dispatch("Later", "true", after=[project.dispatch("Stuck", "exit 1", max_attempts=1)])
     with pytest.raises(StateConflict, match="has no worktree"):
         project.squad.client.shell(later, OpenShell())
+
+
+COUNTER = "sh -c 'n=0; while read -r line; do n=$((n+1)); echo \"$line\" >> talk.txt; echo heard-$n-$line; done'"
+
+
+def test_a_person_works_with_a_program_detaches_returns_and_submits(project: Project, person: Person):
+    terminal = person("new", "Talk", "--program", COUNTER)
+    ticket = int(terminal.shows(r"Ticket \d+: Talk").split()[1].rstrip(":"))
+    terminal.shows("Ctrl-Q detaches")
+    terminal.type("one\r")
+    terminal.shows("heard-1-one")
+    terminal.type("\x11")
+    terminal.shows("Detached: `legion attach")
+    assert terminal.exit_code() == 0
+    project.squad.kill()
+    project.squad.start()
+    again, looks = person("attach", str(ticket)), person("attach", str(ticket), "--read")
+    again.shows("heard-1-one")
+    looks.shows("heard-1-one")
+    again.type("two\r")
+    looks.shows("heard-2-two")
+    looks.type("never\r\x11")
+    assert looks.exit_code() == 0
+    assert project.squad.client.ticket(ticket).ticket.state == "working"
+    person("submit", str(ticket)).shows("is submitted")
+    again.shows("legion ticket")
+    assert again.exit_code() == 0
+    project.until(ticket, "done")
+    assert project.landed("talk.txt") == "one\ntwo\n"
+
+
+def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(project: Project, person: Person):
+    (ticket,) = project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Try it", program=COUNTER)).ids
+    terminal = person("attach", str(ticket))
+    terminal.shows("Ctrl-Q detaches")
+    terminal.type("saved\r")
+    terminal.shows("heard-1-saved")
+    project.squad.client.pause_ticket(ticket)
+    assert terminal.exit_code() == 0
+    project.until_idle(ticket)
+    head = project.repository.git("rev-parse", "HEAD")
+    made = project.squad.client.checkout(ticket, OfferWork())
+    assert made.branch == f"legion/{ticket}-try-it"
+    assert project.repository.git("show", f"{made.branch}:talk.txt").endswith("saved")
+    project.repository.git("branch", "mine")
+    other = project.squad.client.checkout(ticket, OfferWork(branch="mine"))
+    assert (other.branch, project.repository.git("rev-parse", "mine", "HEAD").split()) == ("mine-2", [head, head])
+    with pytest.raises(StateConflict, match="no remote"):
+        project.squad.client.push(ticket, OfferWork())
+    remote = project.squad.folder / "remote.git"
+    project.repository.git("init", "-q", "--bare", str(remote))
+    project.repository.git("remote", "add", "origin", str(remote))
+    assert project.squad.client.push(ticket, OfferWork()).remote == "origin"
+    assert project.repository.git("ls-remote", "origin", made.branch).split()[0] == made.commit
+    project.squad.client.resume_ticket(ticket)
+    back = person("attach", str(ticket))
+    back.type("more\r")
+    back.shows("heard-1-more")
+    person("submit", str(ticket)).shows("is submitted")
+    project.until(ticket, "done")
+    assert (project.landed("talk.txt") or "").endswith("saved\nmore\n")
+
+
+def test_submitting_a_paused_ticket_starts_no_program_and_a_branch_can_be_the_start(project: Project):
+    program = "sh -c 'echo once >> once.txt; exec cat'"
+    git = project.repository.git
+    git("switch", "-q", "-c", "started")
+    project.repository.commit("started", {"started.txt": "by hand\n"})
+    git("switch", "-q", "-")
+    with pytest.raises(NotFound, match="no branch 'nowhere'"):
+        project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Once", branch="nowhere"))
+    wanted = NewByHand(cwd=project.cwd, name="Once", program=program, branch="started")
+    (ticket,) = project.squad.client.new_by_hand(wanted).ids
+    project.until_true(lambda: (project.worktree(ticket) / "once.txt").exists())
+    with pytest.raises(StateConflict, match="works alone"):
+        project.squad.client.submit_ticket(project.dispatch("Alone", "true"))
+    project.squad.client.pause_ticket(ticket)
+    project.until_idle(ticket)
+    project.squad.client.submit_ticket(ticket)
+    project.until(ticket, "done")
+    assert project.landed("once.txt") == "once\n"
+    assert project.landed("started.txt") == "by hand\n"

@@ -18,7 +18,14 @@ ONE_EACH = CHECK.replace("attempts = 3", "attempts = 1")
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    settings = '[claude]\nmodel = "sonnet"\n'
+    settings = """
+    [claude]
+    model = "sonnet"
+    [drivers.plain]
+    run = "cp /dev/null plain.txt"
+    [models.by_label]
+    odd = ["sonnet", "@plain"]
+    """
     with company(tmp_path_factory.mktemp("ladder"), settings=settings, config=ONE_EACH) as one:
         yield one
 
@@ -68,6 +75,20 @@ def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(
     assert f"- attempt 1: {why}" in told
     assert f"- attempt 2: {why}" in told
     assert "with fresh eyes" in told
+
+
+def test_the_ladder_leads_to_another_program_and_the_report_names_both(here: Company):
+    call = 'call = {tool = "Bash", input = {command = "echo $LEGION_ATTEMPT > odd.txt"}}'
+    here.script("odd", f'[[step]]\n{call}\n\n[[step]]\nsay = "All done!"\n')
+    ticket = here.dispatch("odd", labels=["odd"], prove=["test -e plain.txt"])
+    here.project.until_settled(ticket)
+    page = here.project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 3), page.ticket.reason
+    assert reasons(page)[-1].endswith("next: the next program of the ladder of odd: plain")
+    assert here.project.landed("plain.txt") == ""
+    shares = {one.key: one for one in here.squad.client.usage(here.project.cwd, "driver").shares}
+    assert (shares["plain"].runs, shares["plain"].landed) == (1, 1)
+    assert shares["claude"].runs >= 2
 
 
 def test_at_the_end_of_the_ladder_a_person_is_asked(here: Company):

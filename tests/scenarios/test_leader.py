@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from legion.runner.spec import read_spec
 from legion.wire.agents import HireAgent
 from legion.wire.leader import Conversation, ReadConversation
-from tests.support.legion import Project
+from tests.support.codebase import ROOT, SOURCE
+from tests.support.legion import PATIENCE, Project
 from tests.support.models import Company, company
 from tests.support.repository import CHECK, Repository
 from tests.support.staff import Staff, tool
 
 FULL = "usage = {input = 120000, output = 100}"
 """More than a conversation may have: the next turn is a fresh one."""
+COMPACTS = "usage = {input = 990000, output = 100}"
+"""So much that the program compacts the conversation by itself, in the middle of a turn."""
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +40,18 @@ def conversation(here: Company, name: str = "") -> Conversation:
     return here.squad.client.conversation(ReadConversation(cwd=here.project.cwd, name=name))
 
 
+def transcripts(staff: Staff, name: str) -> list[str]:
+    """Of all its conversations, those that were put aside included, oldest first."""
+    pattern = f"projects/*/agents/*/claude/projects/*/{staff.lines()[name].id}*"
+    files = staff.here.squad.data.root.glob(pattern)
+    return [path.read_text() for path in sorted(files, key=lambda one: one.stat().st_ctime)]
+
+
 def said(staff: Staff, name: str) -> list[str]:
     """What its program was sent, in conversations that were put aside, too."""
-    folder = staff.here.squad.data.root
-    id = staff.lines()[name].id
     found = []
-    for path in sorted(
-        folder.glob(f"projects/*/agents/*/claude/projects/*/{id}*"), key=lambda one: one.stat().st_ctime
-    ):
-        for line in path.read_text().splitlines():
+    for text in transcripts(staff, name):
+        for line in text.splitlines():
             entry = json.loads(line)
             if entry["type"] == "user" and isinstance(entry["message"]["content"], str):
                 found.append(entry["message"]["content"])
@@ -130,6 +144,62 @@ def test_a_ticket_that_failed_and_then_passed_proposes_a_lesson(staff: Staff):
     assert "1.0 attempts in 1 ticket" in here.told("usage", "--lessons")
 
 
+def test_the_example_of_the_page_works_as_it_is_written(staff: Staff, tmp_path: Path):
+    """With a task that names a script, in a project of its own."""
+    (block,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/leader.md").read_text(), re.MULTILINE | re.DOTALL)
+    staff.script("page", 'say = "Ready."', 'say = "Nothing is open."', filler=0)
+    project = staff.here.squad.adopt(Repository(tmp_path / "page", CHECK))
+    printed = []
+    for line in block.splitlines():
+        words = shlex.split(
+            line.replace("Lead this project.", "rehearsal: page").replace("--name leader", "--name page")
+        )
+        done = staff.here.squad.cli(*words[1:], cwd=project.repository.root)
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        printed.append(done.stdout)
+        if words[1] == "hire":
+            staff.until_idle("page")
+    assert printed[1] == "Nothing is open.\n"
+    assert "The login is done on Friday." in printed[3]
+    assert "every weekday 07:00, next " in printed[5]
+
+
+def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: Staff):
+    here = staff.here
+    staff.script("talk", 'say = "Ready."', f"call = {tool('legion-status')}", 'say = "All is quiet."', filler=0)
+    staff.hire("talk", role="leader")
+    staff.until_idle("talk")
+    env = {**os.environ, **here.squad.found_by(), "PYTHONPATH": str(SOURCE.parent), "TERM": "dumb"}
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "legion", "chat", "talk"]
+    chat = subprocess.Popen(words, cwd=here.project.cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        text = read_until(ours, "> ")
+        assert "Ready." in text
+        assert "You talk to talk." in text
+        os.write(ours, b"How is it going?\n")
+        text = read_until(ours, "All is quiet.")
+        assert "> legion-status" in text or "mcp__legion__legion-status" in text
+        read_until(ours, "> ")
+        os.write(ours, b"\x04")
+        assert chat.wait(PATIENCE) == 0
+    finally:
+        chat.kill()
+        chat.wait()
+        os.close(ours)
+
+
+def read_until(handle: int, words: str) -> str:
+    """What a terminal shows until these words."""
+    shown = b""
+    while words not in shown.decode("utf-8", "replace"):
+        ready, _, _ = select.select([handle], [], [], PATIENCE)
+        assert ready, f"{words!r} did not appear: {shown.decode('utf-8', 'replace')}"
+        shown += os.read(handle, 4096)
+    return shown.decode("utf-8", "replace")
+
+
 @pytest.mark.soak
 def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_one_that_did_not(staff: Staff, tmp_path):
     """Ten tickets. One leader's script knows by heart what follows; the other's reads it from its briefing."""
@@ -141,10 +211,14 @@ def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_o
         return f"calls = [{', '.join(calls)}]"
 
     promise = tool("legion-note", kind="promise", text="Report when all ten landed.")
-    opening = (f"calls = [{tool('legion-note', kind='thread', text=plan)}, {promise}]", dispatch(first))
+    thread = tool("legion-note", kind="thread", text=plan)
+    opening = dispatch(first).replace("calls = [", f"calls = [{thread}, {promise}, ")
     ending = (dispatch(rest), 'say = "All ten are dispatched."', 'say = "The epic is complete."')
-    staff.script("knows", *opening, 'say = "Five are dispatched."', *ending, filler=0)
-    staff.script("forgot", *opening, f'say = "Five are dispatched."\n{FULL}', filler=0)
+    staff.script("knows", opening, 'say = "Five are dispatched."', *ending, filler=0)
+    # The program asks for a summary as soon as its context is full. This one remembers nothing.
+    summary = 'say = "rehearsal: squeezed. There was nothing of interest."'
+    staff.script("forgot", f"{opening}\n{COMPACTS}", summary, filler=0)
+    staff.script("squeezed", 'say = "Five are dispatched."', filler=0)
     names = {f"t{n}": rf"dispatch (?:\w+ ){{{n}}}(\w+)" for n in range(5)}
     capture = "[capture]\n" + "\n".join(f"{name} = '{pattern}'" for name, pattern in names.items())
     steps = (dispatch(tuple(f"{{{name}}}" for name in names)), *ending[1:])
@@ -158,7 +232,10 @@ def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_o
         return board_of(project), staff.results(name), [one.text for one in staff.client.notes(project.cwd).notes]
 
     assert led("forgot") == led("knows")
-    assert conversation(staff.here, "forgot").handovers == 1
+    forgetful = conversation(staff.here, "forgot")
+    assert forgetful.handovers == 1
+    assert any("compact_boundary" in text for text in transcripts(staff, "forgot"))
+    assert not any("compact_boundary" in text for text in transcripts(staff, "knows"))
     assert conversation(staff.here, "knows").handovers == 0
 
 

@@ -37,6 +37,7 @@ from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
@@ -63,7 +64,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import adoptions, claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -209,6 +210,20 @@ def device(tx: Transaction) -> None:
     assert (known.name, known.read_only, known.seen_at) == ("phone", True, 1801.0)
 
 
+def attendance(tx: Transaction) -> None:
+    found = attendances.of_ticket(tx, 3)
+    assert found is not None
+    assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
+
+
+def session(tx: Transaction) -> None:
+    (default,) = projects.sessions_of(tx, "/home/ada/shop/.git")
+    (other,) = projects.sessions_of(tx, "/home/ada/shop/.git", ended=True)
+    assert (default.id, default.session, default.chosen, default.base_commit) == (1, "", False, None)
+    assert (other.session, other.chosen, other.base_commit) == ("feature-till", True, "bbbb")
+    assert projects.by_common_dir(tx, "/home/ada/shop/.git") == default
+
+
 def goal(tx: Transaction) -> None:
     found = goals.get(tx, 1)
     assert (found.name, found.state, found.budget) == ("P1", PlanState.PARTLY, 0.5)
@@ -261,6 +276,7 @@ def race(tx: Transaction) -> None:
     (lane,) = races.of_ticket(tx, 1)
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
+    assert runs.get(tx, 1).driver == "codex"
 
 
 def adoption(tx: Transaction) -> None:
@@ -303,12 +319,14 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "goals": goal,
     "memories": memory,
     "devices": device,
+    "attendances": attendance,
+    "sessions": session,
     "leader": leader,
     "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
-    "lessons": lessons,
     "forge": forge,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

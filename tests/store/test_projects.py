@@ -46,6 +46,12 @@ def test_every_field_of_a_project_is_saved(store, project):
         person_refused="b",
         created_at=5.0,
         removed_at=6.0,
+        workers=2,
+        retries=3,
+        frozen=True,
+        session="b",
+        chosen=True,
+        base_commit="b",
     )
     unchanged = {f.name for f in fields(Project) if getattr(different, f.name) == getattr(project, f.name)}
     assert unchanged == {"id", "version"}

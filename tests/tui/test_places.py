@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from legion.domain.questions import QuestionKind
+from legion.store.staff import agents
+from legion.store.work import runs
 from legion.tui.screens.prompts import YesNo
 from legion.wire.agents import HireAgent
 from legion.wire.tickets import Acted, Diff
@@ -212,7 +214,10 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
 
     async def work() -> None:
         async with opened(board, "squad", memory=tmp_path / "tui.json") as ui:
-            await ui.shows("No standing agent", "H hire one", "Rate limits")
+            await ui.shows("No leader", "H hire one", "Rate limits")
+            await ui.press("H")
+            await ui.shows("Lead this project.")
+            await ui.press("escape")
             run = board.run(2, "I look.\n", ended=False)
             await ui.shows("▌ #2 The HTTP side", "▌ I look.")
             before = ui.app.screen.query_one("#left").size.width
@@ -224,6 +229,17 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
             await ui.press(*"hello", "enter")
             await ui.until(lambda: "tell_agent" in board.callers.asked)
             await ui.shows("you to boss", "  hello")
+            leader = board.service.hire(HireAgent(task="Lead.", name="ada", role="leader", cwd=board.cwd))
+            await ui.shows("ada  ")
+            with board.store.write() as tx:
+                turn = runs.start_turn(tx, agents.get(tx, leader.id), "prompt").id
+            board.print(turn, "I look at the board.\n")
+            await ui.shows("at work", "▌ I look at the board.")
+            board.print(turn, "Two tickets are open.\n")
+            await ui.shows("▌ Two tickets are open.")
+            assert "▌ ada" not in ui.text, "its output is in the conversation, and has no pane of its own"
+            board.end_run(turn)
+            await ui.until(lambda: "▌ Two tickets are open." not in ui.text)
             board.end_run(run)
         assert '"ui.split": "55"' in (tmp_path / "tui.json").read_text()
 

@@ -23,13 +23,13 @@ PAGE_HEADER = b"legion-page"
 """The page sends it with every request. A page of another site cannot, without a permission that is never given."""
 
 _DAYS = 30
-_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "shell")
+_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "attach", "shell")
 """Open to the command line alone."""
 _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
     *("add_forge", "remove_forge", "forge_hook"),
-    *("switch_recording", "revoke_device", "add_driver", "use_account"),
+    *("switch_recording", "revoke_device", "add_driver", "new_by_hand", "push", "use_account"),
     *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
 
@@ -57,10 +57,15 @@ def secret_in(headers: Headers) -> str:
     return ""
 
 
-def sent_by_the_page(headers: Headers) -> bool:
-    """Whether the request can come from Legion's own page only. The guard has compared Origin already."""
+def sent_by_the_page(headers: Headers, *, socket: bool = False) -> bool:
+    """Whether the request can come from Legion's own page only. The guard has compared Origin already.
+
+    A page can add no header to a WebSocket, but its browser always sends Origin there.
+    """
     given = dict(headers)
-    return PAGE_HEADER in given and given.get(b"sec-fetch-site", b"same-origin") == b"same-origin"
+    return (b"origin" if socket else PAGE_HEADER) in given and given.get(
+        b"sec-fetch-site", b"same-origin"
+    ) == b"same-origin"
 
 
 def remember(headers: Headers, secret: str, *, encrypted: bool) -> tuple[bytes, bytes]:
@@ -74,7 +79,7 @@ def forget(headers: Headers) -> tuple[bytes, bytes]:
 
 def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
     """Why the device may not call this; empty where it may."""
-    rights = rights_of(device, encrypted=scheme == "https")
+    rights = rights_of(device, encrypted=scheme in ("https", "wss"))
     asked = f"{method} {path}"
     if rights is DeviceRights.READ_ONLY and method != "GET" and not _READING.fullmatch(asked):
         return "This device may only look; run `legion web` without --read-only to let it act."

@@ -1,8 +1,8 @@
 """The guard in front of every route: decides which requests reach the app at all.
 
 In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
-the bearer token must be right (401, all routes but /health), an agent must call under its own name and only what is
-open to agents (403, written down), the body must not be too big (413).
+the bearer token must be right (401, all routes but /health and the webhook, which is signed), an agent must call under
+its own name and only what is open to agents (403, written down), the body must not be too big (413).
 Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
-from legion.api import devices, page
+from legion.api import devices, forge_hook, page
 from legion.api.allowed import CALLER, may_call
 from legion.api.problems import problem_body
 from legion.service.entry.callers import CallerRegistry
@@ -29,7 +29,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
-OPEN_PATHS = frozenset({"/health", *page.OPEN_PATHS})
+OPEN_PATHS = frozenset({"/health", forge_hook.PATH, *page.OPEN_PATHS})
 _TOOLS_PATH = "/mcp"
 """All that the token of the plugin opens."""
 SESSION = b"legion-session"
@@ -77,7 +77,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._socket(scope, receive, send)
             return
         send = _with_headers(send)
         try:
@@ -87,6 +87,17 @@ class Guard:
             receive = await self._read_body(scope, receive)
         except GuardRefusal as refusal:
             await _refuse(send, refusal)
+            return
+        await self.app(scope, receive, send)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket: a browser sends its cookie from any page, so it must name the page as its origin."""
+        try:
+            self._check_origin(scope)
+            scope = {**scope, "method": "GET"}
+            scope[CALLER] = await self._caller(scope)
+        except GuardRefusal:
+            await send({"type": "websocket.close", "code": 1008})
             return
         await self.app(scope, receive, send)
 
@@ -136,7 +147,7 @@ class Guard:
     async def _device(self, scope: Scope, secret: str) -> Caller:
         """The person, at a browser that was let in. A browser sends its cookie for any page, so more is asked for."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        if not devices.sent_by_the_page(headers):
+        if not devices.sent_by_the_page(headers, socket=scope["type"] == "websocket"):
             raise GuardRefusal(403, NotAllowed("Only Legion's own page may use this browser's cookie."))
         try:
             device = await run_in_threadpool(self.callers.device, secret, host=devices.host_of(headers))

@@ -1,7 +1,7 @@
 """Finds the daemon: the one LEGION_URL names, else the one that serves the data directory.
 
 LEGION_TOKEN goes with LEGION_URL, and LEGION_SESSION_ID names its owner. The token of the data directory is only ever
-sent to this machine.
+sent to the daemon that serves it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ class DaemonRecord:
     """Where its tools are served over MCP."""
     orchestrate: str = ""
     """A third address, for callers of legion_cc; empty unless the person's settings name its port."""
+
+    @property
+    def ports(self) -> frozenset[int]:
+        """All TCP ports that it listens on."""
+        found = (urlsplit(url).port for url in (self.url, self.mcp, self.orchestrate) if url)
+        return frozenset(port for port in found if port is not None)
 
 
 def is_remote() -> bool:
@@ -82,6 +88,13 @@ def _named(url: str, data_dir: Path) -> DaemonAddress:
         return address
     if address.host not in OWN_NAMES:
         raise NotAllowed(f"LEGION_URL names {address.host}, so set LEGION_TOKEN to the token of that daemon.")
+    record = read_record(data_dir)
+    if record is not None and address.port not in record.ports:
+        # Another program of this machine, or of another user, may listen there.
+        raise NotAllowed(
+            f"LEGION_URL names port {address.port}, and the daemon of {data_dir} is at {record.url}: "
+            "set LEGION_TOKEN to the token of that other daemon, or unset LEGION_URL."
+        )
     return _of_url(url, _token(data_dir))
 
 

@@ -213,7 +213,8 @@ def _raw(keys: int, screen: int) -> Iterator[None]:
     """Every key reaches the program, Ctrl-C too. Afterwards the terminal is as it was."""
     before = termios.tcgetattr(keys)
     try:
-        tty.setraw(keys)
+        # What was typed meanwhile is kept.
+        tty.setraw(keys, termios.TCSANOW)
         yield
     finally:
         termios.tcsetattr(keys, termios.TCSADRAIN, before)

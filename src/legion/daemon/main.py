@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -24,9 +25,11 @@ from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
+from legion.daemon import web_sockets
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
@@ -37,6 +40,7 @@ from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
 from legion.service.forge.actions import ForgeActions
+from legion.service.leader.routines import start as start_routine
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
@@ -144,7 +148,13 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 _print(f"Ready at {url} (token in {data.token})")
 
             config = uvicorn.Config(
-                app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+                app,
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=2,
+                ws=web_sockets.PROTOCOL,
+                ws_max_size=web_sockets.MOST_BYTES,
             )
             server = _UvicornServer(
                 config,
@@ -254,10 +264,13 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         )
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
+        routines = RoutineClock(context, partial(start_routine, context))
         gateway, mirror = GatewaySupervisor(context), Mirror(context)
         store.on_commit(housekeeper.poke)
         store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
+        store.on_commit(routines.poke)
+        housekeeper.also(routines)
         gateway.start()
         mirror.start()
         try:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.checks import CheckResult
+
+DEFAULT_SESSION = "default"
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
 class ConfigOrigin(Enum):
@@ -24,7 +29,7 @@ class Project:
     root: str
     """The person's checkout."""
     common_dir: str
-    """The git folder that all checkouts of the repository share: one project per such folder."""
+    """The git folder that all checkouts of the repository share: one project per such folder and session."""
     branch: str
     worktrees: str
     """The folder that holds its worktrees."""
@@ -52,7 +57,17 @@ class Project:
     """How often a ticket is tried, where the person set that; None: as legion.toml says."""
     frozen: bool = False
     """The person froze everything: nothing new starts until `legion thaw`."""
+    session: str = ""
+    """The name of the session; empty for the default one. All sessions of a repository share `common_dir`."""
+    chosen: bool = False
+    """Whether commands act on this session where they name none. Without a chosen one they act on the default."""
+    base_commit: str | None = None
+    """Where its branch was when the session was made."""
     version: int = 0
+
+    @property
+    def session_name(self) -> str:
+        return self.session or DEFAULT_SESSION
 
     @property
     def baseline_known(self) -> bool:
@@ -68,3 +83,23 @@ class Project:
         """The person committed something that the target lacks and that was not refused yet."""
         settled = (None, self.target, self.person_absorbed, self.person_refused)
         return self.person_tip not in settled
+
+
+def session_of_branch(branch: str) -> str:
+    """The name of a session that is bound to this branch."""
+    return branch.replace("/", "-")
+
+
+def session_fault(name: str) -> str:
+    """Why a session cannot have this name; empty where it can."""
+    if name == DEFAULT_SESSION:
+        return "is the session that every project has"
+    if not _SESSION.fullmatch(name) or ".." in name or name.endswith("."):
+        return "must be at most 60 letters, digits, `-`, `_` and `.`"
+    return ""
+
+
+def acting(sessions: Iterable[Project]) -> Project | None:
+    """Of the sessions of one repository, the one that commands act on."""
+    there = sorted(sessions, key=lambda one: (not one.chosen, one.session != "", one.id))
+    return there[0] if there else None

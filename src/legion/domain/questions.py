@@ -34,6 +34,8 @@ class QuestionKind(Enum):
     """A standing agent holds a ticket and does nothing about it."""
     ASK = "ask"
     """An agent's own question."""
+    BRANCH = "branch"
+    """The branch of a session was deleted, renamed or rewritten."""
     GOAL = "goal"
     """A planner asks before it plans, with proposals to choose from."""
 
@@ -63,6 +65,12 @@ LAND = "land"
 BACK = "back"
 """Back to its agent, with the person's message."""
 STOP = "stop"
+RECREATE = "recreate"
+"""Make the branch again."""
+BIND = "bind"
+"""Another branch, which the answer's text names."""
+REBUILD = "rebuild"
+"""The branch as it is becomes the target."""
 RELEASE = "release"
 """Back on the board, for any agent."""
 
@@ -77,6 +85,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.GATE: (LAND, BACK, STOP),
     QuestionKind.IDLE: (RELEASE, LEAVE),
     QuestionKind.ASK: (),
+    QuestionKind.BRANCH: (RECREATE, BIND, REBUILD, LEAVE),
     QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""
@@ -92,6 +101,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.GATE: LEAVE,
     QuestionKind.IDLE: RELEASE,
     QuestionKind.ASK: "",
+    QuestionKind.BRANCH: LEAVE,
     QuestionKind.GOAL: "",
 }
 """The answer of a deadline: always that nothing more happens than without an answer; an idle claim just ends."""

@@ -67,6 +67,8 @@ class Run:
     """The agent program's resumable session, if it has one. Runs share it until fresh eyes start another."""
     access: str = ""
     """How it reaches its model, for people: the provider's name, or the person's own login."""
+    driver: str = ""
+    """The name of the driver, as tickets and settings name it; empty before the run is prepared."""
     prompt: str = ""
     """The name of the prompt that starts an agent's turn: the transcript shows by it whether the prompt was delivered.
     """

@@ -7,14 +7,15 @@ program prints, and at its end how it ended. Every frame is one byte for its kin
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 LONGEST_FRAME = 1 << 20
-_HEAD = struct.Struct(">cI")
-_SIZE = struct.Struct(">HH")
+_HEAD = 5
+"""Bytes: the kind, then the length."""
+_SIZE = 4
+"""Bytes: columns, then rows."""
 MOST = 1000
 """Columns or rows of the largest terminal."""
 
@@ -47,15 +48,13 @@ class TerminalSize:
         return TerminalSize(columns=min(max(self.columns, 2), MOST), rows=min(max(self.rows, 2), MOST))
 
     def to_bytes(self) -> bytes:
-        return _SIZE.pack(self.usable.columns, self.usable.rows)
+        return self.usable.columns.to_bytes(2) + self.usable.rows.to_bytes(2)
 
     @staticmethod
     def from_bytes(data: bytes) -> TerminalSize:
-        try:
-            columns, rows = _SIZE.unpack(data)
-        except struct.error:
-            raise BadFrame("A size has four bytes.") from None
-        return TerminalSize(columns=columns, rows=rows).usable
+        if len(data) != _SIZE:
+            raise BadFrame("A size has four bytes.")
+        return TerminalSize(columns=int.from_bytes(data[:2]), rows=int.from_bytes(data[2:])).usable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +93,7 @@ class TerminalEnd:
 
 
 def frame(kind: FrameKind, data: bytes = b"") -> bytes:
-    return _HEAD.pack(kind.value, len(data)) + data
+    return kind.value + len(data).to_bytes(4) + data
 
 
 class FrameReader:
@@ -106,18 +105,18 @@ class FrameReader:
     def feed(self, data: bytes) -> Iterator[tuple[FrameKind, bytes]]:
         """Raises BadFrame at the first byte that is none of ours."""
         self._bytes += data
-        while len(self._bytes) >= _HEAD.size:
-            word, length = _HEAD.unpack_from(self._bytes)
+        while len(self._bytes) >= _HEAD:
+            word, length = bytes(self._bytes[:1]), int.from_bytes(self._bytes[1:_HEAD])
             try:
                 kind = FrameKind(word)
             except ValueError:
                 raise BadFrame(f"There is no frame of the kind {word!r}.") from None
             if length > LONGEST_FRAME:
                 raise BadFrame(f"A frame of {length} bytes is longer than {LONGEST_FRAME}.")
-            if len(self._bytes) < _HEAD.size + length:
+            if len(self._bytes) < _HEAD + length:
                 return
-            content = bytes(self._bytes[_HEAD.size : _HEAD.size + length])
-            del self._bytes[: _HEAD.size + length]
+            content = bytes(self._bytes[_HEAD : _HEAD + length])
+            del self._bytes[: _HEAD + length]
             yield kind, content
 
 

@@ -41,6 +41,8 @@ class Capabilities:
     """Its transcript holds the ids of the messages that reached the model; see `DriverProfile.delivered`."""
     rewinds: bool = False
     """It records the tree between calls, and its conversation can be forked behind a call."""
+    interactive: bool = False
+    """A person can take over its conversation in a terminal; see `DriverProfile.interactive`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +242,10 @@ class DriverProfile(ABC):
     @abstractmethod
     def prepare(self, request: RunRequest) -> PreparedRun:
         """Write the run's files and return what the runner starts."""
+
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        """The same conversation in the program's own interactive form, for the terminal driver."""
+        raise ProgramUnusable(f"{self.title} has no interactive form: use --driver claude, or `legion tell`.")
 
     def find_program(self, wanted: str) -> ProgramFile:
         """The program of the settings, else the person's own, else a bundled one. Raises ProgramUnusable."""

@@ -39,6 +39,10 @@ class Forge(Protocol):
 
     def repository(self) -> ForgeRepository: ...
 
+    def branch_tip(self, branch: str) -> str | None:
+        """The commit of a branch; None where there is none."""
+        ...
+
     def may_write(self, login: str) -> bool: ...
 
     # Issues

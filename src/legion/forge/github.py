@@ -74,6 +74,15 @@ class GitHub:
             name=str(found["full_name"]), default_branch=str(found["default_branch"]), may_push=may_push, login=login
         )
 
+    def branch_tip(self, branch: str) -> str | None:
+        reply = self._http.get(f"{self._repo}/git/ref/heads/{quote(branch)}", accept=(200, 404))
+        if reply.status == 404:
+            # A repository that is gone answers alike, and is another matter.
+            self._get(self._repo)
+            return None
+        self._raise_unless(reply, 200)
+        return str(reply.body["object"]["sha"])
+
     def may_write(self, login: str) -> bool:
         """Asked once per account and process; `repository` asks again."""
         if login not in self._writers:

@@ -14,10 +14,17 @@ _SSH = "ssh -o BatchMode=yes"
 class PlainRemote:
     has_pulls = False
 
-    def __init__(self, url: str, default_branch: Callable[[GitRemote], str]) -> None:
-        """`default_branch` asks the remote itself, since only git knows how."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        default_branch: Callable[[GitRemote], str],
+        branch_tip: Callable[[GitRemote, str], str | None],
+    ) -> None:
+        """Both functions ask the remote itself, since only git knows how."""
         self._url = url
         self._default_branch = default_branch
+        self._branch_tip = branch_tip
 
     @property
     def remote(self) -> GitRemote:
@@ -27,6 +34,9 @@ class PlainRemote:
     def repository(self) -> ForgeRepository:
         branch = self._default_branch(self.remote)
         return ForgeRepository(name=self._url, default_branch=branch, may_push=True, login="")
+
+    def branch_tip(self, branch: str) -> str | None:
+        return self._branch_tip(self.remote, branch)
 
     def may_write(self, login: str) -> bool:
         return False

@@ -12,6 +12,7 @@ from legion.domain.questions import (
     ALWAYS,
     APPROVE,
     BACK,
+    BIND,
     LAND,
     LEAVE,
     MORE,
@@ -30,6 +31,7 @@ from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
+from legion.service.projects import sessions
 from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store.board import projects, questions, tickets
@@ -90,6 +92,11 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
         verdict = PlanVerdict(agent=about, approve=choice == APPROVE, why=why)
         message = plan_approval.decide(context, ROOT, verdict).message
         return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
+    if question.kind is QuestionKind.BRANCH and choice != LEAVE:
+        if choice == BIND and not why:
+            raise BadInput(f"Say which branch: `legion answer {question.id} {BIND} BRANCH`.")
+        message = sessions.answer_branch(context, question.project, choice, why)
+        return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=message)
     if question.kind is QuestionKind.BUDGET:
         usage.catch_up(context)
     with context.store.write() as tx:

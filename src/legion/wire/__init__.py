@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from legion.wire import providers as providers
     from legion.wire import questions as questions
     from legion.wire import races as races
+    from legion.wire import routines as routines
+    from legion.wire import sessions as sessions
     from legion.wire import teams as teams
     from legion.wire import templates as templates
     from legion.wire import terminal as terminal

@@ -62,7 +62,7 @@ class Forges:
 
 @dataclass(kw_only=True)
 class ForgeTested:
-    schema: str = "legion.forge-tested/1"
+    schema: str = "legion.forgetested/1"
     ok: bool
     message: str
     notes: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class ForgeTested:
 class HookAddress:
     """What to enter at the forge, so that it reports changes at once."""
 
-    schema: str = "legion.forge-hook/1"
+    schema: str = "legion.forgehook/1"
     path: str
     secret: str
     message: str
@@ -102,6 +102,21 @@ class AssignedLine:
 class Assigned:
     schema: str = "legion.assigned/1"
     issues: list[AssignedLine]
+
+
+@dataclass(kw_only=True)
+class PlanIssues:
+    """Issues whose texts become one goal, below the person's own words."""
+
+    cwd: str
+    issues: list[int]
+    goal: str = ""
+    team: str = ""
+    model: str = ""
+    budget: float | None = None
+    questions: bool = False
+    epic: str = ""
+    request: str = ""
 
 
 @dataclass(kw_only=True)

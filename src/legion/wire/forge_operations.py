@@ -42,6 +42,10 @@ class ForgeOperations(Table):
     def assign(self, wanted: wire.forge.AssignIssues, /) -> wire.forge.Assigned:
         """Make tickets of issues, or only show which"""
 
+    @operation("POST", "/v1/forges/plan", waits=True, created=True)
+    def plan_issues(self, wanted: wire.forge.PlanIssues, /) -> wire.plans.PlanPage:
+        """Have a planner propose tickets for issues"""
+
     @operation("GET", "/v1/pulls")
     def pulls(self, cwd: Folder) -> wire.forge.Pulls:
         """The pull requests of the project's tickets that have not landed"""

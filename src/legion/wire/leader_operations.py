@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from legion.wire.table import Folder, MemoryId, NoteId, OpenTo, Table, operation
+from legion.wire.table import Folder, MemoryId, NoteId, OpenTo, RoutineId, Table, operation
 
 if TYPE_CHECKING:
     from legion import wire
@@ -17,6 +17,24 @@ class LeaderOperations(Table):
     @operation("POST", "/v1/leader/conversation")
     def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
         """The leader of a project, and its messages with the person, which are marked as read"""
+
+    # Routines: tickets that begin by time or event, with the person's own rights.
+
+    @operation("POST", "/v1/routines", created=True)
+    def add_routine(self, wanted: wire.routines.AddRoutine, /) -> wire.routines.Routines:
+        """Dispatch a ticket or a template by time or by event from now on"""
+
+    @operation("GET", "/v1/routines")
+    def routines(self, cwd: Folder) -> wire.routines.Routines:
+        """The routines of a project, and their last starts"""
+
+    @operation("POST", "/v1/routines/{id}/remove")
+    def remove_routine(self, id: RoutineId, wanted: wire.routines.OfRoutine, /) -> wire.projects.Done:
+        """End a routine; its tickets stay"""
+
+    @operation("POST", "/v1/routines/{id}/run")
+    def run_routine(self, id: RoutineId, wanted: wire.routines.OfRoutine, /) -> wire.routines.Routines:
+        """Start a routine now"""
 
     # Lessons: memories won from failures. Of agents, only a leader accepts them.
 

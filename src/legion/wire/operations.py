@@ -32,6 +32,7 @@ from legion.wire.import_operations import ImportOperations
 from legion.wire.leader_operations import LeaderOperations
 from legion.wire.plan_operations import PlanOperations
 from legion.wire.race_operations import RaceOperations
+from legion.wire.session_operations import SessionOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
@@ -61,6 +62,7 @@ class Operations(
     LeaderOperations,
     HandOperations,
     ImportOperations,
+    SessionOperations,
     AttachOperations,
     ConversationOperations,
     RaceOperations,
@@ -163,7 +165,7 @@ class Operations(
 
     @operation("GET", "/v1/usage")
     def usage(self, cwd: Folder | None, by: Text = "ticket", since: Text = "") -> wire.usage.UsageReport:
-        """Tokens, money and time, by ticket, agent, role, model, day, epic or project, from a day on"""
+        """Tokens, money and time, by ticket, agent, role, model, day, epic, project or driver, from a day on"""
 
     # Tickets
 

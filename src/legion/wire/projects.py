@@ -93,6 +93,8 @@ class ProjectLine:
     open: int = 0
     """Tickets that have not ended."""
     notes: list[str] = field(default_factory=list)
+    session: str = ""
+    """The session; empty for the default one."""
 
 
 @dataclass(kw_only=True)

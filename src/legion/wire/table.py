@@ -15,6 +15,7 @@ PlanId = int
 """3 for P3."""
 MemoryId = int
 NoteId = int
+RoutineId = int
 QuestionId = int
 RunId = int
 AgentName = str

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 
 __all__ = [
+    "Attach",
     "BadFrame",
     "FrameKind",
     "FrameReader",
     "Hello",
+    "NewByHand",
+    "OfferWork",
+    "OfferedBranch",
     "OpenShell",
     "OpenTerminal",
     "TerminalEnd",
@@ -19,7 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class OpenShell:
     columns: int = 80
     rows: int = 24
@@ -27,14 +31,61 @@ class OpenShell:
     """The kind of the person's terminal, as TERM names it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
+class Attach:
+    only_looks: bool = False
+    """Nothing is interrupted and nothing can be typed."""
+    waited: float = 0.0
+    """Seconds that the person has waited in earlier requests."""
+
+
+@dataclass(kw_only=True)
+class NewByHand:
+    """A ticket that a person works on together with its agent."""
+
+    cwd: str
+    name: str
+    prompt: str = ""
+    """The agent's first message; empty: the person types it."""
+    profile: str = ""
+    """One of the person's drivers; empty: the default one."""
+    program: str = ""
+    """Any interactive command line instead."""
+    branch: str = ""
+    """A branch of the person's repository whose files it starts with; empty: the landed code."""
+    model: str = ""
+    accepts: bool = False
+    """What the program's description names is accepted without a person."""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class OfferWork:
+    branch: str = ""
+    """The name of the new branch; empty: made of the ticket's number and title."""
+    remote: str = ""
+    """Where it is pushed to; empty: origin, or the only remote."""
+
+
+@dataclass(kw_only=True)
+class OfferedBranch:
+    ticket: int
+    branch: str
+    commit: str
+    message: str
+    remote: str = ""
+    """Where it was pushed to; empty: nowhere."""
+    schema: str = "legion.branch/1"
+
+
+@dataclass(kw_only=True)
 class OpenTerminal:
     """A terminal that a client on the same machine can attach to."""
 
     run: str
     """The name of its run's folder."""
     socket: str
-    """The unix socket that its runner listens on."""
+    """The unix socket that its runner listens on; empty: there is none yet, so ask again."""
     message: str
     """For the person, in one sentence."""
     wheel: bool = False

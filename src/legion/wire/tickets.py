@@ -81,6 +81,14 @@ class NewTicket:
         see="teams.md",
         help="The team that works on it, see `legion team list`; the project's default if left out.",
     )
+    branch: str = described(
+        "",
+        metavar="NAME",
+        most=250,
+        needs=AgentNeed.AGENT,
+        see="sessions.md",
+        help="Start from this branch of yours, or of a remote; its work becomes part of the change.",
+    )
     labels: list[str] = described(
         list,
         option="--label",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from legion.cli.attach.relay import LOST, refuse_elsewhere
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import ticket_argument
-from legion.wire.errors import BadInput
-
-_LOST = 1
+from legion.client.terminal import How, relay, window_size
+from legion.wire.terminal import OpenShell
 
 
 @command("shell", example="legion shell 12")
@@ -19,13 +19,7 @@ def shell(call: CommandCall, id: int) -> int:
     It sees what the ticket's agent sees. Ends with the exit code of the shell. A ticket whose worktree is gone is
     refused.
     """
-    from legion.client.discovery import is_remote  # most commands relay no terminal
-    from legion.client.terminal import How, refuse_no_terminal, relay, window_size
-    from legion.wire.terminal import OpenShell
-
-    refuse_no_terminal()
-    if is_remote():
-        raise BadInput("A shell needs Legion on this machine: unset LEGION_URL, or log in to the machine that runs it.")
+    refuse_elsewhere()
     size = window_size(1)
     wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
     opened = call.legion().shell(id, wanted)
@@ -33,6 +27,6 @@ def shell(call: CommandCall, id: int) -> int:
     # Ctrl-Q is the shell's own key here: there is nothing to return to.
     left = relay(opened.socket, detach=b"")
     if left.how is How.ENDED and left.end is not None:
-        return left.end.exit_code if left.end.exit_code is not None else _LOST
+        return left.end.exit_code if left.end.exit_code is not None else LOST
     call.say("The shell is gone: its runner was killed.")
-    return _LOST
+    return LOST

@@ -19,9 +19,9 @@ from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError
+from legion.wire.errors import LegionError, NotFound
 
-COMMON = ("json", "data_dir", "no_color")
+COMMON = ("json", "data_dir", "no_color", "on_session")
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -38,14 +38,33 @@ class CommandCall:
     json: bool
     data_dir: Path
     screen: Screen
+    session: str = ""
+    """The session that --session names."""
     _legion: Legion | None = field(default=None, repr=False)
+    _session_folder: str = field(default="", repr=False)
 
     @property
-    def cwd(self) -> str:
+    def here(self) -> str:
+        """The current folder."""
         try:
             return str(Path.cwd())
         except FileNotFoundError:
             raise LegionError("The current folder no longer exists; change to another one.") from None
+
+    @property
+    def cwd(self) -> str:
+        """The folder that names the project in requests: the current one, or that of the session of --session."""
+        if not self.session:
+            return self.here
+        if not self._session_folder:
+            there = self.legion().sessions(self.here).sessions
+            found = [one.folder for one in there if one.name == self.session]
+            found += [one.folder for one in there if one.branch == self.session]
+            if not found:
+                listed = ", ".join(sanitize(one.name) for one in there)
+                raise NotFound(f"There is no session {sanitize(self.session)[:60]}; the sessions are {listed}.")
+            self._session_folder = found[0]
+        return self._session_folder
 
     def legion(self) -> Legion:
         """The daemon, started if it is not running."""
@@ -119,6 +138,9 @@ def as_json(shape: object, *, indent: bool) -> str:
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")(function)
+    function = click.option("--session", "on_session", metavar="NAME", default="", help="Act on this session.")(
+        function
+    )
     function = click.option(
         "--data-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -133,8 +155,11 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
     def decorate(function: Callable[..., int | None]) -> click.Command:
         @common_options
         @functools.wraps(function)
-        def invoked(json: bool, data_dir: Path | None, no_color: bool, **parameters: object) -> int | None:
-            return function(make_call(json=json, data_dir=data_dir, no_color=no_color), **parameters)
+        def invoked(
+            json: bool, data_dir: Path | None, no_color: bool, on_session: str, **parameters: object
+        ) -> int | None:
+            call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=on_session)
+            return function(call, **parameters)
 
         made = click.command(name, epilog=_epilog(example), context_settings=_SETTINGS)(invoked)
         # The command's own options come first in its help.
@@ -175,7 +200,7 @@ def _epilog(example: str) -> str:
     return f"\b\nExample:\n{indented}"
 
 
-def make_call(*, json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
+def make_call(*, json: bool, data_dir: Path | None, no_color: bool, session: str = "") -> CommandCall:
     above = click.get_current_context().find_root().obj or {}
     folder = data_dir or above.get("data_dir") or default_data_dir()
     plain = no_color or above.get("no_color") or bool(os.environ.get("NO_COLOR"))
@@ -183,4 +208,5 @@ def make_call(*, json: bool, data_dir: Path | None, no_color: bool) -> CommandCa
         json=bool(json or above.get("json")),
         data_dir=Path(folder).expanduser().absolute(),
         screen=Screen.of(sys.stdout, plain=bool(plain)),
+        session=session or above.get("session") or "",
     )

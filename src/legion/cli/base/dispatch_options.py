@@ -22,6 +22,7 @@ OPTIONS: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
     "--priority": ("priority", "whole", (-1000, 1000)),
     "--driver": ("driver", "text", ()),
     "--team": ("team", "text", ()),
+    "--branch": ("branch", "text", ()),
     "--label": ("labels", "texts", ()),
     "--command": ("command", "text", ()),
     "--model": ("model", "text", ()),

@@ -37,7 +37,7 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
         yield from question_lines(question, screen)
 
 
-_BY_LEGION = ("change", "attempts", "review", "gate")
+_BY_LEGION = ("change", "attempts", "review", "gate", "branch")
 """Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
 
 
@@ -73,7 +73,7 @@ def _silence(question: QuestionLine) -> str:
 
 def _ways(question: QuestionLine) -> Iterator[str]:
     for choice in question.choices:
-        text = " 'another way ...'" if choice in ("no", "reject", "back") else ""
+        text = " 'another way ...'" if choice in ("no", "reject", "back") else " BRANCH" if choice == "bind" else ""
         yield f"legion answer {question.id} {shlex.quote(sanitize(choice))}{text}"
     if not question.choices:
         yield f"legion answer {question.id} 'your answer'"

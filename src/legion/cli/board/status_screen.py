@@ -44,7 +44,9 @@ def _daemon_line(status: Status, screen: Screen) -> str:
 
 
 def _project_line(project: ProjectLine, screen: Screen) -> str:
-    cells = [Cell(sanitize(project.name), Colour.BOLD), Cell(f"  {sanitize(project.branch)} at {project.target[:9]}  ")]
+    session = f"  session {sanitize(project.session)}:" if project.session else ""
+    where = f"{session}  {sanitize(project.branch)} at {project.target[:9]}  "
+    cells = [Cell(sanitize(project.name), Colour.BOLD), Cell(where)]
     cells.append(_BASELINES.get(project.baseline, Cell(sanitize(project.baseline))))
     if project.paused:
         cells.append(Cell("  paused", Colour.YELLOW))

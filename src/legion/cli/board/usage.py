@@ -14,14 +14,14 @@ from legion.cli.base.texts import valid_text
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
 
-_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents"}
+_NAMELESS = {"driver": "not known", "model": "no model", "epic": "no epic", "ticket": "standing agents"}
 _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
 
 
 @command("usage", example="legion usage\nlegion usage --week --by role\nlegion usage --lessons")
 @click.option(
     "--by",
-    type=click.Choice(("ticket", "agent", "role", "model", "day", "epic", "project")),
+    type=click.Choice(("ticket", "agent", "role", "model", "day", "epic", "project", "driver")),
     default="ticket",
     help="Group the sums by this.",
 )

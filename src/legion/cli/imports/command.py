@@ -48,7 +48,7 @@ def import_command(call: CommandCall, source: str | None, dry_run: bool, start: 
 
     The source is only read. What was imported before stays as it is. Ends with 6 if a file could not be read.
     """
-    at = sources.surroundings(Path.home(), Path(call.cwd))
+    at = sources.surroundings(Path.home(), Path(call.here))
     match source:
         case None:
             search = sources.everything(at)

@@ -1,1 +1,1 @@
-"""Commands about leaders: chat, notes."""
+"""Commands about leaders: chat, notes, lessons, routines."""

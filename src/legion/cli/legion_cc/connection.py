@@ -9,9 +9,9 @@ import http.client
 import json
 import os
 import socket
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from legion.client.discovery import DaemonRecord, find, read_record
+from legion.client.discovery import find, read_record
 from legion.client.http import DaemonAddress
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
@@ -45,11 +45,7 @@ def foreign_port() -> int | None:
     if not (named.isascii() and named.isdigit() and 0 < int(named) < 65536):
         return None
     record = read_record(default_data_dir())
-    return None if record is not None and int(named) in _ports(record) else int(named)
-
-
-def _ports(record: DaemonRecord) -> set[int | None]:
-    return {urlsplit(url).port for url in (record.url, record.mcp, record.orchestrate) if url}
+    return None if record is not None and int(named) in record.ports else int(named)
 
 
 def _cwd() -> str:

@@ -17,6 +17,7 @@ from legion.cli.base.texts import decode, read_text, valid_text
 from legion.cli.plans.numbers import number_of
 from legion.cli.plans.page import COLOURS, page_lines
 from legion.wire.errors import BadInput, LegionError, NotFound
+from legion.wire.forge import PlanIssues
 from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
 
 _EXAMPLE = """\
@@ -40,6 +41,7 @@ _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner 
 @_BUDGET
 @click.option("--questions", is_flag=True, help="The planner may ask you once before it plans: `legion inbox`.")
 @click.option("--epic", metavar="NAME", default="", help="The epic of the tickets; the plan's name if left out.")
+@click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
 @_WAIT
 def plan(
     call: CommandCall,
@@ -50,6 +52,7 @@ def plan(
     budget: float | None,
     questions: bool,
     epic: str,
+    issues: str,
     wait: bool,
 ) -> None:
     """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
@@ -69,7 +72,7 @@ def plan(
     if len(words) == 2 and words[0] in verbs:
         verbs[words[0]](call, number_of(words[1]), file)
         return
-    goal = _goal(words, file)
+    goal = _goal(words, file) if words or file or not issues else ""
     wanted = NewPlan(
         cwd=call.cwd,
         goal=goal,
@@ -80,7 +83,15 @@ def plan(
         epic=valid_text(epic, "--epic"),
         request=os.urandom(16).hex(),
     )
-    _started(call, call.legion().plan(wanted), wait)
+    page = call.legion().plan_issues(_of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
+    _started(call, page, wait)
+
+
+def _of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
+    numbers = issues.replace("#", " ").replace(",", " ").split()
+    if not all(number.isdecimal() and len(number) < 10 for number in numbers):
+        raise BadInput("--issues takes numbers of issues: --issues 3,5")
+    return PlanIssues(issues=[int(number) for number in numbers], **vars(wanted))
 
 
 @command("plans", example="legion plans\nlegion plans --all")

@@ -29,7 +29,7 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     """
     if dry_run and remove:
         raise click.UsageError("--dry-run and --remove exclude each other", click.get_current_context())
-    place = Path(call.cwd, path).expanduser()
+    place = Path(call.here, path).expanduser()
     # The folder of a project that is removed may no longer exist.
     if not place.is_dir() and not remove:
         raise NotFound(f"There is no folder {sanitize(str(place))}; pass the folder of a git repository.")

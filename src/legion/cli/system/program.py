@@ -22,19 +22,22 @@ legion completion zsh > "${fpath[1]}/_legion"
 legion completion fish > ~/.config/fish/completions/legion.fish"""
 
 
-@command("demo", example="legion demo\nlegion demo --folder ~/legion-demo")
+@command("demo", example="legion demo\nlegion demo --folder ~/legion-demo\nlegion demo --forge")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="A new folder for all of it; a temporary one if left out.",
 )
-def demo(call: CommandCall, folder: Path | None) -> int:
+@click.option("--forge", is_flag=True, help="Instead: an issue becomes a merged pull request, at a GitHub on loopback.")
+def demo(call: CommandCall, folder: Path | None, forge: bool) -> int:
     """Watch a complete run on a scratch repository: real Claude Code, scripted replies, no key, no network.
 
     It has its own daemon, gateway, data and settings, and stops them at the end. The repository stays.
     """
     # Imported by name: the command line must not depend on what the demo needs.
-    code = importlib.import_module("legion.demo.main").main(folder, as_json=call.json, screen=call.screen)
+    code = importlib.import_module("legion.demo.forge.play" if forge else "legion.demo.main").main(
+        folder, as_json=call.json, screen=call.screen
+    )
     return code if isinstance(code, int) else 0
 
 

@@ -87,6 +87,10 @@ def watch(call: CommandCall, id: int) -> int:
 
     Exit codes are those of `legion wait`. With --json: one object per line, as they come.
     """
+    return watch_ticket(call, id)
+
+
+def watch_ticket(call: CommandCall, id: int) -> int:
     printer = _Printer(call)
     started = time.monotonic()
     before, after, patience = "", 0, 0.0

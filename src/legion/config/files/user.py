@@ -63,6 +63,12 @@ class DriverTable:
     timeout: float = number(
         0.0, 0, 7 * DAY, unit="seconds", help="How long one run may take. 0: what the project's `agents.timeout` says."
     )
+    driver: str = text(
+        registry.COMMAND,
+        allowed='"command" or "terminal"',
+        fits=lambda value: value in (registry.COMMAND, registry.TERMINAL),
+        help="`command`: it reads its briefing and exits. `terminal`: it is interactive, and people attach to it.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,8 @@ class DriverSettings:
     argv: tuple[str, ...]
     timeout: float | None
     """None: as the project says."""
+    driver: str = registry.COMMAND
+    """The driver that runs it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +191,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     source = read(text, origin)
     general = _general(source)
     drivers = {
-        name: DriverSettings(name=name, argv=table.run, timeout=table.timeout or None)
+        name: DriverSettings(name=name, argv=table.run, timeout=table.timeout or None, driver=table.driver)
         for name, table in settings.read_named(DriverTable, source, "drivers")
     }
     if general.default_driver and general.default_driver not in (*drivers, *registry.built_in()):
@@ -234,7 +242,8 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("daemon", config.daemon)
     rows += settings.flatten("sandbox", config.sandbox)
     for driver in config.drivers.values():
-        rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
+        table = DriverTable(run=driver.argv, timeout=driver.timeout or 0.0, driver=driver.driver)
+        rows += settings.flatten(f"drivers.{driver.name}", table)
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
     for name in _FLAT:

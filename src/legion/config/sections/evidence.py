@@ -86,7 +86,8 @@ class ModelLadder:
         ("haiku", "sonnet", "opus"),
         allowed="a list of models, the weakest first",
         fault=lambda name: None if name.strip() else "is no name of a model",
-        help="Models for further attempts where a ticket's attempts are used up: those above its own. Empty: none.",
+        help="Models for further attempts where a ticket's attempts are used up: those above its own. `@codex` or "
+        "`@codex gpt-5` is another program. Empty: none.",
     )
     by_label: tuple[tuple[str, tuple[str, ...]], ...] = setting(
         (),

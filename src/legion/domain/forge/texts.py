@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -52,12 +53,12 @@ def pull_body(facts: PullFacts) -> str:
     cost = "not counted" if facts.usd is None else f"${facts.usd:.2f}"
     parts = [
         closes,
-        _section("Asked", [] if facts.issue is not None else [_cut(facts.asked, _MOST_ASKED)]),
-        _section("Done, as its agent reports it (a claim)", [_cut(facts.done, _MOST_ASKED)] if facts.done else []),
+        _section("Asked", [] if facts.issue is not None else _fenced([_cut(facts.asked, _MOST_ASKED)])),
+        _section("Done, as its agent reports it (a claim)", _fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
-        _section("Proven criteria", [f"- {one}" for one in facts.proven]),
-        _section("Unproven", [f"- {one}" for one in facts.unproven]),
-        _section("Findings of reviewers", [f"- {one}" for one in facts.findings]),
+        _section("Proven criteria", _fenced(facts.proven)),
+        _section("Unproven", _fenced(facts.unproven)),
+        _section("Findings of reviewers", _fenced(facts.findings)),
         _section("Files", [f"- `{path}`" for path in facts.files[:50]]),
         f"Ticket {facts.ticket}, attempt {facts.attempts}, cost {cost}.",
         "Comments of people who may write to this repository go back to the agent.",
@@ -71,6 +72,14 @@ def _checks(checks: Sequence[ProvenCheck]) -> list[str]:
         return []
     rows = [f"| {one.name} | `{one.command.replace('|', chr(92) + '|')}` | {one.seconds:.1f} s |" for one in checks]
     return ["\n".join(["| check | command | took |", "|---|---|---|", *rows])]
+
+
+def _fenced(texts: Sequence[str]) -> list[str]:
+    """As code: what an agent wrote must mention no one and close no issue."""
+    there = [text.strip() for text in texts if text.strip()]
+    longest = max((len(run) for text in there for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}text", *there, fence] if there else []
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from legion.domain.leader.digest import one_line
 from legion.domain.memories import Memory, is_for
@@ -56,8 +55,8 @@ def scopes(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _scope(file: str) -> str:
-    folder = str(PurePosixPath(file).parent)
-    return file if folder == "." else f"{folder}/**"
+    folder, _, _ = file.rpartition("/")
+    return f"{folder}/**" if folder else file
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""When a routine starts: `every weekday 07:00`, `every 30 minutes`, `on target-red`. Times are of a given zone.
+"""Schedules of routines: `every weekday 07:00`, `every 30 minutes`, `on target-red`. Times are of a given zone.
 
 A time of day that the clock skips in spring comes later by what was skipped; one that it repeats in autumn counts once,
 the first time. Times that were missed, because the daemon was down or the clock was set forward, are one start.

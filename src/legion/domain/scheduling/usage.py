@@ -94,6 +94,8 @@ class UsageBy(Enum):
     EPIC = "epic"
     ROLE = "role"
     PROJECT = "project"
+    DRIVER = "driver"
+    """Which agent program lands what, and at which cost."""
 
 
 class AttemptFate(Enum):
@@ -127,6 +129,8 @@ class RunUsage:
     title: str
     epic: str
     agent: str
+    driver: str = ""
+    """Empty: not known."""
     started_at: float
     ended_at: float | None
     fate: AttemptFate
@@ -218,6 +222,8 @@ def _pieces(
             return [replace(whole, key=str(work.ticket or ""), usage=total(one.usage for one in spent))]
         case UsageBy.AGENT:
             return [replace(whole, key=work.agent, usage=total(one.usage for one in spent))]
+        case UsageBy.DRIVER:
+            return [replace(whole, key=work.driver, usage=total(one.usage for one in spent))]
         case UsageBy.EPIC:
             return [replace(whole, key=work.epic, usage=total(one.usage for one in spent))]
         case UsageBy.ROLE:

@@ -2,8 +2,9 @@
 
 A ticket has a number of attempts in one conversation; that is one rung. The next rung has as many in a new conversation
 whose agent gets a summary of what was tried: fresh eyes. Then come stronger models, each with a conversation of its
-own. The rung follows from the count of attempts alone, so nothing is stored; where a rung is left early, its remaining
-attempts count as if they had been made.
+own; `@codex` or `@codex gpt-5` on the ladder is another program, with its own model or that one. The rung follows from
+the count of attempts alone, so nothing is stored; where a rung is left early, its remaining attempts count as if they
+had been made.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from dataclasses import dataclass, replace
 
 from legion.domain.tickets.ticket import Fail, Ticket, TryAgain
 
+_PROGRAM = "@"
+"""Starts an entry that names a program."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
@@ -20,6 +24,8 @@ class Rung:
     """Empty: the agent program's own choice."""
     rule: str
     """Why it is like that, for people."""
+    driver: str = ""
+    """Another program; empty: the ticket's own."""
 
 
 def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool, label: str = "") -> tuple[Rung, ...]:
@@ -32,7 +38,23 @@ def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool, label: str
         first.append(Rung(model=model, rule="fresh eyes: a new conversation with a summary of what was tried"))
     whose = f"the ladder of {label}" if label else "the ladder"
     above = _above(model, escalation) if not label or _known(model, escalation) else tuple(escalation)
-    return (*first, *(Rung(model=name, rule=f"the next model of {whose}: {name}") for name in above))
+    return (*first, *(_rung(name, whose) for name in above))
+
+
+def _rung(entry: str, whose: str) -> Rung:
+    driver, model = parts(entry)
+    kind = "program" if driver else "model"
+    return Rung(
+        model=model, driver=driver, rule=f"the next {kind} of {whose}: {' '.join(filter(None, (driver, model)))}"
+    )
+
+
+def parts(entry: str) -> tuple[str, str]:
+    """The program and the model of an entry of a ladder; either may be empty."""
+    if not entry.startswith(_PROGRAM):
+        return "", entry
+    driver, _, model = entry.removeprefix(_PROGRAM).partition(" ")
+    return driver, model.strip()
 
 
 def label_of(labels: Iterable[str], ladders: Mapping[str, Sequence[str]]) -> str:
@@ -80,4 +102,5 @@ def _above(model: str, escalation: Sequence[str]) -> tuple[str, ...]:
 
 def _known(model: str, escalation: Sequence[str]) -> list[int]:
     """The models above the given one."""
-    return [at for at, name in enumerate(escalation) if name.casefold() in model.casefold()]
+    names = [parts(entry)[1].casefold() for entry in escalation]
+    return [at for at, name in enumerate(names) if name and name in model.casefold()]

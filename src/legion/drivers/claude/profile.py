@@ -6,12 +6,13 @@ import importlib
 import os
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
-from legion.drivers.claude import program
+from legion.drivers.claude import interactive, program
 from legion.drivers.claude import transcript as transcripts
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.profile import (
@@ -26,6 +27,7 @@ from legion.drivers.profile import (
     RunRequest,
 )
 from legion.drivers.state_folder import own_folder, put_aside
+from legion.drivers.terminal_options import TerminalOptions
 from legion.system import files
 
 _FOLDER = "claude"
@@ -62,6 +64,7 @@ class ClaudeProfile(DriverProfile):
         usage=True,
         transcript=True,
         rewinds=True,
+        interactive=True,
     )
     heavy: bool = True
     instruction_files: tuple[str, ...] = ("CLAUDE.md", ".claude/CLAUDE.md")
@@ -92,6 +95,17 @@ class ClaudeProfile(DriverProfile):
             options=_options(request, request.model, config_dir).to_json(),
             readable=(path.absolute(), path.resolve(), *login),
         )
+
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        prepared = self.prepare(request)
+        options = ClaudeOptions.from_json(prepared.options)
+        interactive.skip_first_questions(options.config_dir, request.tree)
+        argv = interactive.command_line(Path(prepared.program.argv[0]), options, request.input.prompt)
+        program = replace(
+            prepared.program, argv=argv, env={**prepared.program.env, "TERM": "xterm-256color"}, terminal=True
+        )
+        shown = TerminalOptions(ready=interactive.READY, asking=interactive.ASKING, leave=interactive.LEAVE)
+        return replace(prepared, program=program, options=shown.to_json())
 
     def find_program(self, wanted: str) -> ProgramFile:
         return program.find(wanted)

@@ -25,8 +25,8 @@ from legion.drivers import (
     TellRequest,
     TerminalInput,
 )
-from legion.drivers.terminal.options import TerminalOptions
 from legion.drivers.terminal.screen import ScreenReader, ScreenState
+from legion.drivers.terminal_options import TerminalOptions
 
 CHUNK = 1 << 16
 _NUDGE = 0.05
@@ -37,6 +37,10 @@ _FIRST_QUIET = 1.0
 """Seconds of silence after which a program without patterns gets its prompt."""
 _MOST_UNREAD = 1 << 20
 _INTERRUPT = b"\x03"
+_LEAST_GRACE = 6.0
+"""Seconds for a program that stores its conversation when it ends."""
+_LEAVE_EVERY = 0.4
+"""Seconds: the first key may end a turn, the next one a draft."""
 
 
 class TerminalDriver:
@@ -75,6 +79,7 @@ class _TerminalRun:
         self._look_at = now + _LOOK
         self._timeout_at = None if host.timeout is None else now + host.timeout
         self._ending: EndKind | None = None
+        self._leave_at: float | None = None
         self._term_at: float | None = None
         self._kill_at: float | None = None
         self._viewers = host.open_viewers()
@@ -256,19 +261,24 @@ class _TerminalRun:
         self._host.record("heard", id=message.id)
 
     def _start_ending(self, why: EndKind, grace: float) -> None:
-        """SIGHUP as a closed terminal sends it, SIGTERM after half of the grace, SIGKILL at its end."""
+        """First the program's own key, or SIGHUP as a closed terminal sends it; then SIGTERM, in the end SIGKILL."""
         now = time.monotonic()
+        if self._options.leave and grace > 0:
+            grace = max(grace, _LEAST_GRACE)
         if self._ending is None:
             self._ending = why
             self._timeout_at = None
             self._term_at = now + grace / 2
             self._kill_at = now + grace
-            self._child.signal(signal.SIGHUP)
+            if self._options.leave and grace > 0:
+                self._leave_at = now
+            else:
+                self._child.signal(signal.SIGHUP)
         elif self._kill_at is not None:
             self._kill_at = min(self._kill_at, now + grace)
 
     def _until_deadline(self) -> float:
-        moments = (self._timeout_at, self._term_at, self._kill_at, self._nudge_at, self._look_at)
+        moments = (self._timeout_at, self._leave_at, self._term_at, self._kill_at, self._nudge_at, self._look_at)
         return max(0.0, min(moment for moment in moments if moment is not None) - time.monotonic())
 
     def _check_deadlines(self) -> None:
@@ -286,8 +296,11 @@ class _TerminalRun:
         if self._timeout_at is not None and now >= self._timeout_at:
             self._host.record("out-of-time", timeout=self._host.timeout)
             self._start_ending(EndKind.TIMED_OUT, self._host.grace)
+        if self._leave_at is not None and now >= self._leave_at:
+            self._leave_at = now + _LEAVE_EVERY
+            self._keys(self._options.leave.encode())
         if self._term_at is not None and now >= self._term_at:
-            self._term_at = None
+            self._term_at = self._leave_at = None
             self._child.signal(signal.SIGTERM)
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = None

@@ -6,7 +6,7 @@ import importlib
 
 from legion.drivers import Driver, Program
 from legion.drivers.profile import Capabilities, DriverProfile, PreparedRun, RunRequest
-from legion.drivers.terminal.options import TerminalOptions
+from legion.drivers.terminal_options import TerminalOptions
 from legion.system import files
 
 
@@ -15,7 +15,7 @@ class TerminalProfile(DriverProfile):
 
     name: str = "terminal"
     title: str = "a program in a terminal"
-    capabilities: Capabilities = Capabilities(interrupts=True)
+    capabilities: Capabilities = Capabilities(interrupts=True, interactive=True)
     needs_command: bool = True
 
     def load(self) -> Driver:
@@ -31,3 +31,6 @@ class TerminalProfile(DriverProfile):
             program=Program(argv=request.argv, cwd=request.tree, env=env, terminal=True),
             options=TerminalOptions(prompt=given.prompt).to_json(),
         )
+
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        return self.prepare(request)

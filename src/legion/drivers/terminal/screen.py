@@ -1,4 +1,4 @@
-"""What a program's output shows about its state, without an emulator. Bytes in, facts out.
+"""Reads the state of an interactive program from its output, without an emulator: bytes in, facts out.
 
 The last plain text is compared with the patterns of the program's description. Bell, title and the notifications of
 terminals (OSC 9, 777 and 133) are read, too.
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from legion.drivers.terminal.options import TerminalOptions
+from legion.drivers.terminal_options import TerminalOptions
 
 _KEPT = 6000
 _NEAR_THE_END = 1500
@@ -22,7 +22,7 @@ _CONTROL = re.compile(
     rb"|\x1b[@-Z\\-~]|\x1b[ -/][0-~]"
     rb"|(?P<bell>\x07)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 )
-_UNFINISHED = re.compile(rb"\x1b(?:\][^\x07\x1b]{0,4096}|\[[0-?]*[ -/]*|[PX^_][^\x1b]{0,4096}|[ -/])?$")
+_UNFINISHED = re.compile(rb"\x1b(?:\][^\x07\x1b]{0,4096}\x1b?|\[[0-?]*[ -/]*|[PX^_][^\x1b]{0,4096}\x1b?|[ -/])?$")
 _CLEARS = (b"2J", b"3J", b"?1049h", b"?1049l")
 
 
@@ -96,7 +96,7 @@ class ScreenReader:
         return None
 
     def answered(self) -> None:
-        """An answer was typed: what is on the screen so far is no question any more."""
+        """An answer was typed: what is on the screen so far is no longer a question."""
         self._plain = ""
         self._prompt_shown = False
 

@@ -43,15 +43,13 @@ def ref_of(branch: str) -> str:
     return f"refs/legion/remote/{quote(branch, safe='')}"
 
 
-def fetch(hub: Hub, url: str, settings: Mapping[str, str], branch: str) -> str | None:
-    """Bring a branch of the remote here, under refs/legion/remote/. None where the remote has no such branch."""
-    tip = tips(url, settings, branch).get(branch)
-    if tip is None or hub.resolve(ref_of(branch)) == tip:
-        return tip
+def fetch(hub: Hub, url: str, settings: Mapping[str, str], branch: str, tip: str) -> None:
+    """Bring a branch of the remote here, unless the hub has that tip already."""
+    if hub.resolve(ref_of(branch)) == tip:
+        return
     flags = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-show-forced-updates")
     spec = f"+refs/heads/{branch}:{ref_of(branch)}"
     _run(hub, "fetch", *flags, "--end-of-options", url, spec, settings=settings)
-    return hub.resolve(ref_of(branch))
 
 
 def push(

@@ -160,6 +160,30 @@ def branches(common_dir: Path) -> frozenset[str]:
     return frozenset(listed.text.splitlines())
 
 
+def has_branch(common_dir: Path, branch: str) -> bool:
+    """Whether the branch exists. Mostly one look at a file; git is asked where the files do not tell."""
+    if loose_tip(common_dir, branch) is not None:
+        return True
+    try:
+        if f" refs/heads/{branch}\n" in (common_dir / "packed-refs").read_text(errors="replace"):
+            return True
+    except OSError:
+        pass
+    return branch in branches(common_dir) if common_dir.is_dir() else False
+
+
+def checked_out(folder: Path) -> str | None:
+    """The branch that a checkout has, read from its files; None where HEAD is detached or cannot be read."""
+    try:
+        place = folder / ".git"
+        if place.is_file():
+            place = (folder / place.read_text().removeprefix("gitdir:").strip()).resolve()
+        head = (place / "HEAD").read_text().strip()
+    except OSError:
+        return None
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
+
+
 def loose_tip(common_dir: Path, branch: str) -> str | None:
     """The branch's tip where git keeps it in a file of its own, as it does after every commit. Needs no process."""
     try:

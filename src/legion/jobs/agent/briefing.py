@@ -74,6 +74,7 @@ def resume_text(
     messages: Sequence[str],
     *,
     rewound: bool = False,
+    attended: bool = False,
 ) -> str:
     """For an agent that remembers the ticket: what happened since, and what to do now.
 
@@ -82,6 +83,8 @@ def resume_text(
     parts = [f"# Ticket {ticket.id} goes on"]
     if rewound:
         parts.append(_REWOUND)
+    elif attended:
+        parts.append(_ATTENDED)
     elif since and since[-1].outcome in _CUT:
         parts.append(_CUT[since[-1].outcome])
     parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
@@ -110,6 +113,10 @@ undo what is not, and do not repeat what failed."""
 _REWOUND = """\
 A person took your work back to this moment: the files are as they were after your last call here, and whatever you did
 after it is undone. Commits of yours are changes that are not committed now. Files that git ignores may be gone."""
+
+_ATTENDED = """\
+A person took over this conversation for a while and has left it now. What they said there holds; what they asked for
+and you have not finished comes first. You work alone again."""
 
 _CUT = {
     Outcome.LOST: "You were cut off in the middle of your work, through no fault of yours.",

@@ -14,6 +14,7 @@ from legion.config.files.providers import ProviderAuth
 from legion.domain.agents.tools import own_of_program
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.usage import total
+from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import (
@@ -29,6 +30,7 @@ from legion.drivers.profile import (
     RunRequest,
 )
 from legion.drivers.state_folder import own_folder
+from legion.drivers.terminal_options import TerminalOptions
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, grant, revoke
@@ -46,6 +48,8 @@ _MOST_INSTRUCTIONS = 100_000
 """Bytes: they are passed as one argument of a command line, which the kernel limits to 128 KB."""
 _LEAST_BUDGET = 0.0001
 """Dollars: a budget of zero could be taken for no budget."""
+_WHEEL_LEFT = 600.0
+"""Seconds without a viewer after which an agent works alone again: the person's connection may be gone for good."""
 _MORE_INSTRUCTIONS = """\
 Folders below may hold a {file} of their own: read it before you work in them. A path with an @ before it stands for
 what that file says: read it before you begin."""
@@ -56,6 +60,8 @@ class AgentProgram:
     """The program of an agent: its driver, the command line where the driver takes one, and its time limit."""
 
     driver: DriverProfile
+    name: str = ""
+    """As tickets and settings name it; empty: the driver's own name."""
     argv: tuple[str, ...] = ()
     timeout: float
 
@@ -75,8 +81,17 @@ class RunPaths:
     sandbox: Sandbox | None
 
 
-def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput, paths: RunPaths) -> RunSpec:
-    """Raises NoModelAccess where a driver that needs a model could not reach one."""
+def spec(
+    context: Context,
+    this_run: Run,
+    chosen: AgentProgram,
+    given: RunInput,
+    paths: RunPaths,
+    attended: Attendance | None = None,
+) -> RunSpec:
+    """In a terminal where a person attends it. Raises NoModelAccess where a driver that needs a model could not reach
+    one.
+    """
     request = RunRequest(
         input=given,
         tree=paths.tree,
@@ -94,11 +109,15 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
             env=_with_own_home(paths) if chosen.driver.own_home or not request.sandboxed else paths.env,
             model=_model_setup(context, this_run, chosen.driver, given),
         )
-    prepared = chosen.driver.prepare(request)
+    if attended is not None and not chosen.capabilities.interactive:
+        raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")
+    prepared = chosen.driver.prepare(request) if attended is None else chosen.driver.interactive(request)
+    with context.store.write() as tx:
+        runs.note_driver(tx, this_run.id, chosen.name or chosen.driver.name)
     sandbox = paths.sandbox
     if sandbox is not None:
         sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))
-    return RunSpec(
+    made = RunSpec(
         run=this_run.name,
         program=prepared.program,
         driver=chosen.driver.name,
@@ -107,6 +126,23 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
         timeout=chosen.timeout,
         sandbox=sandbox,
     )
+    if attended is not None:
+        return _in_terminal(made, attended)
+    # No person asked for it, so nothing is accepted in their name.
+    return replace(made, options={**made.options, "accept": ()}) if made.program.terminal else made
+
+
+def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:
+    """A person has all the time that they want; a conversation without a viewer is given back after a while."""
+    shown = TerminalOptions.from_json(made.options)
+    wheel = attended.mode is AttendMode.WHEEL
+    shown = replace(
+        shown,
+        wheel=wheel,
+        leave_after=_WHEEL_LEFT if wheel else None,
+        accept=shown.accept if attended.accepts else (),
+    )
+    return replace(made, driver=registry.TERMINAL, kind="", options=shown.to_json(), timeout=None)
 
 
 def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:

@@ -27,12 +27,15 @@ def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, thi
     if answered:
         since = since[since.index(answered[-1]) :]
     events = [event for run in since for event in journals[run.id]]
+    attended = bool(since) and any(event.kind == "terminal" for event in journals[since[-1].id])
     return resume_text(
         ticket,
         project.config,
         since,
-        open_calls(events),
+        # A person was in the conversation since, and has seen what was cut off.
+        () if attended else open_calls(events),
         _undelivered(events),
+        attended=attended,
         rewound=rewound is not None and not answered,
     )
 

@@ -11,6 +11,7 @@ from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.memories import fitting, format_memory
 from legion.domain.runs import Run
+from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
@@ -24,7 +25,7 @@ from legion.jobs.workspace import adopted, environment, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import memories, plan_approvals
-from legion.store.work import adoptions, rewinds, usage
+from legion.store.work import adoptions, attendances, rewinds, usage
 
 
 class NoProgram(LegionError):
@@ -47,20 +48,29 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
         built_in = registry.find(name)
         assert built_in is not None, "driver_name returns a driver that exists"
         return AgentProgram(driver=built_in, timeout=timeout)
-    return AgentProgram(driver=_plain(), argv=own.argv, timeout=own.timeout or timeout)
+    return AgentProgram(driver=registry.PROFILES[own.driver], name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
 def spec(
     context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
-    chosen = choose_program(context, project.config, ticket.spec.command, ticket.spec.driver)
+    with context.store.read() as tx:
+        attended = attendances.of_ticket(tx, ticket.id)
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
+    if attended is not None and chosen.driver is _plain():
+        chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
     paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
     with context.store.read() as tx:
         origin = adoptions.by_conversation(tx, this_run.conversation)
     if origin is not None:
         adopted.hand_over(project, chosen.driver, origin.source, paths.state, tree)
-    return model_run.spec(context, this_run, chosen, _input(context, project, ticket, this_run, chosen, tree), paths)
+    input = _input(context, project, ticket, this_run, chosen, tree)
+    if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
+        # The person writes the first message.
+        input = replace(input, prompt="")
+    return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
 def run_paths(

@@ -31,8 +31,17 @@ def rungs(context: Context, ticket: Ticket) -> tuple[Rung, ...]:
 
 def model(context: Context, ticket: Ticket) -> str:
     """The model of the ticket's next run."""
+    return _rung(context, ticket).model
+
+
+def driver(context: Context, ticket: Ticket) -> str:
+    """The program that the ladder chooses for the ticket's next run; empty: the ticket's own."""
+    return _rung(context, ticket).driver
+
+
+def _rung(context: Context, ticket: Ticket) -> Rung:
     there = rungs(context, ticket)
-    return there[min(ladder.place(ticket), len(there) - 1)].model if ticket.spec.climbs else there[0].model
+    return there[min(ladder.place(ticket), len(there) - 1)] if ticket.spec.climbs else there[0]
 
 
 def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:

@@ -16,12 +16,14 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims, leader_notices
+from legion.jobs.background import idle_claims
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
+from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
+from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup
@@ -53,10 +55,12 @@ class Housekeeper:
         self._branch_watcher = BranchWatcher(context)
         self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
+        self._leader_notices = LeaderNotices(context)
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
         self._watchdog = Watchdog(context)
+        self._clocks: list[RoutineClock] = []
         self._backoffs: dict[int, tuple[float, float]] = {}
         """By project: how long it backs off after an error, and until when."""
         self._seen = 0
@@ -73,8 +77,14 @@ class Housekeeper:
         """Notifications name a place below this address."""
         self._notifier.page_url = page_url
 
+    def also(self, clock: RoutineClock) -> None:
+        """Start and stop this clock with the others. It needs a use case, so the daemon makes it."""
+        self._clocks.append(clock)
+
     def start(self) -> None:
         self._thread.start()
+        for clock in self._clocks:
+            clock.start()
         self._branch_watcher.start()
         self._canary_runner.start()
         self._conflict_predictor.start()
@@ -95,6 +105,8 @@ class Housekeeper:
         self._notifier.stop()
         self._quota.stop()
         self._watchdog.stop()
+        for clock in self._clocks:
+            clock.stop()
         self._wake.set()
 
     def _keep(self) -> None:
@@ -102,7 +114,7 @@ class Housekeeper:
             self._wake.clear()
             try:
                 idle_claims.look(self.context)
-                leader_notices.look(self.context)
+                self._leader_notices.look()
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)

@@ -10,6 +10,7 @@ from legion.domain.landing.bisect import BisectProbe
 from legion.domain.tickets.ticket import Ticket
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import AUTHOR
 
@@ -85,9 +86,10 @@ def _agent(context: Context, project: ProjectContext, ticket: Ticket) -> str:
         return "legion"
     if spec.command:
         return "command"
+    driver = escalation.driver(context, ticket) or spec.driver
     try:
-        name = context.user.driver_name(spec.driver, project.config.agents.driver)
+        name = context.user.driver_name(driver, project.config.agents.driver)
     except NotFound:
         # It was removed from the settings since.
-        name = spec.driver or "unknown"
+        name = driver or "unknown"
     return f"{name} ({spec.model})" if spec.model else name

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from legion.domain.forge.connections import ClaimStage, IssueClaim
 from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, ticket_text
+from legion.domain.tickets.ticket import ENDED
 from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
 from legion.jobs.forge.visit import Visit
 from legion.jobs.workspace.save import AUTHOR
-from legion.store.board import forges
+from legion.store.board import forges, tickets
 from legion.store.database.transactions import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 def take_in(visit: Visit) -> None:
     """Claim every issue that asks for it, and complete claims that were interrupted."""
+    _renew(visit)
     with visit.context.store.read() as tx:
         begun = {one.number: one for one in forges.claims(tx, visit.project.id, [ClaimStage.CLAIMING])}
         known = {one.number: one for one in forges.claims(tx, visit.project.id, ClaimStage)}
@@ -39,6 +41,22 @@ def take_in(visit: Visit) -> None:
     lost = [issue for issue in wanted if issue.number in known and known[issue.number].stage is ClaimStage.TAKEN]
     for issue in (*fresh, *_free_again(visit, lost)):
         claim(visit, issue, {})
+
+
+def _renew(visit: Visit) -> None:
+    """Claim issues again whose ticket was stopped, and then retried by a person."""
+    with visit.context.store.read() as tx:
+        released = forges.claims(tx, visit.project.id, [ClaimStage.RELEASED])
+        states = tickets.states_of(tx, [one.ticket for one in released if one.ticket is not None])
+    for one in released:
+        state = states.get(one.ticket) if one.ticket is not None else None
+        if state is None or state in ENDED or one.ticket is None:
+            continue
+        if _won(visit, one):
+            _settle(visit, replace(one, wrote=""), ClaimStage.CLAIMED, "")
+        else:
+            _settle(visit, one, ClaimStage.TAKEN, "another branch claims it")
+            visit.actions.stop(one.ticket, f"issue {one.number} is claimed by another branch now")
 
 
 def _free_again(visit: Visit, issues: Iterable[ForgeIssue]) -> list[ForgeIssue]:
@@ -123,13 +141,18 @@ def _won(visit: Visit, one: IssueClaim) -> bool:
     """Create the branch where no other claims the issue. Titles differ, so branches of other names count, too."""
     url, settings = visit.remote.url, visit.remote.settings
     pattern = f"{claim_prefix(one.number)}*"
+    with visit.context.store.read() as tx:
+        pull = forges.pull_of(tx, one.ticket) if one.ticket is not None else None
+    ours = {one.claim, pull.pushed} if pull is not None else {one.claim}
 
     def others() -> set[str]:
         there = remote.tips(url, settings, pattern)
-        return {name for name, tip in there.items() if (name, tip) != (one.branch, one.claim)}
+        return {name for name, tip in there.items() if name != one.branch or tip not in ours}
 
     if others():
         return False
+    if pull is not None and pull.pushed and one.branch in remote.tips(url, settings, one.branch):
+        return True
     pushed = remote.push(visit.project.hub, url, settings, one.branch, one.claim, expected=None)
     if pushed is not PushResult.PUSHED:
         return False

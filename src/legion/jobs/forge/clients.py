@@ -33,18 +33,29 @@ class _Clients:
         self._lock = threading.Lock()
         self._forges: dict[tuple[str, ...], Forge] = {}
         self._passes: dict[tuple[str, int], threading.Lock] = {}
+        self._hurried: set[tuple[str, int]] = set()
 
     def forge(self, one: ForgeConnection, token: str) -> Forge:
         digest = hashlib.sha256(token.encode()).hexdigest()
         key = (one.identity, one.kind.value, one.url, one.repository, digest)
         with self._lock:
             if key not in self._forges:
-                self._forges[key] = _make(one, token)
+                self._forges[key] = make(one, token)
             return self._forges[key]
 
     def lock(self, context: Context, project: int) -> threading.Lock:
         with self._lock:
             return self._passes.setdefault((str(context.data.root), project), threading.Lock())
+
+    def hurry(self, context: Context, project: int) -> None:
+        with self._lock:
+            self._hurried.add((str(context.data.root), project))
+
+    def hurried(self, context: Context) -> frozenset[int]:
+        with self._lock:
+            found = {one for one in self._hurried if one[0] == str(context.data.root)}
+            self._hurried -= found
+            return frozenset(project for _, project in found)
 
 
 _CLIENTS = _Clients()
@@ -60,14 +71,29 @@ def pass_lock(context: Context, project: int) -> threading.Lock:
     return _CLIENTS.lock(context, project)
 
 
-def _make(one: ForgeConnection, token: str) -> Forge:
+def hurry(context: Context, project: int) -> None:
+    """A webhook came: the loop looks at the forge with the next commit."""
+    _CLIENTS.hurry(context, project)
+
+
+def hurried(context: Context) -> frozenset[int]:
+    """The projects for which webhooks came since the last call."""
+    return _CLIENTS.hurried(context)
+
+
+def make(one: ForgeConnection, token: str) -> Forge:
+    """A new client, for a connection that is not stored yet."""
     if one.kind is ForgeKind.GITHUB:
         return GitHub(one.repository, token, url=one.url)
-    return PlainRemote(one.url, _default_branch)
+    return PlainRemote(one.url, default_branch=_default_branch, branch_tip=_branch_tip)
 
 
 def _default_branch(found: GitRemote) -> str:
     return remote.default_branch(found.url, found.settings)
+
+
+def _branch_tip(found: GitRemote, branch: str) -> str | None:
+    return remote.tips(found.url, found.settings, branch).get(branch)
 
 
 def kept_token(context: Context, project: int) -> Path:

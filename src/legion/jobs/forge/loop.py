@@ -10,6 +10,7 @@ from legion.domain.errors import LegionError
 from legion.domain.forge.connections import ForgeConnection
 from legion.jobs.context import Context
 from legion.jobs.forge.actions import BoardActions
+from legion.jobs.forge.clients import hurried as hurried_now
 from legion.jobs.forge.sync import sync
 from legion.store import events
 from legion.store.board import forges
@@ -39,11 +40,6 @@ class ForgeLoop:
     def poke(self) -> None:
         self._wake.set()
 
-    def hurry(self, project: int) -> None:
-        """A webhook came: look now."""
-        self._due[project] = 0.0
-        self._wake.set()
-
     def stop(self) -> None:
         self._stopping.set()
         self._wake.set()
@@ -67,8 +63,9 @@ class ForgeLoop:
             newest, happened, there = events.last(tx), events.concerned(tx, self._seen), forges.all(tx)
         self._seen = newest
         now = time.monotonic()
+        hurried = hurried_now(self._context)
         self._due = {one.project: self._due.get(one.project, 0.0) for one in there}
-        ready = [one for one in there if self._due[one.project] <= now or one.project in happened]
+        ready = [one for one in there if self._due[one.project] <= now or one.project in happened | hurried]
         return [one for one in ready if one.wait_until is None or one.wait_until <= self._context.clock()]
 
     def _visit(self, one: ForgeConnection) -> None:

@@ -80,17 +80,21 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
     """Push the tested commit and open the pull request, or bring an open one up to date."""
     with visit.context.store.read() as tx:
         claim = forges.claim_of_ticket(tx, ticket.id)
-    ours = known.pushed or (claim.claim if claim is not None else None)
     url, settings = visit.remote.url, visit.remote.settings
+    exists = known.branch in remote.tips(url, settings, known.branch)
+    ours = (known.pushed or (claim.claim if claim is not None else None)) if exists else None
     there = visit.forge.pull_of(known.branch) if known.number is None else visit.forge.pull(known.number)
     if there is not None and there.state is PullState.MERGED and there.commit == known.pushed:
         _change(visit, known, stage=PullStage.MERGED, merged=there.merge_commit, number=there.number, url=there.url)
         return
+    if known.number is not None and (there is None or there.state is PullState.CLOSED):
+        _closed(visit, known, ticket)
+        return
     pushed = remote.push(visit.project.hub, url, settings, known.branch, known.tested, expected=ours)
     if pushed is not PushResult.PUSHED:
-        tip = remote.tips(url, settings, known.branch).get(known.branch, "")
-        note = f"a person pushed to {known.branch}; Legion leaves it alone" if tip else f"{known.branch} is gone"
-        _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip or "gone", note=note)
+        tip = remote.tips(url, settings, known.branch).get(known.branch, "gone")
+        note = f"a person pushed to {known.branch}; Legion leaves it alone"
+        _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip, note=note)
         return
     _change(visit, known, pushed=known.tested)
     facts = pull_facts.gather(visit.context, visit.project, ticket, known.tested, claim.number if claim else None)

@@ -31,7 +31,9 @@ def visiting(context: Context, project_id: int, actions: BoardActions) -> Iterat
             raise NotFound("This project has no forge: add one with `legion forge add github OWNER/REPO`.")
         forge = open_forge(context, connection)
         project = context.project(project_id)
-        base = remote.fetch(project.hub, forge.remote.url, forge.remote.settings, connection.branch)
+        base = forge.branch_tip(connection.branch)
+        if base is not None:
+            remote.fetch(project.hub, forge.remote.url, forge.remote.settings, connection.branch, base)
         if project.config.landing.target is not LandingTarget.LOCAL:
             upstream.fetch(context, project)
         yield Visit(context=context, project=project, connection=connection, forge=forge, actions=actions, base=base)
@@ -80,5 +82,5 @@ def _push_branch(visit: Visit) -> None:
     if tip is not None and not project.hub.is_ancestor(tip, project.target):
         return
     remote.fast_forward(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
-    remote.fetch(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch)
+    remote.fetch(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
     upstream.fetch(visit.context, project)

@@ -12,6 +12,7 @@ from legion.git.core.errors import BranchGone, RepositoryGone
 from legion.git.hub import remote
 from legion.git.person.inspect import loose_tip
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import branch_questions
 from legion.store.board import forges, projects
 
 
@@ -27,7 +28,10 @@ def fetch(context: Context, project: ProjectContext) -> Project:
         return project.record
     try:
         tip = project.hub.fetch_person(common_dir, branch)
-    except (BranchGone, RepositoryGone):
+    except BranchGone:
+        branch_questions.ask_gone(context, project.record)
+        return project.record
+    except RepositoryGone:
         return project.record
     return _store(context, project, tip)
 
@@ -43,6 +47,8 @@ def _store(context: Context, project: ProjectContext, tip: str) -> Project:
         return project.record
     left = _left(project, tip)
     target = project.target
+    if left is not None and target != project.record.person_absorbed and project.hub.is_ancestor(left, target):
+        branch_questions.ask_rewritten(context, project.record, left)
     inside = project.hub.is_ancestor(tip, target)
     with context.store.write() as tx:
         record = projects.get(tx, project.id)

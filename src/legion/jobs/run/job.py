@@ -34,13 +34,14 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.run import advisors, revert
+from legion.jobs.run import advisors, attendance, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.save import Saved, branch_name, save, worktree_name
-from legion.runner.launch import EndedRun, LostRun
+from legion.runner import launch
+from legion.runner.launch import EndedRun, FreshRun, LostRun
 from legion.runner.spec import write_spec
 from legion.store.board import crews, tickets
 from legion.store.database.transactions import Transaction
@@ -64,6 +65,8 @@ class _Verdict:
     plan: str = ""
     """The plan that the agent proposes."""
     advice: Advice | None = None
+    held: bool = False
+    """A person held the conversation in this run."""
 
 
 def run(context: Context, claim: Claim) -> None:
@@ -95,6 +98,9 @@ def _undo(context: Context, project: ProjectContext, ticket: Ticket) -> _Verdict
 
 
 def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
+    attended = attendance.of_ticket(context, ticket)
+    if attended is not None and attended.submitted and isinstance(launch.settle(run_dir(context, this_run)), FreshRun):
+        return _judge_submitted(context, project, ticket, this_run)
     try:
         ended = _run_to_end(context, project, ticket, this_run)
     except NoProgram as missing:
@@ -124,12 +130,36 @@ def _judge(
         step = judging.unfinished(context, ticket, this_run, ended) or next_try(ticket, _TREE_GONE, gone.message)
         return _Verdict(end=RunEnd(outcome=outcome, detail=detail, notes=(_TREE_GONE,)), step=step)
     waits, plan = plan_approval.outcome(context, ticket, this_run, outcome)
-    step = waits or judging.judge(context, project, ticket, this_run, ended, saved)
+    attended = attendance.of_ticket(context, ticket)
+    if attended is not None and attended.submitted:
+        return _judge_change(context, project, ticket, outcome, saved)
+    decided = waits or attendance.step_after(context, ticket, this_run, outcome)
+    step = decided or judging.judge(context, project, ticket, this_run, ended, saved)
     then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, ended, saved, step)
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
-    return _Verdict(end=end, step=step, then=then, plan=plan)
+    held = attendance.was_wheel(context, this_run)
+    return _Verdict(end=end, step=step, then=then, plan=plan, held=held)
+
+
+def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
+    """A person submitted the change while no program was open: none is started for it."""
+    try:
+        saved = save(context, project, ticket, this_run, project.worktrees.path(worktree_name(ticket.id)))
+    except TreeGone as gone:
+        end = RunEnd(outcome=Outcome.FAILED, detail=gone.message, notes=(_TREE_GONE,))
+        return _Verdict(end=end, step=Fail(gone.message))
+    return _judge_change(context, project, ticket, Outcome.FINISHED, saved)
+
+
+def _judge_change(
+    context: Context, project: ProjectContext, ticket: Ticket, outcome: Outcome, saved: Saved
+) -> _Verdict:
+    step = judging.judge_change(context, project, ticket, saved, ())
+    then = job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
+    end = RunEnd(outcome=outcome, detail="the person submitted it", notes=_left_out(saved), saved=saved.commit)
+    return _Verdict(end=end, step=step, then=then)
 
 
 def _left_out(saved: Saved) -> tuple[str, ...]:
@@ -149,6 +179,12 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
 def _record(context: Context, tx: Transaction, claim: Claim, verdict: _Verdict) -> None:
     """Moves the ticket, unless a person stopped or parked it meanwhile."""
     ticket = tickets.get(tx, claim.subject)
+    _move(context, tx, ticket, verdict)
+    if verdict.advice is None:
+        attendance.settle(tx, ticket.id, held=verdict.held)
+
+
+def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) -> None:
     if verdict.advice is not None:
         # The advice is kept even where a person stopped the ticket meanwhile.
         crews.give_advice(tx, ticket.project, verdict.advice)

@@ -122,7 +122,7 @@ class _AccountResolver:
             return None
         return _RunPreview(
             command="" if advises else spec.command,
-            driver=(role.driver if advises else "") or spec.driver,
+            driver=(role.driver if advises else escalation.driver(self._context, ticket)) or spec.driver,
             provider=role.provider,
             model=role.model if advises else escalation.model(self._context, ticket),
             role=role.name,

@@ -28,6 +28,7 @@ from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
+from legion.service.projects import scratch
 from legion.service.shared.fragments import shaped
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -47,7 +48,11 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
     _refuse_unfit(wanted)
     task = mail_cases.checked(wanted.task)
     run_usage.catch_up(context)
-    here = project_cases.find(context, wanted.cwd) if caller == ROOT else _own_project(context, caller, wanted.cwd)
+    said: list[str] = []
+    if caller == ROOT:
+        here, said = scratch.find_or_scratch(context, wanted.cwd)
+    else:
+        here = _own_project(context, caller, wanted.cwd)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Hired(**first)
@@ -78,7 +83,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
             delegates=wanted.delegate,
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=MessageKind.TASK, text=task, project=here.id)
-        answer = _hired(new, _notes(context, tx, new))
+        answer = _hired(new, [*said, *_notes(context, tx, new)])
         remembered(tx, caller, wanted.request, answer)
     narrow_pass(context, caller)
     return answer

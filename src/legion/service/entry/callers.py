@@ -18,7 +18,9 @@ from legion.jobs.context import Context
 from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
+from legion.service.entry.orchestra import Orchestra
 from legion.service.entry.tools.registry import ToolRegistry
+from legion.service.forge import hook
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
@@ -87,6 +89,10 @@ class CallerRegistry:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
 
+    def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
+        """A webhook of a forge, which proves itself by its signature."""
+        return hook.receive(self._context, project, signature=signature, delivery=delivery, raw=raw)
+
     @property
     def authority_file(self) -> Path:
         return self._context.data.root / "web" / "authority.pem"
@@ -137,6 +143,10 @@ class CallerRegistry:
     def orchestrate(self, caller: Caller) -> LegionCc:
         """The operations of legion_cc, with the caller's rights."""
         return LegionCc(self._context, self.acting(caller), self._only_project())
+
+    def orchestra(self, caller: Caller) -> Orchestra:
+        """The operations of claude-orchestra; they are the person's alone."""
+        return Orchestra(self._context, self.acting(caller), self._only_project())
 
     def _only_project(self) -> str:
         """The root of the person's project if there is just one, else empty."""

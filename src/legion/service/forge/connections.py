@@ -17,7 +17,7 @@ from legion.domain.landing.destination import LandingTarget
 from legion.forge import Forge, ForgeRepository
 from legion.forge.github import PUBLIC
 from legion.git.hub import remote
-from legion.jobs.context import Context
+from legion.jobs.context import Context, ProjectContext
 from legion.jobs.forge import clients
 from legion.jobs.forge.sync import sync
 from legion.service.forge.actions import ForgeActions
@@ -37,14 +37,16 @@ def add(context: Context, wanted: AddForge) -> Done:
     """Try the connection first; nothing is stored where it fails."""
     record = registry.find(context, wanted.cwd)
     kind = _kind(wanted.kind)
+    url = _url(kind, wanted)
+    repository = _repository(wanted.address) if kind is ForgeKind.GITHUB else ""
     key_from, key_value = _token_place(kind, wanted)
     with context.store.read() as tx:
         before = forges.of_project(tx, record.id)
     one = ForgeConnection(
         project=record.id,
         kind=kind,
-        url=_url(kind, wanted),
-        repository=_repository(wanted.address) if kind is ForgeKind.GITHUB else "",
+        url=url,
+        repository=repository,
         branch=wanted.branch,
         key_from=key_from,
         key_value=key_value,
@@ -54,21 +56,14 @@ def add(context: Context, wanted: AddForge) -> Done:
         assignee=wanted.assignee,
         identity=before.identity if before is not None else uuid.uuid4().hex,
     )
+    forge = clients.make(one, wanted.key or clients.token_of(context, one))
+    found = forge.repository()
+    branch = _branch(forge, found, wanted.branch, record.branch)
     _keep(context, one, wanted)
-    try:
-        forge = clients.open_forge(context, one)
-        found = forge.repository()
-        branch = _branch(forge, found, wanted.branch, record.branch)
-    except LegionError:
-        if before is None:
-            clients.kept_token(context, record.id).unlink(missing_ok=True)
-        raise
     with context.store.write() as tx:
         forges.save(tx, replace(one, login=found.login, branch=branch))
-    return Done(
-        message=f"{one.name} is the forge of {record.name}; work lands on its branch {branch}.",
-        notes=_notes(context, record.id, found),
-    )
+    message = f"{one.name} is the forge of {record.name}; work lands on its branch {branch}."
+    return Done(message=message, notes=_notes(context, record.id, found))
 
 
 def _notes(context: Context, project: int, found: ForgeRepository) -> list[str]:
@@ -175,9 +170,8 @@ def listed(context: Context) -> Forges:
     with context.store.read() as tx:
         lines = [
             _line(
-                context,
                 one,
-                projects.get(tx, one.project).name,
+                context.project_of(projects.get(tx, one.project)),
                 pulls=len(forges.pulls(tx, one.project)),
                 issues=len(forges.claims(tx, one.project, [ClaimStage.CLAIMED])),
             )
@@ -186,7 +180,7 @@ def listed(context: Context) -> Forges:
     return Forges(forges=lines)
 
 
-def _line(context: Context, one: ForgeConnection, project: str, *, pulls: int, issues: int) -> ForgeLine:
+def _line(one: ForgeConnection, project: ProjectContext, *, pulls: int, issues: int) -> ForgeLine:
     places = {
         TokenFrom.KEPT: "kept by Legion",
         TokenFrom.FILE: f"file {one.key_value}",
@@ -197,12 +191,12 @@ def _line(context: Context, one: ForgeConnection, project: str, *, pulls: int, i
         TokenFrom.NONE: "none needed",
     }
     return ForgeLine(
-        project=project,
+        project=project.record.name,
         kind=one.kind.value,
         name=one.name,
         url=one.url,
         branch=one.branch,
-        target=context.project(one.project).config.landing.target.value,
+        target=project.config.landing.target.value,
         login=one.login,
         key=places[one.key_from],
         label=one.label,

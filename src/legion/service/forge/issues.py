@@ -1,10 +1,10 @@
-"""Makes tickets of issues that a person names."""
+"""Makes tickets or a plan of issues that a person names."""
 
 from __future__ import annotations
 
-from legion.domain.errors import BadInput, LegionError
+from legion.domain.errors import BadInput, LegionError, NotFound
 from legion.domain.forge.connections import ClaimStage
-from legion.domain.forge.issues import claim_branch, claim_prefix
+from legion.domain.forge.issues import claim_branch, claim_prefix, ticket_text
 from legion.git.hub import remote
 from legion.jobs.context import Context
 from legion.jobs.forge import claims
@@ -12,7 +12,9 @@ from legion.jobs.forge.sync import visiting
 from legion.jobs.forge.visit import Visit
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
-from legion.wire.forge import Assigned, AssignedLine, AssignIssues
+from legion.service.plans import create
+from legion.wire.forge import Assigned, AssignedLine, AssignIssues, PlanIssues
+from legion.wire.plans import NewPlan, PlanPage
 
 _MOST = 50
 
@@ -23,6 +25,31 @@ def assign(context: Context, wanted: AssignIssues) -> Assigned:
     one = connection_of(context, wanted.cwd)
     with visiting(context, one.project, ForgeActions(context)) as visit:
         return Assigned(issues=[_assign(visit, number, wanted) for number in dict.fromkeys(wanted.issues)])
+
+
+def plan(context: Context, wanted: PlanIssues) -> PlanPage:
+    """One plan for all of them. Their texts are material below the person's own words."""
+    if not 0 < len(wanted.issues) <= _MOST:
+        raise BadInput(f"Name 1 to {_MOST} issues by their numbers.")
+    one = connection_of(context, wanted.cwd)
+    parts = [wanted.goal.strip() or "Do what these issues ask for."]
+    with visiting(context, one.project, ForgeActions(context)) as visit:
+        for number in dict.fromkeys(wanted.issues):
+            issue = visit.forge.issue(number)
+            if issue is None:
+                raise NotFound(f"There is no issue {number} in {one.name}.")
+            parts.append(ticket_text(issue))
+    new = NewPlan(
+        cwd=wanted.cwd,
+        goal="\n\n".join(parts),
+        team=wanted.team,
+        model=wanted.model,
+        budget=wanted.budget,
+        questions=wanted.questions,
+        epic=wanted.epic,
+        request=wanted.request,
+    )
+    return create.plan(context, new)
 
 
 def _assign(visit: Visit, number: int, wanted: AssignIssues) -> AssignedLine:

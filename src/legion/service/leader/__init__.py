@@ -1,1 +1,1 @@
-"""Use cases about leaders: notes, the conversation with one."""
+"""Use cases about leaders: notes, lessons, routines, the conversation with one."""

@@ -15,7 +15,7 @@ from legion.config.guess import legion_toml
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import plan as plans
-from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.projects import ConfigOrigin, Project, acting
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
@@ -48,7 +48,9 @@ def find_or_none(context: Context, cwd: str) -> Project | None:
     with context.store.read() as tx:
         known = projects.all(tx)
     ours = {Path(project.worktrees): project for project in known}
-    checkouts = {Path(project.root): project for project in known}
+    # Several sessions may share a checkout; their worktrees tell them apart.
+    roots = {Path(project.root) for project in known}
+    checkouts = {root: acting(one for one in known if Path(one.root) == root) for root in roots}
     for folder in (place, *place.parents):
         if folder in ours:
             return ours[folder]
@@ -65,7 +67,7 @@ def _by_git(folder: Path, known: tuple[Project, ...]) -> Project | None:
         facts = look(folder)
     except NotARepository:
         return None
-    return next((project for project in known if project.common_dir == str(facts.common_dir)), None)
+    return acting(project for project in known if project.common_dir == str(facts.common_dir))
 
 
 def add(context: Context, request: AddProject) -> ProjectAdded:
@@ -88,13 +90,13 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     )
     known = project is not None
     if not request.dry_run:
-        _refuse_unwritable(worktrees)
+        refuse_unwritable(worktrees)
         if moved is not None:
             project = _take_over(context, moved, facts)
         if there is None:
             _write_config(file, text)
         try:
-            project = _register(context, project, facts, worktrees, text, trust=there is None)
+            project = register(context, project, facts, worktrees, text, trust=there is None)
         except BaseException:
             if there is None:
                 file.unlink(missing_ok=True)
@@ -121,7 +123,8 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
 def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
     """The project whose repository was moved here: its old folder is missing, and this one has its commits."""
     with context.store.read() as tx:
-        missing = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
+        lost = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
+    missing = [project for project in lost if not project.session]
     here = History(facts.common_dir)
     candidates = [project for project in missing if project.person_tip and here.resolve(project.person_tip)]
     return candidates[0] if len(candidates) == 1 else None
@@ -130,9 +133,11 @@ def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
 def _take_over(context: Context, project: Project, facts: RepositoryFacts) -> Project:
     """Record the new folder. The worktrees stay where they are: they belong to the hub, not to the person's folder."""
     with context.store.write() as tx:
-        current = projects.get(tx, project.id)
-        here = replace(current, root=str(facts.root), common_dir=str(facts.common_dir))
-        return projects.save(tx, here, EventKind.PROJECT_ADDED, {"root": str(facts.root), "moved_from": project.root})
+        for one in projects.sessions_of(tx, project.common_dir):
+            here = replace(one, root=str(facts.root), common_dir=str(facts.common_dir))
+            about = {"root": str(facts.root), "moved_from": project.root}
+            projects.save(tx, here, EventKind.PROJECT_ADDED, about)
+        return projects.get(tx, project.id)
 
 
 def refuse_unfit(facts: RepositoryFacts) -> None:
@@ -171,9 +176,29 @@ def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
 def remove(context: Context, cwd: str) -> Done:
     """Remove the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     record = find(context, cwd)
+    with context.store.read() as tx:
+        others = [one.session for one in projects.sessions_of(tx, record.common_dir) if one.session]
+    if others:
+        raise StateConflict(
+            f"The project has sessions ({', '.join(others[:5])}): end them with `legion session complete NAME` or "
+            "`legion session delete NAME` first."
+        )
+    project = context.project_of(record)
+    hub = end(context, record)
+    return Done(
+        message=f"{record.name} is no longer a Legion project.",
+        notes=[
+            f"The agents' worktrees are in {project.trash}, the hub is in {hub}.",
+            f"{FILE} stays: delete it if you want.",
+        ],
+    )
+
+
+def end(context: Context, record: Project, *, uncollected: bool = False) -> Path:
+    """Remove one session. Returns where its hub went. With `uncollected`, also one whose work was not collected."""
     project = context.project_of(record)
     # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
-    ahead = _uncollected(context, project) if Path(record.common_dir).is_dir() else 0
+    ahead = _uncollected(context, project) if Path(record.common_dir).is_dir() and not uncollected else 0
     if ahead:
         them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise StateConflict(
@@ -208,13 +233,7 @@ def remove(context: Context, cwd: str) -> Done:
     for place in folder.iterdir() if folder.is_dir() else ():
         if place != project.trash:
             files.move_to_trash(place, project.trash)
-    return Done(
-        message=f"{record.name} is no longer a Legion project.",
-        notes=[
-            f"The agents' worktrees are in {project.trash}, the hub is in {hub}.",
-            f"{FILE} stays: delete it if you want.",
-        ],
-    )
+    return hub
 
 
 def set_paused(context: Context, cwd: str, paused: bool) -> Project:
@@ -232,8 +251,15 @@ def is_trusted(context: Context, project: Project) -> bool:
         return projects.is_trusted(tx, project.id, project.config_hash)
 
 
-def _register(
-    context: Context, known: Project | None, facts: RepositoryFacts, worktrees: Path, text: str, *, trust: bool
+def register(
+    context: Context,
+    known: Project | None,
+    facts: RepositoryFacts,
+    worktrees: Path,
+    text: str,
+    *,
+    trust: bool,
+    session: str = "",
 ) -> Project:
     """Create row, hub and target, in this order. Each step continues what an interrupted one left."""
     assert facts.branch is not None, "an unfit repository was refused"
@@ -252,6 +278,7 @@ def _register(
                 config_hash=hash_of(text),
                 config_origin=ConfigOrigin.CHECKOUT,
                 target="",
+                session=session,
             )
     folder = context.data.project(known.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -271,6 +298,7 @@ def _register(
             config_origin=ConfigOrigin.TARGET if landed is not None else ConfigOrigin.CHECKOUT,
             person_tip=tip,
             person_absorbed=tip if hub.is_ancestor(tip, target) else current.person_absorbed,
+            base_commit=current.base_commit or tip,
         )
         if trust:
             projects.trust(tx, known.id, hash_of(text))
@@ -301,7 +329,7 @@ def _is_free(folder: Path, owner_text: str) -> bool:
         return True
 
 
-def _refuse_unwritable(folder: Path) -> None:
+def refuse_unwritable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free

@@ -49,12 +49,12 @@ def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, b
     ladders = dict(context.user.models.by_label) if by_a_person else {}
     label = ladder.label_of(new.labels, ladders)
     role = crew.builder.role
-    plain = bool(new.command)
+    program, model = ladder.parts(ladders[label][0]) if label else ("", role.model)
     return replace(
         new,
         team=crew.team,
-        model=new.model or (ladders[label][0] if label else role.model),
-        driver=new.driver or ("" if plain else role.driver),
+        model=new.model or model,
+        driver=new.driver or ("" if new.command else program or role.driver),
     )
 
 

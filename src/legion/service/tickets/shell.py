@@ -11,7 +11,7 @@ from pathlib import Path
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.runs import ticket_seat
 from legion.drivers import Program, registry
-from legion.drivers.terminal.options import TerminalOptions
+from legion.drivers.terminal_options import TerminalOptions
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import control, launch

@@ -83,12 +83,14 @@ def claims(tx: ReadTransaction, project: int, stages: Iterable[ClaimStage]) -> t
 
 
 def offer(tx: Transaction, one: TicketPull) -> None:
-    """Its change passed all checks. What is known of an earlier one of the ticket stays."""
+    """Its change passed all checks. What is known of an open one of the ticket stays; a closed one is replaced."""
     before = pull_of(tx, one.ticket)
     if before is None:
         tx.execute(insert(schema.forge_pulls), [{**vars(one), "at": tx.now}])
         return
-    change_pull(tx, one.ticket, stage=one.stage, base=one.base, tested=one.tested, note="")
+    fresh = {"number": None, "url": "", "wrote": "", "foreign_commit": "", "merged": ""}
+    closed = before.stage in (PullStage.CLOSED, PullStage.LANDED)
+    change_pull(tx, one.ticket, stage=one.stage, base=one.base, tested=one.tested, note="", **(fresh if closed else {}))
 
 
 def change_pull(tx: Transaction, ticket: int, **values: object) -> None:

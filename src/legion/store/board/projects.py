@@ -50,8 +50,10 @@ def add(
     target: str,
     person_tip: str | None = None,
     person_absorbed: str | None = None,
+    session: str = "",
+    base_commit: str | None = None,
 ) -> Project:
-    if by_common_dir(tx, common_dir) is not None:
+    if by_common_dir(tx, common_dir, session) is not None:
         raise StateConflict(f"The repository at {root} is a project already: use it as it is.")
     project = Project(
         id=tx.next("project"),
@@ -66,10 +68,13 @@ def add(
         target=target,
         person_tip=person_tip,
         person_absorbed=person_absorbed,
+        session=session,
+        base_commit=base_commit,
         created_at=tx.now,
     )
     tx.execute(insert(schema.projects), [asdict(project)])
-    tx.record(EventKind.PROJECT_ADDED, project=project.id, data={"name": name, "root": root, "branch": branch})
+    about = {"name": name, "root": root, "branch": branch, **({"session": session} if session else {})}
+    tx.record(EventKind.PROJECT_ADDED, project=project.id, data=about)
     return get(tx, project.id)
 
 
@@ -81,10 +86,23 @@ def get(tx: ReadTransaction, project: int) -> Project:
     return found
 
 
-def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
-    found = tx.execute(select(schema.projects).where(_TABLE.common_dir == common_dir, _TABLE.removed_at.is_(None)))
-    row = found.one_or_none()
+def by_common_dir(tx: ReadTransaction, common_dir: str, session: str = "") -> Project | None:
+    """A session of the repository, also one whose hub could not be made yet; without a name the default one."""
+    mine = (_TABLE.common_dir == common_dir, _TABLE.session == session, _TABLE.removed_at.is_(None))
+    row = tx.execute(select(schema.projects).where(*mine)).one_or_none()
     return None if row is None else Project(**row._mapping)
+
+
+def sessions_of(tx: ReadTransaction, common_dir: str, *, ended: bool = False) -> tuple[Project, ...]:
+    """The sessions of a repository, the default one first; or those that ended and are kept in the history."""
+    state = (_TABLE.removed_at.is_not(None), _TABLE.session != "") if ended else (_TABLE.removed_at.is_(None),)
+    found = select(schema.projects).where(_TABLE.common_dir == common_dir, *state).order_by(_TABLE.id)
+    return tuple(Project(**row._mapping) for row in tx.execute(found))
+
+
+def trusted_hashes(tx: ReadTransaction, project: int) -> tuple[str, ...]:
+    found = select(schema.trusted.c.hash).where(schema.trusted.c.project == project)
+    return tuple(tx.execute(found).scalars())
 
 
 def all(tx: ReadTransaction) -> tuple[Project, ...]:

@@ -30,11 +30,12 @@ from legion.store.database.plan_tables import (
 )
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
-from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
+from legion.store.database.staff_tables import agents, attendances, calls, devices, holdings, mail, tokens
 
 __all__ = [
     "advice",
     "agents",
+    "attendances",
     "calls",
     "claims",
     "counters",
@@ -119,6 +120,9 @@ projects = Table(
     Column("workers", Integer),
     Column("retries", Integer),
     Column("frozen", Flag, nullable=False),
+    Column("session", AnyText, nullable=False),
+    Column("chosen", Flag, nullable=False),
+    Column("base_commit", Text),
 )
 
 trusted = Table(
@@ -255,6 +259,7 @@ runs = Table(
     Column("role", Text, nullable=False),
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
+    Column("driver", AnyText, nullable=False),
 )
 
 rewinds = Table(

@@ -151,6 +151,11 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     return ended
 
 
+def note_driver(tx: Transaction, run: int, driver: str) -> None:
+    """Which agent program works, for the report of costs."""
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(driver=driver))
+
+
 def note_access(tx: Transaction, run: int, access: str) -> None:
     """Record how it reaches its model."""
     tx.execute(update(schema.runs).where(_TABLE.id == run).values(access=access))

@@ -144,7 +144,7 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
     """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
-        table.id, table.ticket, table.plan, table.role, table.attempt, table.started_at, table.ended_at,
+        table.id, table.ticket, table.plan, table.role, table.driver, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name, schema.agents.c.role.label("post"), schema.projects.c.name.label("place"),
     ).select_from(
@@ -160,7 +160,8 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
 
 
 def _work(row: Row[Any]) -> RunUsage:
-    run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at, "project": row.place}
+    run = {"run": row.id, "driver": row.driver, "started_at": row.started_at, "ended_at": row.ended_at}
+    run["project"] = row.place
     if row.ticket is None:
         run["role"] = "planner" if row.plan is not None else row.post or "standing agent"
         agent = row.name if row.plan is None else f"planner of P{row.plan}"

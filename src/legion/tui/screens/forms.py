@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from textual import on
@@ -16,6 +16,7 @@ from textual.widgets import Input, Label, Select, Switch, TextArea
 from legion.client.legion import Legion
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
+from legion.tui.views import squad
 from legion.tui.views.form_fields import HIRE_FIELDS, RETRY_FIELDS, FormField, ticket_fields, values, with_title
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
@@ -46,21 +47,29 @@ class Form(ModalScreen[None]):
     Form #fault { height: auto; min-height: 1; margin: 0 1; color: $text-error; }
     """
 
-    def __init__(self, title: str, name: str, fields: list[FormField], request: Request) -> None:
-        """`name` is where drafts are kept."""
+    def __init__(
+        self,
+        title: str,
+        name: str,
+        fields: list[FormField],
+        request: Request,
+        first: Mapping[str, str] | None = None,
+    ) -> None:
+        """`name` is where drafts are kept; `first` is in the fields where there is no draft."""
         super().__init__()
         self._title = title
         self._draft = f"form.{name}."
         self._fields = {field.name: field for field in fields}
         self._request = request
         self._sending = False
+        self._first = first or {}
 
     @property
     def _app(self) -> UiHost:
         return cast(UiHost, self.app)
 
     def compose(self) -> ComposeResult:
-        drafts = self._app.drafts.of(self._draft)
+        drafts = self._app.drafts.of(self._draft) or self._first
         with Vertical() as box:
             box.border_title = self._title
             with VerticalScroll(can_focus=False):
@@ -179,4 +188,6 @@ def hire_form(app: UiHost) -> Form:
         wanted = HireAgent(cwd=app.store.project_root or app.store.cwd, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
         return lambda legion: legion.hire(wanted).message
 
-    return Form("Hire a standing agent", "hire", HIRE_FIELDS, request)
+    project, known = app.store.project, app.store.agents.value
+    first = known is not None and squad.leader_of(known, project.name if project else "") is None
+    return Form("Hire a standing agent", "hire", HIRE_FIELDS, request, squad.FIRST_HIRE if first else None)

@@ -53,6 +53,8 @@ class SquadPlace(TicketPlace):
         self._talk = RowList(id="talk", follow=True)
         self._left_width = ""
         self._reads_mail = False
+        self._streams = False
+        """The leader was at work when its output was drawn last."""
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="body"):
@@ -79,7 +81,7 @@ class SquadPlace(TicketPlace):
         yield store.graph.watch(self._renew_tickets)
         yield store.agents.watch(self._renew_talk)
         self._reads_mail = False
-        yield store.output.watch(self._renew_panes)
+        yield store.output.watch(self._renew_output)
 
     def renew(self) -> None:
         if self.is_mounted:
@@ -123,9 +125,26 @@ class SquadPlace(TicketPlace):
         rows.set_class(leader is not None, "-talks")
         self.query_one("#say").set_class(leader is not None, "-shown")
         width = max(20, rows.size.width - 1)
-        rows.put(
-            view.offer_rows(keys, width) if leader is None else view.talk_rows(leader, self.store.mail.value, width)
-        )
+        if leader is None:
+            rows.put(view.offer_rows(keys, width))
+        else:
+            rows.put(view.talk_rows(leader, self.store.mail.value, width, self._live(leader)))
+
+    def _live(self, leader: AgentLine) -> list[str]:
+        """What it has printed in its present turn."""
+        output = self.store.output
+        run = next((one.run for one in output.running if one.agent == leader.id), None)
+        tail = output.tails.get(run) if run is not None else None
+        return tail.last(view.LIVE_LINES) if tail is not None else []
+
+    def _renew_output(self) -> None:
+        self._renew_panes()
+        leader = self.leader
+        if leader is not None and self.is_watching and self._talk.size.width:
+            at_work = any(one.agent == leader.id for one in self.store.output.running)
+            if at_work or self._streams:
+                self._streams = at_work
+                self._renew_talk()
 
     def _renew_panes(self) -> None:
         rows, output = self._panes, self.store.output
@@ -133,9 +152,10 @@ class SquadPlace(TicketPlace):
             return
         tails = {run: tail.last(view.MOST_LINES) for run, tail in output.tails.items()}
         size = rows.size
-        made = view.pane_rows(
-            output.running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time()
-        )
+        leader = None if self.has_class("-narrow") else self.leader
+        # The leader's own output is in the conversation, unless that is hidden.
+        running = [one for one in output.running if leader is None or one.agent != leader.id]
+        made = view.pane_rows(running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time())
         rows.put(made or self._idle(size.width - 1))
 
     def _idle(self, width: int) -> list[Row]:
@@ -164,7 +184,8 @@ class SquadPlace(TicketPlace):
         leader, text = self.leader, event.value.strip()
         if leader is None or not text:
             return
-        letter = NewMessage(to=leader.id, text=text)
+        # A leader at work reads it in this turn, as in any conversation.
+        letter = NewMessage(to=leader.id, text=text, now=leader.working)
 
         def sent() -> None:
             # Only what was sent: the person may have typed on.

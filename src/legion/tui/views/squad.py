@@ -14,6 +14,12 @@ from legion.wire.tickets import TicketLine, UsageLine
 
 LEAST_LINES, MOST_LINES = 2, 14
 ROOT = "root"
+LEADER = "leader"
+"""The role of a standing agent that plans, dispatches and reports."""
+FIRST_HIRE = {"task": "Lead this project.", "name": LEADER, "role": LEADER}
+"""What the form for a hire holds where there is no leader yet."""
+LIVE_LINES = 12
+"""Lines of a leader's output below the conversation while it works."""
 
 
 def pane_rows(
@@ -87,23 +93,31 @@ def idle_rows(at_work: int, waiting: int, keys: Mapping[str, str], width: int) -
 
 
 def leader_of(agents: AgentList | None, project: str) -> AgentLine | None:
-    """The standing agent that the person talks to: the first one of this project that they hired themselves."""
+    """The standing agent that the person talks to: the project's leader, else the first one that they hired."""
     mine = [one for one in agents.agents if one.fired_at is None and one.parent == agents.you] if agents else []
-    return next((one for one in mine if one.project == project or not project), None)
+    here = [one for one in mine if one.project == project or not project]
+    return next((one for one in here if leads(one)), here[0] if here else None)
+
+
+def leads(agent: AgentLine) -> bool:
+    return " ".join(agent.role.lower().split()) == LEADER
 
 
 def offer_rows(keys: Mapping[str, str], width: int) -> list[Row]:
     """Without a standing agent: what can be done instead of talking."""
     return [
-        head("No standing agent"),
-        *paragraph("A standing agent plans, dispatches tickets and answers you here.", width, colour=Colour.DIM),
+        head("No leader"),
+        *paragraph("A leader plans, dispatches tickets and answers you here.", width, colour=Colour.DIM),
         row(Cell(f" {keys['hire']} ", Colour.CYAN), "hire one"),
         row(Cell(f" {keys['new_ticket']} ", Colour.CYAN), "write a ticket yourself"),
     ]
 
 
-def talk_rows(leader: AgentLine, mail: Mail | None, width: int) -> list[Row]:
-    """The person's messages, oldest first: reading marks them as read, so those of other agents are shown, too."""
+def talk_rows(leader: AgentLine, mail: Mail | None, width: int, live: Sequence[str] = ()) -> list[Row]:
+    """The person's messages, oldest first: reading marks them as read, so those of other agents are shown, too.
+
+    `live`: what the leader has printed in its present turn.
+    """
     state = "at work" if leader.working else "idle"
     rows = [
         row(
@@ -116,6 +130,8 @@ def talk_rows(leader: AgentLine, mail: Mail | None, width: int) -> list[Row]:
         rows += _letter(letter, width)
     if not letters:
         rows += [BLANK, note("No message yet. Type below; Enter sends.")]
+    if live:
+        rows += [BLANK, *_last_lines(live, LIVE_LINES, width, "")]
     return rows
 
 

@@ -1,4 +1,4 @@
--- Races: several attempts of one ticket at once. Each lane is a ticket of its own.
+-- Races: several attempts of one ticket at once. Each lane is a ticket of its own. The driver of each run.
 
 CREATE TABLE race_lanes (
     ticket INTEGER PRIMARY KEY REFERENCES tickets (id),
@@ -13,5 +13,7 @@ CREATE TABLE race_lanes (
 );
 
 CREATE INDEX race_lanes_of_race ON race_lanes (race);
+
+ALTER TABLE runs ADD COLUMN driver TEXT NOT NULL DEFAULT '';
 
 INSERT INTO counters (name, value) VALUES ('race', 0);

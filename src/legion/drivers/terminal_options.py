@@ -22,6 +22,9 @@ class TerminalOptions:
     """Patterns of those questions that are accepted without a person."""
     yes: str = "\r"
     """The keys that accept."""
+    leave: str = ""
+    """The key by which a person ends the program, typed again until it has ended: it then stores what was said. Empty:
+    it is hung up."""
     quiet: float = 3.0
     """Seconds without output after which a program that uses no CPU waits."""
     leave_after: float | None = None

@@ -1,0 +1,54 @@
+"""Puts the person's terminal in front of a run's, and says how it ended."""
+
+from __future__ import annotations
+
+import time
+
+from legion.cli.base.command import CommandCall
+from legion.cli.base.output import sanitize
+from legion.cli.base.progress import progress
+from legion.client.discovery import is_remote
+from legion.client.legion import Legion
+from legion.client.terminal import How, RelayEnd, refuse_no_terminal, relay
+from legion.wire.errors import BadInput
+from legion.wire.terminal import Attach, OpenTerminal
+
+LOST = 1
+
+
+def refuse_elsewhere() -> None:
+    """Raises BadInput where no terminal of this machine could be relayed."""
+    refuse_no_terminal()
+    if is_remote():
+        raise BadInput("Attaching needs Legion on this machine: unset LEGION_URL, or log in where it runs.")
+
+
+def opened(legion: Legion, ticket: int, *, only_looks: bool) -> OpenTerminal:
+    """Wait until the ticket has a terminal."""
+    began = time.monotonic()
+    with progress("Waiting for a safe moment of the agent"):
+        while True:
+            found = legion.attach(ticket, Attach(only_looks=only_looks, waited=time.monotonic() - began))
+            if found.socket or only_looks:
+                return found
+
+
+def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:
+    """The exit code of the command."""
+    call.say(sanitize(found.message))
+    left = relay(found.socket, only_looks=only_looks)
+    if left.how is How.DETACHED and found.wheel and not only_looks:
+        call.say(call.legion().give_back(ticket).message)
+    elif left.how is How.DETACHED:
+        call.say(f"Detached: `legion attach {ticket}` returns.")
+    else:
+        call.say(_ended(ticket, left, wheel=found.wheel))
+    return LOST if left.how is How.LOST else 0
+
+
+def _ended(ticket: int, left: RelayEnd, *, wheel: bool) -> str:
+    if left.how is How.LOST or left.end is None:
+        return f"The terminal is gone; the work is kept: `legion ticket {ticket}` shows what follows."
+    if wheel:
+        return f"The agent of ticket {ticket} works alone again, with what was said."
+    return f"{left.end.message} `legion ticket {ticket}` shows what follows."

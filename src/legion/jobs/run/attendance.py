@@ -1,0 +1,58 @@
+"""Decides the next step after a run at which a person sits: its agent works alone again, or the ticket waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.domain.runs import Outcome, Run
+from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.tickets.ticket import Park, ParkReason, Resume, State, Step, Ticket
+from legion.jobs.context import Context
+from legion.runner.spec import RunnerError, read_spec
+from legion.store.board import tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import attendances
+
+TAKEN = "a person takes over its conversation"
+GIVEN_BACK = "the person gave its conversation back"
+
+
+def of_ticket(context: Context, ticket: Ticket) -> Attendance | None:
+    with context.store.read() as tx:
+        return attendances.of_ticket(tx, ticket.id)
+
+
+def was_wheel(context: Context, this_run: Run) -> bool:
+    """Whether a person held the conversation in this run."""
+    try:
+        return read_spec(context.data.runs / this_run.name).options.get("wheel") is True
+    except RunnerError:
+        return False
+
+
+def step_after(context: Context, ticket: Ticket, this_run: Run, outcome: Outcome) -> Step | None:
+    """The next step where a person decides it; None: the run is judged as any other."""
+    attended = of_ticket(context, ticket)
+    if attended is None:
+        return None
+    if attended.mode is AttendMode.WHEEL:
+        held = was_wheel(context, this_run)
+        if held and outcome is not Outcome.NOT_STARTED:
+            return Resume(GIVEN_BACK)
+        return Resume(TAKEN) if outcome is Outcome.INTERRUPTED else None
+    if attended.submitted or outcome in (Outcome.LOST, Outcome.NOT_STARTED):
+        return None
+    how = f"`legion resume {ticket.id}` opens it again, `legion submit {ticket.id}` submits its change"
+    return Park(ParkReason.PAUSED, f"its program has ended: {how}")
+
+
+def settle(tx: Transaction, ticket_id: int, *, held: bool) -> None:
+    """In the transaction that moves the ticket: a wheel lasts for one run, a submission for one judgement."""
+    attended = attendances.of_ticket(tx, ticket_id)
+    if attended is None:
+        return
+    if attended.mode is AttendMode.WHEEL:
+        if held or tickets.get(tx, ticket_id).state is not State.QUEUED:
+            attendances.end(tx, ticket_id)
+    elif attended.submitted:
+        attendances.put(tx, replace(attended, submitted=False))

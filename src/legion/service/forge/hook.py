@@ -1,0 +1,35 @@
+"""Receives webhooks of a forge: signed, each delivery once. Their content is not read: Legion only looks at once."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+
+from legion.domain.errors import BadInput, NotAllowed
+from legion.jobs.context import Context
+from legion.jobs.forge import clients
+from legion.service.forge.connections import hook_secret
+from legion.store.board import forges
+
+_PREFIX = "sha256="
+_DELIVERY = re.compile(r"[A-Za-z0-9-]{8,80}")
+_REFUSED = "The signature of this webhook is missing or wrong: enter the secret that `legion forge hook` prints."
+
+
+def receive(context: Context, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
+    """Whether it is new. Raises NotAllowed where the secret of the project did not sign exactly these bytes."""
+    secret = hook_secret(context, project)
+    expected = signature_of(secret or "", raw)
+    if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")) or not secret:
+        raise NotAllowed(_REFUSED)
+    if not _DELIVERY.fullmatch(delivery):
+        raise BadInput("This webhook has no delivery id, so a repetition would not be noticed: send X-GitHub-Delivery.")
+    # First, so that the commit wakes a loop that finds it.
+    clients.hurry(context, project)
+    with context.store.write() as tx:
+        return forges.is_new_delivery(tx, f"{project}:{delivery}")
+
+
+def signature_of(secret: str, raw: bytes) -> str:
+    return _PREFIX + hmac.new(secret.encode(), raw, hashlib.sha256).hexdigest()

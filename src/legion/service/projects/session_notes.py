@@ -1,0 +1,44 @@
+"""Sentences about a session and the person's checkout: it has another branch, or the session's branch is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.domain.projects import Project
+from legion.git.person.inspect import checked_out, has_branch
+from legion.store.board import projects
+from legion.store.database.transactions import ReadTransaction
+
+
+def session_notes(tx: ReadTransaction, record: Project, cwd: str = "") -> list[str]:
+    """Empty where the checkout has the session's branch. `cwd` is where the person is.
+
+    In the session's own folder it is chosen on purpose, and nothing is said.
+    """
+    if not Path(record.common_dir).is_dir() or Path(record.worktrees) in (Path(cwd), *Path(cwd).parents):
+        return []
+    named = f"session {record.session_name} on {record.branch}"
+    if not has_branch(Path(record.common_dir), record.branch):
+        name = record.session_name
+        again = f"`legion session recreate {name}` makes it again, `legion session bind {name} BRANCH` takes another"
+        return [f"its branch {record.branch} is gone: {again}"]
+    here = checked_out(_checkout(record, cwd))
+    if here is None or here == record.branch:
+        return []
+    others = [one for one in projects.sessions_of(tx, record.common_dir) if one.branch == here]
+    offer = (
+        f"`legion session switch {others[0].session_name}` acts on {here}"
+        if others
+        else f"`legion session new {here}` makes a session for {here}"
+    )
+    return [f"work goes to {named}; your checkout is on {here}: {offer}"]
+
+
+def _checkout(record: Project, cwd: str) -> Path:
+    """The checkout that a folder is in, if it is one of this repository; else the project's own."""
+    place = Path(cwd) if cwd else Path(record.root)
+    found = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    ours = Path(record.worktrees).parent if record.session else Path(record.worktrees)
+    if found is None or ours in (found, *found.parents):
+        return Path(record.root)
+    return found

@@ -1,0 +1,248 @@
+"""Sessions: several targets of one repository at once, each bound to a branch of the person.
+
+A session is a project of its own that shares the person's repository: target, hub, merge queue, tickets and agents are
+keyed by project everywhere, so they are apart by construction. Its folder of worktrees names it in requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from legion.domain.errors import BadInput, NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
+from legion.domain.questions import BIND, REBUILD, RECREATE
+from legion.git.person.inspect import checked_out, has_branch, look
+from legion.git.person.new_branch import make_branch
+from legion.jobs.context import Context
+from legion.jobs.landing import branch_questions, upstream
+from legion.service.projects import collect, registry
+from legion.service.projects.session_notes import session_notes
+from legion.store.board import landings, projects, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.projects import Done
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
+
+
+def session_list(context: Context, cwd: str, all: bool = False) -> SessionList:
+    record = registry.find(context, cwd)
+    with context.store.read() as tx:
+        there = [one for one in projects.sessions_of(tx, record.common_dir) if one.target]
+        chosen = acting(there)
+        lines = [_line(context, tx, one, acting=one == chosen) for one in there]
+        if all:
+            lines += [_ended(one) for one in projects.sessions_of(tx, record.common_dir, ended=True)]
+    return SessionList(sessions=lines, checkout=checked_out(Path(record.root)) or "")
+
+
+def _line(context: Context, tx: ReadTransaction, record: Project, *, acting: bool) -> SessionLine:
+    behind = record.person_tip or record.person_absorbed
+    hub = context.hub(record.id)
+    ahead = len(hub.commits_between(behind, record.target)) if behind and behind != record.target else 0
+    return SessionLine(
+        name=record.session_name,
+        branch=record.branch,
+        acting=acting,
+        open=tickets.how_many_live(tx, record.id),
+        ahead=ahead,
+        target=record.target,
+        folder=record.worktrees,
+        created_at=record.created_at,
+        notes=session_notes(tx, record) if acting or not has_branch(Path(record.common_dir), record.branch) else [],
+    )
+
+
+def _ended(record: Project) -> SessionLine:
+    return SessionLine(
+        name=record.session,
+        branch=record.branch,
+        acting=False,
+        open=0,
+        ahead=0,
+        target=record.target,
+        folder=record.worktrees,
+        created_at=record.created_at,
+        ended_at=record.removed_at,
+    )
+
+
+def new(context: Context, wanted: NewSession) -> SessionList:
+    default = _default(context, wanted.cwd)
+    common_dir = Path(default.common_dir)
+    branch = wanted.branch or checked_out(Path(default.root)) or ""
+    if not branch:
+        raise BadInput("HEAD is detached here, so name the branch: legion session new BRANCH.")
+    name = wanted.name or session_of_branch(branch)
+    if fault := session_fault(name):
+        raise BadInput(f"`{name[:80]}` cannot be the name of a session: it {fault}. Give another with --name.")
+    with context.store.read() as tx:
+        there = projects.sessions_of(tx, default.common_dir)
+    taken = next((one for one in there if one.target and (one.session == name or one.branch == branch)), None)
+    if taken is not None:
+        raise StateConflict(
+            f"Session {taken.session_name} is bound to {taken.branch} already: "
+            f"`legion session switch {taken.session_name}` acts on it."
+        )
+    if wanted.base:
+        make_branch(common_dir, branch, wanted.base)
+    elif not has_branch(common_dir, branch):
+        raise NotFound(
+            f"There is no branch {branch}: make it with `git branch {branch}`, or give --base-branch {default.branch}."
+        )
+    half_made = next((one for one in there if one.session == name), None)
+    facts = replace(look(Path(default.root)), branch=branch)
+    folder = Path(default.worktrees) / f"@{name}"
+    registry.refuse_unwritable(folder)
+    made = registry.register(context, half_made, facts, folder, default.config_text, trust=False, session=name)
+    with context.store.write() as tx:
+        for hash in projects.trusted_hashes(tx, default.id):
+            projects.trust(tx, made.id, hash)
+    _choose(context, made)
+    return session_list(context, wanted.cwd)
+
+
+def switch(context: Context, wanted: NamedSession) -> Done:
+    record = _named(context, wanted.cwd, wanted.name)
+    _choose(context, record)
+    message = f"Commands act on session {record.session_name} now; its work lands on {record.branch}."
+    here = checked_out(Path(record.root))
+    other = here is not None and here != record.branch
+    return Done(message=message, notes=[f"Your checkout stays on {here}."] if other else [])
+
+
+def complete(context: Context, wanted: NamedSession) -> Done:
+    """Collect, then end. Both can be repeated."""
+    record = _ending(context, wanted)
+    with context.store.read() as tx:
+        live = [ticket.id for ticket in tickets.live(tx, project=record.id)]
+    if live:
+        listed = ", ".join(map(str, live[:5]))
+        raise StateConflict(
+            f"Tickets of session {record.session} have not ended ({listed}): wait for them with "
+            f"`legion session complete {record.session} --wait`, or stop them."
+        )
+    got = collect.collect(context, record.worktrees)
+    registry.end(context, _named(context, wanted.cwd, record.session))
+    return Done(message=f"Session {record.session} is complete. {got.message}")
+
+
+def delete(context: Context, wanted: DeleteSession) -> Done:
+    record = _ending(context, NamedSession(cwd=wanted.cwd, name=wanted.name))
+    hub = registry.end(context, record, uncollected=wanted.uncollected)
+    return Done(
+        message=f"Session {record.session} is deleted; the branch {record.branch} stays.",
+        notes=[f"Its worktrees are in {Path(record.worktrees) / '.trash'}, its hub is in {hub}."],
+    )
+
+
+def drop(context: Context, wanted: NamedSession) -> Done:
+    here = registry.find(context, wanted.cwd)
+    with context.store.write() as tx:
+        ended = projects.sessions_of(tx, here.common_dir, ended=True)
+        found = [one for one in ended if one.session == wanted.name]
+        if not found:
+            raise NotFound(f"No ended session is called {wanted.name[:60]!r}: see `legion session list --all`.")
+        for one in found:
+            projects.save(tx, replace(one, session=""))
+    return Done(message=f"Session {wanted.name} is no longer listed; what it landed stays.")
+
+
+def bind(context: Context, wanted: BindSession) -> Done:
+    """Its work lands on another branch from now on. Nothing of the target is lost: both are merged as usual."""
+    record = _named(context, wanted.cwd, wanted.name)
+    if not has_branch(Path(record.common_dir), wanted.branch):
+        raise NotFound(f"There is no branch {wanted.branch[:100]}: see `git branch`.")
+    with context.store.write() as tx:
+        others = [one for one in projects.sessions_of(tx, record.common_dir) if one.branch == wanted.branch]
+        if any(one.id != record.id for one in others):
+            raise StateConflict(f"Session {others[0].session_name} is bound to {wanted.branch} already.")
+        current = projects.get(tx, record.id)
+        bound = replace(current, branch=wanted.branch, person_refused=None)
+        projects.save(tx, bound, EventKind.PERSON_SEEN, {"branch": wanted.branch, "before": record.branch})
+        branch_questions.settle_open(tx, record.id, BIND)
+    upstream.fetch(context, context.project(record.id))
+    return Done(message=f"Session {record.session_name} is bound to {wanted.branch}; what landed is collected there.")
+
+
+def rebuild(context: Context, wanted: NamedSession) -> Done:
+    """The branch as it is becomes the target. The old target is kept in the hub."""
+    record = _named(context, wanted.cwd, wanted.name)
+    project = context.project_of(record)
+    tip = project.hub.fetch_person(Path(record.common_dir), record.branch)
+    with context.store.write() as tx:
+        current = projects.get(tx, record.id)
+        if landings.open_ones(tx, record.id):
+            raise StateConflict("Something is just landing. Try again in a moment.")
+        before = project.target
+        lost = len(project.hub.commits_between(tip, before))
+        project.hub.keep(f"before/{before}", before)
+        project.hub.move_target(tip, expected=before)
+        fresh = replace(current, target=tip, person_tip=tip, person_absorbed=tip, person_refused=None)
+        projects.save(tx, fresh, EventKind.PERSON_SEEN, {"tip": tip, "left": before})
+        branch_questions.settle_open(tx, record.id, REBUILD)
+    kept = f"{lost} landed commits that it lacks are" if lost != 1 else "1 landed commit that it lacks is"
+    notes = [f"{kept} kept as refs/legion/before/{before} in {project.hub.path}."] if lost else []
+    return Done(message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}.", notes=notes)
+
+
+def recreate(context: Context, wanted: NamedSession) -> Done:
+    """The deleted branch again, at the last commit of it that the person had."""
+    record = _named(context, wanted.cwd, wanted.name)
+    if has_branch(Path(record.common_dir), record.branch):
+        raise StateConflict(f"The branch {record.branch} exists; there is nothing to make again.")
+    commit = record.person_tip or record.base_commit or record.target
+    make_branch(Path(record.common_dir), record.branch, commit, source=context.hub(record.id).path)
+    with context.store.write() as tx:
+        branch_questions.settle_open(tx, record.id, RECREATE)
+    upstream.fetch(context, context.project(record.id))
+    return Done(message=f"{record.branch} is at {commit[:9]} again; `legion collect` brings what landed since.")
+
+
+def _choose(context: Context, record: Project) -> None:
+    with context.store.write() as tx:
+        for one in projects.sessions_of(tx, record.common_dir):
+            wanted = one.id == record.id and one.session != ""
+            if one.chosen != wanted:
+                projects.save(tx, replace(one, chosen=wanted))
+
+
+def _default(context: Context, cwd: str) -> Project:
+    record = registry.find(context, cwd)
+    with context.store.read() as tx:
+        found = projects.by_common_dir(tx, record.common_dir)
+    return found or record
+
+
+def _named(context: Context, cwd: str, name: str) -> Project:
+    """By its name or its branch."""
+    record = registry.find(context, cwd)
+    with context.store.read() as tx:
+        there = [one for one in projects.sessions_of(tx, record.common_dir) if one.target]
+    by_name = [one for one in there if one.session_name == name]
+    found = by_name or [one for one in there if one.branch == name]
+    if not found:
+        listed = ", ".join(one.session_name for one in there)
+        raise NotFound(f"There is no session {name[:60]!r}: the sessions are {listed}.")
+    return found[0]
+
+
+def _ending(context: Context, wanted: NamedSession) -> Project:
+    record = _named(context, wanted.cwd, wanted.name)
+    if not record.session:
+        raise StateConflict(f"The session {DEFAULT_SESSION} stays: `legion collect` collects it.")
+    return record
+
+
+def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:
+    """What a person answered about a branch, done. Returns the sentence about it."""
+    with context.store.read() as tx:
+        record = projects.get(tx, project)
+    here = NamedSession(cwd=record.worktrees, name=record.session_name)
+    match choice:
+        case "recreate":
+            return recreate(context, here).message
+        case "rebuild":
+            return rebuild(context, here).message
+        case _:
+            return bind(context, BindSession(cwd=record.worktrees, name=record.session_name, branch=branch)).message

@@ -1,0 +1,117 @@
+"""Work by hand: tickets that a person works on with the agent, and a ticket's work as a branch of the person's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from legion.domain.errors import BadInput, NotFound, StateConflict
+from legion.domain.rules import Rule
+from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.tickets.ticket import Rewind, StartPoint, State, Ticket, Unpark
+from legion.git.core.errors import BranchGone
+from legion.git.person import branches
+from legion.git.person.inspect import look
+from legion.jobs.context import Context
+from legion.jobs.run.job import run_dir
+from legion.runner import launch
+from legion.service.projects import registry as project_cases
+from legion.service.tickets.dispatch import dispatch, get_ticket
+from legion.store.board import tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import attendances, runs
+from legion.wire.terminal import NewByHand, OfferedBranch, OfferWork
+from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
+
+_ORIGIN = "origin"
+
+
+def new(context: Context, wanted: NewByHand) -> Dispatched:
+    """A ticket whose agent opens in a terminal. Nothing is checked before the person submits it."""
+    if wanted.profile and wanted.program:
+        raise BadInput("Name --profile or --program, not both: a profile has its program.")
+
+    ground = _start_of(context, wanted.cwd, wanted.branch) if wanted.branch else None
+
+    def attend(tx: Transaction, made: Dispatched) -> None:
+        for id in made.ids:
+            attendances.put(tx, Attendance(ticket=id, mode=AttendMode.PERSON, accepts=wanted.accepts))
+            if ground is not None:
+                tickets.move(tx, id, Rewind(ground, f"it starts with the branch {wanted.branch}"))
+
+    ticket = NewTicket(
+        title=wanted.name, text=wanted.prompt, driver=wanted.profile, command=wanted.program, model=wanted.model
+    )
+    return dispatch(context, Dispatch(cwd=wanted.cwd, tickets=[ticket], request=wanted.request), also=attend)
+
+
+def _start_of(context: Context, cwd: str, branch: str) -> StartPoint:
+    """The files of a branch of the person's, on top of where it left the target."""
+    project = context.project_of(project_cases.find(context, cwd))
+    try:
+        tip = project.hub.fetch_person(look(Path(project.record.root)).common_dir, branch)
+    except BranchGone:
+        raise NotFound(f"Your repository has no branch {branch!r}: `git branch` lists them.") from None
+    return StartPoint(base=project.hub.merge_base(tip, project.target) or tip, tree=project.hub.tree_of(tip))
+
+
+def submit(context: Context, ticket_id: int) -> Acted:
+    """The tree as it is becomes the ticket's change. An open program is ended first."""
+    with context.store.write() as tx:
+        ticket = get_ticket(tx, ticket_id)
+        attended = attendances.of_ticket(tx, ticket_id)
+        if attended is None or attended.mode is not AttendMode.PERSON:
+            raise StateConflict(
+                f"Ticket {ticket_id} works alone: its change is submitted when its agent ends. `legion new` makes a "
+                "ticket that you submit."
+            )
+        run = runs.at_work(tx, ticket_id)
+        if ticket.state not in (State.WORKING, State.PARKED) or run is None:
+            raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}, so there is nothing to submit yet.")
+        attendances.put(tx, replace(attended, submitted=True))
+        if ticket.state is State.PARKED:
+            tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
+    if ticket.state is State.WORKING and run.ended_at is None:
+        launch.interrupt(run_dir(context, run))
+    return Acted(
+        tickets=[ticket_id], message=f"Ticket {ticket_id} is submitted; `legion watch {ticket_id}` follows it."
+    )
+
+
+def checkout(context: Context, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+    """The ticket's work as a new branch in the person's repository. Their own branches and files stay as they are."""
+    ticket, commit = _work(context, ticket_id)
+    project = context.project(ticket.project)
+    root = Path(project.record.root)
+    name = wanted.branch or branches.branch_for(ticket_id, ticket.spec.title)
+    branch = branches.offer(root, project.hub, commit, name)
+    message = f"Ticket {ticket_id} is in the branch {branch}: `git switch {branch}`."
+    return OfferedBranch(ticket=ticket_id, branch=branch, commit=commit, message=message)
+
+
+def push(context: Context, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+    """`checkout`, and that branch at the person's remote."""
+    ticket, _ = _work(context, ticket_id)
+    root = Path(context.project(ticket.project).record.root)
+    known = branches.remotes(root)
+    remote = wanted.remote or (_ORIGIN if _ORIGIN in known else next(iter(known), ""))
+    if remote not in known:
+        listed = f"it has {', '.join(known)}" if known else "it has none, so run `git remote add origin URL`"
+        raise StateConflict(f"Your repository has no remote {remote or _ORIGIN}: {listed}.")
+    made = checkout(context, ticket_id, wanted)
+    branches.push(root, made.branch, remote)
+    return replace(made, remote=remote, message=f"Ticket {ticket_id} is in {remote}/{made.branch}.")
+
+
+def _work(context: Context, ticket_id: int) -> tuple[Ticket, str]:
+    """What landed, else the change, else what the last run left."""
+    with context.store.read() as tx:
+        ticket = get_ticket(tx, ticket_id)
+        saved = [run.saved for run in runs.of_ticket(tx, ticket_id, role="") if run.saved is not None]
+    change = ticket.change.commit if ticket.change is not None else None
+    commit = ticket.landed or change or (saved[-1] if saved else None)
+    if commit is None:
+        raise StateConflict(
+            f"Ticket {ticket_id} has no saved work yet: `legion pause {ticket_id}` saves what its agent has so far."
+        )
+    return ticket, commit

@@ -1,0 +1,51 @@
+# mypy: disable-error-code="empty-body"
+"""The rows of the table of operations about sessions; operations.py explains them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legion.wire.table import Folder, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
+
+class SessionOperations(Table):
+    """They are the person's alone: a session decides which branch work lands on."""
+
+    @operation("GET", "/v1/sessions")
+    def sessions(self, cwd: Folder, all: bool = False) -> wire.sessions.SessionList:
+        """The sessions of the repository; with `all` also those that ended"""
+
+    @operation("POST", "/v1/sessions", created=True, waits=True)
+    def new_session(self, wanted: wire.sessions.NewSession, /) -> wire.sessions.SessionList:
+        """Make a session for a branch, and act on it"""
+
+    @operation("POST", "/v1/sessions/switch")
+    def switch_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Act on another session"""
+
+    @operation("POST", "/v1/sessions/complete", waits=True)
+    def complete_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Collect the landed work of a session into its branch, and end it"""
+
+    @operation("POST", "/v1/sessions/delete", waits=True)
+    def delete_session(self, wanted: wire.sessions.DeleteSession, /) -> wire.projects.Done:
+        """End a session; its hub and its worktrees are kept in the trash"""
+
+    @operation("POST", "/v1/sessions/drop")
+    def drop_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Remove an ended session from the history"""
+
+    @operation("POST", "/v1/sessions/bind")
+    def bind_session(self, wanted: wire.sessions.BindSession, /) -> wire.projects.Done:
+        """Bind a session to another branch"""
+
+    @operation("POST", "/v1/sessions/rebuild")
+    def rebuild_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Make the branch as it is the target; the old target is kept under a name"""
+
+    @operation("POST", "/v1/sessions/recreate")
+    def recreate_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Make the branch of a session again, where the person deleted it"""
