@@ -100,7 +100,6 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
         "PYTHONPATH": str(SOURCE),
         "PATH": os.environ["PATH"],
         "LEGION_CONFIG": str(house.settings),
-        **house.found_by(),
     }
     allowed = ("--allowedTools", "mcp__plugin_legion_legion")
     first = claude.run("/legion:status", *allowed, **env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -29,10 +30,11 @@ class LegionProgram:
 
 
 def program_of_person(data_dir: Path, default: Path) -> LegionProgram:
-    """By its full path, since the PATH of a program with windows may lack it."""
+    """By its full path, since the PATH of a program with windows may lack it; its environment may lack our variable."""
     found = shutil.which("legion")
     argv = (found,) if found else (sys.executable, "-m", "legion")
-    more = () if data_dir == default else ("--data-dir", str(data_dir))
+    usual = data_dir == default and not os.environ.get("LEGION_DATA_DIR")
+    more = () if usual else ("--data-dir", str(data_dir))
     return LegionProgram(argv=(*argv, *more))
 
 
