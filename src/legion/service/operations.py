@@ -19,9 +19,7 @@ from legion.service.agents import tell as telling
 from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
-from legion.service.forge import connections as forge_connections
-from legion.service.forge import issues as forge_issues
-from legion.service.forge import pulls as forge_pulls
+from legion.service.forge.rows import ForgeRows
 from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
@@ -129,7 +127,7 @@ def _by_caller(function: Callable[Concatenate[Context, str, P], Answer]) -> Call
     return performed
 
 
-class Service(Operations):
+class Service(ForgeRows, Operations):
     """With the person's rights. Legion's tools are not here: they stand on the service (entry/callers.py)."""
 
     def __init__(
@@ -419,20 +417,6 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
-
-    # Forges
-    forges = _use_case(forge_connections.listed)
-    add_forge = _use_case(forge_connections.add)
-    remove_forge = _use_case(forge_connections.remove)
-    try_forge = _use_case(forge_connections.try_out)
-    sync_forge = _use_case(forge_connections.sync_now)
-    forge_hook = _use_case(forge_connections.hook)
-    assign = _use_case(forge_issues.assign)
-    plan_issues = _use_case(forge_issues.plan)
-    pulls = _use_case(forge_pulls.listed)
-    pull = _use_case(forge_pulls.page)
-    merge_pulls = _use_case(forge_pulls.merge)
-    tried = _use_case(forge_pulls.tried)
 
     # The page
     offer_device = _use_case(web.offer)
