@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 
 from bench import (
+    acp,
+    attach,
     back,
     claude,
     conversations,
@@ -42,9 +44,11 @@ PARTS = {
     "daemon": daemon.run,
     "mail": mail.run,
     "leader": leader.run,
+    "attach": attach.run,
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "acp": acp.run,
     "tui": tui.run,
     "page": page.run,
     "conversations": conversations.run,

@@ -6,6 +6,7 @@ import json
 
 from legion.store.staff import mail
 from legion.wire.agents import HireAgent
+from legion.wire.projects import Where
 from tests.support.board import Board
 
 
@@ -37,3 +38,10 @@ def test_a_message_that_gets_no_answer_in_time_is_not_lost(legion, board: Board)
     assert (ended.code, "is still working; `legion chat` shows its answer" in ended.err) == (75, True)
     assert [one["text"] for one in json.loads(legion("chat", "--json").out)["messages"]][-1] == "What is open?"
     assert legion("chat", "-m", " ").code == 2
+
+
+def test_a_leader_of_a_paused_project_answers_later_and_the_command_says_so(legion, board: Board):
+    hire(board)
+    board.service.pause(Where(cwd=board.cwd))
+    ended = legion("chat", "-m", "What is open?")
+    assert (ended.code, ended.err) == (75, "ada gets the message later: it waits for `legion resume`.\n")

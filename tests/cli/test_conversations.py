@@ -90,3 +90,17 @@ def test_what_cannot_be_adopted_asked_or_handed_off_is_one_sentence(legion, boar
         done = legion(*words)
         assert (done.code != 0, done.err.count("\n")) == (True, 1), words
         assert sentence in done.err
+
+
+def test_the_commands_of_orchestra_stay(legion, board: Board, home: Home):
+    made = legion("spawn", "Add a form", "Fix the typo", "-p", "2")
+    assert made.out.splitlines() == ["Ticket ID: 1  Add a form", "Ticket ID: 2  Fix the typo"]
+    assert legion("spawn").code == 2
+    assert legion("cleanup").out == "0 ended tickets are off the board.\n"
+    swept = legion("cleanup", "--all")
+    assert (swept.err, swept.out) == ("2 tickets are stopped.\n", "2 ended tickets are off the board.\n")
+    found = json.loads(legion("sessions", *EVER, "--json").out)
+    assert [set(one) for one in found] == [
+        {"session_id", "project_path", "modified_at", "message_count", "last_prompt"}
+    ] * 4
+    assert legion("sessions", *EVER).out == legion("conversations", *EVER).out

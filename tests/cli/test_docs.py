@@ -20,8 +20,11 @@ from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
 from legion.wire import (
+    adoption,
     agents,
+    conversations,
     forge,
+    hands,
     history,
     imports,
     leader,
@@ -34,10 +37,12 @@ from legion.wire import (
     projects,
     providers,
     questions,
+    races,
     routines,
     sessions,
     teams,
     templates,
+    terminal,
     tickets,
     usage,
 )
@@ -62,6 +67,10 @@ REQUESTS = (
     *(routines.AddRoutine, routines.OfRoutine),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
+    *(mail.FindMail, mail.ArchiveMail, providers.UseAccount, adoption.AdoptConversation, conversations.AskConversation),
+    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.TriedByHand, races.NewRace),
+    *(hands.EditTicket, hands.MoveInQueue, hands.TryChanges, hands.SetNumbers, hands.EpicGate),
+    *(terminal.OpenShell, terminal.Attach, terminal.NewByHand, terminal.OfferWork, terminal.OpenTerminal),
 )
 INSIDE = (
     *REQUESTS,
@@ -174,6 +183,12 @@ def shapes_of(module: ModuleType) -> list[type]:
 
 
 SHAPES = (
+    adoption,
+    conversations,
+    forge,
+    hands,
+    races,
+    terminal,
     projects,
     tickets,
     agents,
@@ -186,7 +201,6 @@ SHAPES = (
     plans,
     leader,
     lessons,
-    forge,
     memories,
     notes,
     routines,

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,6 +176,19 @@ def test_much_is_read_by_a_process_that_ends_with_its_parent(home: Home, tmp_pat
     process.stdin.close()
     process.wait(60)
     assert not refresher.reading
+
+
+def test_a_search_in_a_hurry_does_not_wait_for_a_long_look(home: Home, tmp_path: Path):
+    refresher = Refresher(tmp_path, lambda: home.places)
+    refresher.refresh()
+    home.append(home.claude, said("A unicorn."))
+    refresher._look_seconds = 10.0
+    refresher.refresh(hurry=True)
+    for thread in threading.enumerate():
+        if thread.name == "conversations":
+            thread.join(60)
+    with contextlib.closing(Index(refresher.index)) as index:
+        assert found(index, "unicorn") == [CLAUDE], "it was read behind the answer"
 
 
 def test_little_is_read_at_once(home: Home, tmp_path: Path):

@@ -73,6 +73,7 @@ STORED_ELSEWHERE = {
     "ask": "asks",
     "prove": "proofs",
     "accept": "acceptance",
+    "branch": None,
     "key": None,
     "plan_first": None,
     "worker_id": None,

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from legion.domain.agents.agent import ROOT, Agent, Rights
-from legion.domain.agents.tools import DESCRIPTIONS, of_agent
+from legion.domain.agents.agent import ROOT, Agent, Planning, Rights
+from legion.domain.agents.leaders import is_leader, own_tools
+from legion.domain.agents.tools import DESCRIPTIONS, Tool, of_agent
 from legion.domain.events import Event, EventKind
 from legion.domain.leader.briefing import (
     MOST_NOTES,
@@ -128,12 +129,29 @@ def test_the_rules_say_what_the_person_allowed():
     assert "legion-answer" in allowed
 
 
+def agent(role: str = "leader", **facts: object) -> Agent:
+    known = {"number": 1, "id": "x" * 36, "project": 1, "parent": ROOT, "name": "ada", "task": "", "model": ""}
+    return Agent(**{**known, "role": role, "rights": Rights(), "hired_at": 0.0, **facts})  # type: ignore[arg-type]
+
+
+def test_a_leader_has_the_tools_to_lead_and_none_to_do_a_ticket():
+    mine = set(of_agent(agent(rights=Rights(headcount=0)), answers=True))
+    assert mine >= {Tool.DISPATCH, Tool.CHECK, Tool.STATUS, Tool.STOP, Tool.REPORT, Tool.DEPS}
+    assert mine >= {Tool.GOAL, Tool.NOTE, Tool.ANSWER, Tool.ASK, Tool.PLAN}
+    assert Tool.CLAIM not in mine
+    assert Tool.ANSWER not in of_agent(agent(), answers=False)
+    assert Tool.GOAL not in of_agent(agent(plan=Planning.WANTED))
+    for other in (agent("tester"), agent(parent="boss"), agent(hirer="boss")):
+        assert not is_leader(other)
+        assert not {Tool.GOAL, Tool.NOTE} & set(of_agent(other, answers=True))
+    assert is_leader(agent(" Leader ", hirer=ROOT, parent="adopted"))
+    assert own_tools(None) == {"Read", "Grep", "Glob"}
+    assert own_tools(frozenset({"Read", "Bash"})) == {"Read"}
+
+
 def test_the_tools_and_rules_of_a_leader_take_few_tokens():
     """Measured as everywhere: a token is about four letters. The digest comes on top, and has a limit of its own."""
-    boss = Agent(
-        number=1, id="x" * 36, project=1, parent=ROOT, name="ada", role="leader", task="", model="", rights=Rights(),
-        hired_at=0.0,
-    )  # fmt: skip
+    boss = agent()
     seen = [(tool.value, DESCRIPTIONS[tool]) for tool in of_agent(boss, answers=True)]
     tools = [json.dumps({"name": name, "description": one.words, "input_schema": one.schema()}) for name, one in seen]
     letters = sum(map(len, tools)) + len(mail_rules(boss, {}, rules(LeaderRights(approves=True, answers=True))))

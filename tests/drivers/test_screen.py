@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
+from legion.domain.errors import BadInput
+from legion.drivers.programs.description import described, parse
 from legion.drivers.terminal.screen import ScreenReader, ScreenState
 from legion.drivers.terminal_options import TerminalOptions
+from legion.drivers.turns.profile import capabilities
 
 OPTIONS = TerminalOptions(ready=("> $",), asking=(r"Do you want to [a-z ]+\?",), accept=("want to edit",))
 
@@ -57,3 +62,31 @@ def test_an_answered_question_is_over():
 
 def test_notifications_of_both_kinds_are_read_and_progress_is_none():
     assert read(b"\x1b]777;notify;Done;all green\x07\x1b]9;4;1;50\x07").notes == ["Done: all green"]
+
+
+DESCRIBED = """
+title = "Chatter"
+driver = "terminal"
+[program]
+run = ["chatter", "--tui"]
+[terminal]
+ready = ["^> $"]
+asking = ["Proceed\\\\?"]
+accept = ["Proceed\\\\?"]
+yes = "y"
+leave = "\\u0004"
+"""
+
+
+def test_a_program_is_described_by_its_patterns():
+    found = described("chatter", parse(DESCRIBED, "chatter", "chatter.toml"), "chatter.toml")
+    assert (found.terminal.ready, found.terminal.yes, found.terminal.leave) == (("^> $",), "y", "\x04")
+    assert capabilities(found).interactive
+    assert not capabilities(found).talks
+    assert TerminalOptions(**asdict(found.terminal)).accept == ("Proceed\\?",)
+
+
+def test_a_pattern_that_is_none_is_refused_by_its_key():
+    broken = DESCRIBED.replace("^> $", "(")
+    with pytest.raises(BadInput, match=r"`terminal.ready` holds '\('"):
+        described("chatter", parse(broken, "chatter", "chatter.toml"), "chatter.toml")

@@ -6,7 +6,8 @@ import json
 import uuid
 from pathlib import Path
 
-from legion.drivers.claude.transcript import is_there, point_after
+from legion.drivers.claude.transcript import is_there, point_after, size
+from legion.drivers.profile import ConversationSize
 
 TALK = "5a7b25b1-5c51-4bef-a564-4917dd9abf7a"
 
@@ -57,3 +58,23 @@ def test_subagents_and_nonsense_are_passed_over(tmp_path: Path):
     assert point_after(folder, TALK, "a") is None
     assert point_after(folder, TALK, "unknown") is None
     assert point_after(folder, "another", "a") is None
+
+
+def counted(number: int, **usage: object) -> dict[str, object]:
+    entry = answer(number, f"m{number}")
+    return {**entry, "message": {"id": f"m{number}", "content": [], "usage": usage}}
+
+
+def test_the_size_is_that_of_the_last_answer_and_subagents_do_not_count(tmp_path: Path):
+    first = counted(1, input_tokens=10, cache_read_input_tokens=200, cache_creation_input_tokens=30, output_tokens=4)
+    aside = {**counted(2, input_tokens=9000), "isSidechain": True}
+    odd = counted(3, input_tokens="many", output_tokens=-5)
+    assert size(write(tmp_path, first, aside, odd, "no json"), TALK) == ConversationSize(tokens=244)
+    assert size(tmp_path / "nowhere", TALK) == ConversationSize()
+
+
+def test_a_compaction_by_the_program_is_seen_and_a_word_about_one_is_not(tmp_path: Path):
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": name(5)}
+    talk = {"type": "user", "uuid": name(6), "message": {"content": "what is a compact_boundary?"}}
+    assert size(write(tmp_path / "a", counted(1, input_tokens=7), boundary), TALK).compacted
+    assert not size(write(tmp_path / "b", counted(1, input_tokens=7), talk), TALK).compacted

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import StateConflict
+from legion.wire.errors import NotFound, StateConflict
 from legion.wire.terminal import NewByHand, OfferWork, OpenShell
 from tests.support.legion import Project, Squad
 from tests.support.person_terminal import PersonTerminal
@@ -134,9 +134,16 @@ def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(p
     assert (project.landed("talk.txt") or "").endswith("saved\nmore\n")
 
 
-def test_submitting_a_paused_ticket_starts_no_program(project: Project):
+def test_submitting_a_paused_ticket_starts_no_program_and_a_branch_can_be_the_start(project: Project):
     program = "sh -c 'echo once >> once.txt; exec cat'"
-    (ticket,) = project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Once", program=program)).ids
+    git = project.repository.git
+    git("switch", "-q", "-c", "started")
+    project.repository.commit("started", {"started.txt": "by hand\n"})
+    git("switch", "-q", "-")
+    with pytest.raises(NotFound, match="no branch 'nowhere'"):
+        project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Once", branch="nowhere"))
+    wanted = NewByHand(cwd=project.cwd, name="Once", program=program, branch="started")
+    (ticket,) = project.squad.client.new_by_hand(wanted).ids
     project.until_true(lambda: (project.worktree(ticket) / "once.txt").exists())
     with pytest.raises(StateConflict, match="works alone"):
         project.squad.client.submit_ticket(project.dispatch("Alone", "true"))
@@ -145,3 +152,4 @@ def test_submitting_a_paused_ticket_starts_no_program(project: Project):
     project.squad.client.submit_ticket(ticket)
     project.until(ticket, "done")
     assert project.landed("once.txt") == "once\n"
+    assert project.landed("started.txt") == "by hand\n"

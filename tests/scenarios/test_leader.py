@@ -26,6 +26,8 @@ from tests.support.staff import Staff, tool
 
 FULL = "usage = {input = 120000, output = 100}"
 """More than a conversation may have: the next turn is a fresh one."""
+COMPACTS = "usage = {input = 990000, output = 100}"
+"""So much that the program compacts the conversation by itself, in the middle of a turn."""
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +40,18 @@ def conversation(here: Company, name: str = "") -> Conversation:
     return here.squad.client.conversation(ReadConversation(cwd=here.project.cwd, name=name))
 
 
+def transcripts(staff: Staff, name: str) -> list[str]:
+    """Of all its conversations, those that were put aside included, oldest first."""
+    pattern = f"projects/*/agents/*/claude/projects/*/{staff.lines()[name].id}*"
+    files = staff.here.squad.data.root.glob(pattern)
+    return [path.read_text() for path in sorted(files, key=lambda one: one.stat().st_ctime)]
+
+
 def said(staff: Staff, name: str) -> list[str]:
     """What its program was sent, in conversations that were put aside, too."""
-    folder = staff.here.squad.data.root
-    id = staff.lines()[name].id
     found = []
-    for path in sorted(
-        folder.glob(f"projects/*/agents/*/claude/projects/*/{id}*"), key=lambda one: one.stat().st_ctime
-    ):
-        for line in path.read_text().splitlines():
+    for text in transcripts(staff, name):
+        for line in text.splitlines():
             entry = json.loads(line)
             if entry["type"] == "user" and isinstance(entry["message"]["content"], str):
                 found.append(entry["message"]["content"])
@@ -206,10 +211,14 @@ def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_o
         return f"calls = [{', '.join(calls)}]"
 
     promise = tool("legion-note", kind="promise", text="Report when all ten landed.")
-    opening = (f"calls = [{tool('legion-note', kind='thread', text=plan)}, {promise}]", dispatch(first))
+    thread = tool("legion-note", kind="thread", text=plan)
+    opening = dispatch(first).replace("calls = [", f"calls = [{thread}, {promise}, ")
     ending = (dispatch(rest), 'say = "All ten are dispatched."', 'say = "The epic is complete."')
-    staff.script("knows", *opening, 'say = "Five are dispatched."', *ending, filler=0)
-    staff.script("forgot", *opening, f'say = "Five are dispatched."\n{FULL}', filler=0)
+    staff.script("knows", opening, 'say = "Five are dispatched."', *ending, filler=0)
+    # The program asks for a summary as soon as its context is full. This one remembers nothing.
+    summary = 'say = "rehearsal: squeezed. There was nothing of interest."'
+    staff.script("forgot", f"{opening}\n{COMPACTS}", summary, filler=0)
+    staff.script("squeezed", 'say = "Five are dispatched."', filler=0)
     names = {f"t{n}": rf"dispatch (?:\w+ ){{{n}}}(\w+)" for n in range(5)}
     capture = "[capture]\n" + "\n".join(f"{name} = '{pattern}'" for name, pattern in names.items())
     steps = (dispatch(tuple(f"{{{name}}}" for name in names)), *ending[1:])
@@ -223,7 +232,10 @@ def test_a_leader_that_forgot_everything_in_the_middle_of_an_epic_ends_it_like_o
         return board_of(project), staff.results(name), [one.text for one in staff.client.notes(project.cwd).notes]
 
     assert led("forgot") == led("knows")
-    assert conversation(staff.here, "forgot").handovers == 1
+    forgetful = conversation(staff.here, "forgot")
+    assert forgetful.handovers == 1
+    assert any("compact_boundary" in text for text in transcripts(staff, "forgot"))
+    assert not any("compact_boundary" in text for text in transcripts(staff, "knows"))
     assert conversation(staff.here, "knows").handovers == 0
 
 

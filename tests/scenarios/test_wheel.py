@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenarios.victims import Victims, Who, until
+from tests.support.gates import Gate
 from tests.support.models import Company, company
 from tests.support.person_terminal import PersonTerminal
 
@@ -91,3 +94,69 @@ def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_sai
     assert here.project.landed("wheel.txt") == "alone\ntogether\nalone again\n"
     assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
     assert {run.attempt for run in page.runs} == {1}
+
+
+def at_the_wheel(here: Company, person: Person, name: str) -> tuple[int, PersonTerminal]:
+    """The person has said something, and the conversation holds what the agent answered."""
+    ticket = working(here, name)
+    terminal = person("attach", str(ticket))
+    terminal.shows("Ctrl-Q gives it back")
+    terminal.shows("shortcuts|❯|>")
+    terminal.type(f"rehearsal: {name}-talked")
+    terminal.type("\r")
+    terminal.shows("It is written")
+    until(lambda: "It is written" in transcript(here, ticket), here, "the answer in the transcript")
+    return ticket, terminal
+
+
+def transcript(here: Company, ticket: int) -> str:
+    (path,) = here.squad.data.root.glob(f"projects/*/agents/ticket-{ticket}/claude/projects/*/*.jsonl")
+    return path.read_text()
+
+
+@pytest.mark.parametrize(
+    "who",
+    [Who.DAEMON, Who.RUNNER, pytest.param(Who.EVERYTHING, marks=pytest.mark.soak)],
+    ids=["daemon", "runner", "everything"],
+)
+def test_killed_at_the_wheel_nothing_is_lost_and_no_turn_runs_twice(here: Company, person: Person, who: Who):
+    name = f"killed-{who.value}"
+    ticket, terminal = at_the_wheel(here, person, name)
+    Victims(here).kill(who, ticket)
+    if who is Who.DAEMON:
+        # The terminal is the runner's, so the person does not notice.
+        terminal.type("\x11")
+        terminal.shows("works alone again")
+    terminal.exit_code()
+    page = here.project.until(ticket, "done")
+    assert here.project.landed(f"{name}.txt") == "alone\ntogether\nalone again\n"
+    assert {run.attempt for run in page.runs} == {1}
+
+
+def test_a_daemon_that_dies_before_the_agent_is_interrupted_keeps_the_wish(here: Company, person: Person):
+    gate = Gate(here.squad.folder / "gates", "wish")
+    pause = json.dumps(gate.pause)
+    here.script(
+        "wish",
+        f"""
+        [[step]]
+        call = {{tool = "Bash", input = {{command = {pause}}}}}
+
+        [[step]]
+        call = {{tool = "Bash", input = {{command = "echo done > wish.txt"}}}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch("wish")
+    gate.arrived()
+    # The agent is in the middle of a call, so the person waits.
+    person("attach", str(ticket)).shows("Waiting for a safe moment")
+    here.squad.kill()
+    here.start()
+    gate.open()
+    here.project.until(ticket, "done")
+    assert here.project.landed("wish.txt") == "done\n"
+    assert len(here.project.ticket(ticket).runs) == 1
+    gate.close()

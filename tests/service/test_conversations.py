@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.client.legion import Legion
+from legion.domain.runs import Outcome
 from legion.store.work import runs
 from legion.wire.errors import BadInput, NotFound
 from tests.conversations.home import CLAUDE, CODEX, GEMINI, OPENCODE, Home, said
@@ -77,6 +78,12 @@ def test_a_run_of_legion_is_found_by_its_ticket(client: Legion, house: QuietSqua
         project.cwd,
     )
     assert line.alive
+    with house.office.context.store.write() as tx:
+        runs.end(tx, run.id, Outcome.FINISHED)
+    project.stop(ticket)
+    house.client.drop(ticket)
+    (hit,) = client.search_conversations("giraffe yellow", EVER, 20, WAIT).hits
+    assert (hit.conversation.title, hit.conversation.alive) == (f"ticket-{ticket}", False), "it is off the board"
 
 
 def test_a_conversation_is_exported_by_the_start_of_its_id(client: Legion, home: Home):

@@ -176,7 +176,7 @@ def test_a_ticket_goes_to_an_agent_by_name_or_not_at_all(house: QuietSquad):
     assert client.ticket(made.ids[0]).ticket.doing == "held by ada"
     for wanted, message in (
         (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="ada"), "ada holds ticket"),
-        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="nobody"), "no agent"),
+        (Dispatch(cwd=cwd, tickets=[NewTicket(title="More")], to="nobody"), "not found"),
         (Dispatch(cwd=cwd, tickets=[NewTicket(title="More", command="true")], to="ada"), "--to names the agent"),
         (Dispatch(cwd=cwd, tickets=[NewTicket(title="A"), NewTicket(title="B")], to="ada"), "--to takes one ticket"),
     ):

@@ -15,7 +15,7 @@ from legion.domain.leader.handover import LIMIT
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
 from legion.drivers.profile import ConversationSize
-from legion.jobs.background import leader_notices
+from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.leader import turn
 from legion.store.board import goals, questions, tickets
 from legion.store.staff import agents, leaders, mail
@@ -152,15 +152,17 @@ def settle(desk: Office, one: Employee) -> None:
 def test_an_idle_leader_gets_one_notice_for_what_needs_it_and_none_for_the_rest(open_desk: Office):
     fay = leader(open_desk, "fay")
     settle(open_desk, fay)
-    leader_notices.look(open_desk.context)
+    notifier = LeaderNotices(open_desk.context)
+    notifier.look()
     calm = dispatch(open_desk, "calm")
-    leader_notices.look(open_desk.context)
+    notifier.look()
     assert notices(open_desk, fay) == []
     failed, asked = dispatch(open_desk, "bad", epic="sunday"), ask(open_desk, calm)
     fail(open_desk, failed)
-    leader_notices.look(open_desk.context)
-    leader_notices.look(open_desk.context)
+    notifier.look()
+    notifier.look()
     needs = f"tickets failed: {failed}; questions for you: {asked}; every ticket of the epic sunday has ended"
+    LeaderNotices(open_desk.context).look()
     assert notices(open_desk, fay) == [f"The board needs you: {needs}."]
 
 

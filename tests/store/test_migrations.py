@@ -320,13 +320,13 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "memories": memory,
     "devices": device,
     "attendances": attendance,
-    "sessions": session,
-    "leader": leader,
-    "gates": gates_and_hands,
     "races": race,
     "adoptions": adoption,
-    "lessons": lessons,
+    "leader": leader,
+    "gates": gates_and_hands,
     "forge": forge,
+    "sessions": session,
+    "lessons": lessons,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     Change,
@@ -61,6 +61,7 @@ FULL_WISH = TicketSpec(
     tools=("Read", "Bash"),
     undoes=1,
     review=ReviewPolicy.RISKY,
+    gate=LandingGate.PERSON,
     team="tech_lead_team",
     crew="00ff",
     labels=("urgent",),
@@ -119,7 +120,7 @@ def test_every_field_of_a_ticket_is_written_by_a_move(store, project):
     with store.write() as tx:
         seen.append(land(tx, ticket.id))
     never = [field.name for field in fields(Ticket) if len({str(getattr(one, field.name)) for one in seen}) == 1]
-    assert never == ["id", "project", "spec", "unchecked", "created_at"]
+    assert never == ["id", "project", "spec", "unchecked", "place", "created_at"]
 
 
 def test_a_move_is_told_with_its_reason(store, project):

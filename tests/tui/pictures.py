@@ -81,7 +81,7 @@ PICTURES = (
     Picture("live", "board", waits_for="Edit: app/http.py", ticket=2),
     Picture("diff", "board", ("j", "j", "j"), waits_for="app/users.py", ticket=3, tab="diff", document=(130, 26)),
     Picture("menu", "board", ("ctrl+p",), waits_for="menu"),
-    Picture("help", "board", ("question_mark",), waits_for="Everywhere"),
+    Picture("help", "board", ("question_mark",), waits_for="In every list"),
     Picture("form", "board", ("n",), waits_for="title"),
 )
 

@@ -75,9 +75,10 @@ def test_the_keys_that_people_know_are_there():
         "everywhere.clear_ended": "D", "board.left": "alt+left", "board.right": "alt+right",
         "squad.narrower": "ctrl+left",
         "squad.wider": "right_square_bracket", "everywhere.new_ticket": "n", "everywhere.new_ticket_full": "N",
-        "tickets.open": "o", "tickets.pause": "c", "list.scroll_up": "shift+up", "everywhere.help": "question_mark",
+        "tickets.attach": "o", "tickets.pause": "c", "list.scroll_up": "shift+up", "everywhere.help": "question_mark",
         "everywhere.board": "ctrl+t", "everywhere.refresh": "R", "ticket.next_tab": "l", "diff.comment": "c",
         "inbox.yes": "y", "inbox.no": "n", "tickets.message": "i", "history.rewind": "R", "tickets.copy": "y",
+        "tickets.push": "p",
     }  # fmt: skip
     assert {id: key for id, key in known.items() if key not in BY_ID[id].keys} == {}
 

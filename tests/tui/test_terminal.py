@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.wire.terminal import NewByHand
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 
@@ -115,6 +116,25 @@ def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_bet
     terminal.keys("q")
     terminal.shows("left with 0")
     assert project.squad.client.ticket(1).ticket.state == "done"
+
+
+def test_a_person_attaches_to_an_agent_and_comes_back(project: Project, terminal: Terminal):
+    program = "sh -c 'stty size; while read -r line; do echo heard-$line; done'"
+    client = project.squad.client
+    (ticket,) = client.new_by_hand(NewByHand(cwd=project.cwd, name="Together", program=program)).ids
+    project.until(ticket, "working")
+    terminal.open(project.cwd)
+    terminal.shows("1 squad", "live", "Together")
+    terminal.keys("o")
+    terminal.shows("Ctrl-Q")
+    terminal.type("hello")
+    terminal.keys("Enter")
+    terminal.shows("heard-hello")
+    terminal.keys("C-q")
+    terminal.shows("Detached from", "1 squad")
+    terminal.keys("q")
+    terminal.shows("left with 0")
+    client.stop(ticket)
 
 
 def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: Terminal):

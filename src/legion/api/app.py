@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, forge_hook, mcp, orchestrate, page, problems, routes
+from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, problems, routes
 from legion.api.guard import Guard
 from legion.api.long_polls import Waiters
 from legion.api.routes import LazyApp, LazyRoute
@@ -47,6 +47,7 @@ def make_app(
         forge_hook.ROUTE,
         Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
+    app.router.routes += orchestra.ROUTES
     app.router.routes += page.ROUTES
     return Guard(app, callers, token=token, hosts=hosts)
 

@@ -57,10 +57,15 @@ def secret_in(headers: Headers) -> str:
     return ""
 
 
-def sent_by_the_page(headers: Headers) -> bool:
-    """Whether the request can come from Legion's own page only. The guard has compared Origin already."""
+def sent_by_the_page(headers: Headers, *, socket: bool = False) -> bool:
+    """Whether the request can come from Legion's own page only. The guard has compared Origin already.
+
+    A page can add no header to a WebSocket, but its browser always sends Origin there.
+    """
     given = dict(headers)
-    return PAGE_HEADER in given and given.get(b"sec-fetch-site", b"same-origin") == b"same-origin"
+    return (b"origin" if socket else PAGE_HEADER) in given and given.get(
+        b"sec-fetch-site", b"same-origin"
+    ) == b"same-origin"
 
 
 def remember(headers: Headers, secret: str, *, encrypted: bool) -> tuple[bytes, bytes]:
@@ -74,7 +79,7 @@ def forget(headers: Headers) -> tuple[bytes, bytes]:
 
 def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
     """Why the device may not call this; empty where it may."""
-    rights = rights_of(device, encrypted=scheme == "https")
+    rights = rights_of(device, encrypted=scheme in ("https", "wss"))
     asked = f"{method} {path}"
     if rights is DeviceRights.READ_ONLY and method != "GET" and not _READING.fullmatch(asked):
         return "This device may only look; run `legion web` without --read-only to let it act."

@@ -77,7 +77,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._socket(scope, receive, send)
             return
         send = _with_headers(send)
         try:
@@ -87,6 +87,17 @@ class Guard:
             receive = await self._read_body(scope, receive)
         except GuardRefusal as refusal:
             await _refuse(send, refusal)
+            return
+        await self.app(scope, receive, send)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket: a browser sends its cookie from any page, so it must name the page as its origin."""
+        try:
+            self._check_origin(scope)
+            scope = {**scope, "method": "GET"}
+            scope[CALLER] = await self._caller(scope)
+        except GuardRefusal:
+            await send({"type": "websocket.close", "code": 1008})
             return
         await self.app(scope, receive, send)
 
@@ -136,7 +147,7 @@ class Guard:
     async def _device(self, scope: Scope, secret: str) -> Caller:
         """The person, at a browser that was let in. A browser sends its cookie for any page, so more is asked for."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        if not devices.sent_by_the_page(headers):
+        if not devices.sent_by_the_page(headers, socket=scope["type"] == "websocket"):
             raise GuardRefusal(403, NotAllowed("Only Legion's own page may use this browser's cookie."))
         try:
             device = await run_in_threadpool(self.callers.device, secret, host=devices.host_of(headers))

@@ -6,6 +6,7 @@ Reading gigabytes in the daemon would slow down everything else in it. A lock le
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,6 +23,8 @@ INDEX = "conversations.db"
 AT_ONCE = 4 << 20
 """Bytes that are read before an answer."""
 _POLL = 0.05
+_LONG_LOOK = 0.03
+"""Seconds of CPU that a look at all files may take before an answer in a hurry no longer waits for it."""
 
 
 class Refresher:
@@ -33,18 +36,40 @@ class Refresher:
         self._places = places
         self._at_once = at_once
         self._lock = threading.Lock()
+        self._look_seconds = 0.0
+        self._trouble: Exception | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def refresh(self, wait: float = 0.0) -> IndexProgress:
-        """Read what is new. Where that is much, start reading it, and wait for at most so many seconds."""
+    def refresh(self, wait: float = 0.0, *, hurry: bool = False) -> IndexProgress:
+        """Read what is new. Where that is much, start reading it, and wait for at most so many seconds.
+
+        In a `hurry` many files are looked through behind the caller's back: the next call then knows what changed.
+        """
         deadline = time.monotonic() + wait
-        with self._lock:
-            if not self._reads():
-                self._read_or_start()
-        while self._reads() and time.monotonic() < deadline:
-            time.sleep(_POLL)
+        behind = hurry and self._look_seconds > _LONG_LOOK
+        if not behind:
+            self._look()
+        elif not self._lock.locked():
+            threading.Thread(target=self._look, daemon=True, name="conversations").start()
+        if not behind:
+            if self._trouble is not None:
+                raise self._trouble
+            while self._reads() and time.monotonic() < deadline:
+                time.sleep(_POLL)
         with contextlib.closing(Index(self.index)) as index:
             return index.progress()
+
+    def _look(self) -> None:
+        """One thread at a time."""
+        with self._lock:
+            began = time.thread_time()
+            try:
+                self._trouble = None
+                if not self._reads():
+                    self._read_or_start()
+            except (OSError, sqlite3.Error) as trouble:
+                self._trouble = trouble
+            self._look_seconds = time.thread_time() - began
 
     @property
     def reading(self) -> bool:

@@ -19,12 +19,14 @@ import uvicorn
 
 from legion import __version__
 from legion.api.app import make_app
+from legion.api.guard import Guard
 from legion.api.mcp import PATH
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
+from legion.daemon import web_sockets
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
@@ -118,22 +120,13 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                     server.should_exit = True
                 news.close()
 
-            daemon = DaemonLine(
-                pid=os.getpid(),
-                url=url,
-                version=__version__,
-                data_dir=str(data.root),
-                started_at=time.time(),
-                sandbox=context.sandbox.why,
-                sandbox_missing=not context.sandbox.works,
-            )
             page = PageServer(
                 data,
                 lambda token, hosts: make_app(callers, token=token, hosts=hosts),
                 local=tools.removesuffix(PATH),
             )
             housekeeper.link_to(page.url)
-            service = Service(context, news, daemon=daemon, end=end, web_server=page)
+            service = Service(context, news, daemon=_daemon_line(context, url), end=end, web_server=page)
             forge_loop = ForgeLoop(context, ForgeActions(context))
             context.store.on_commit(forge_loop.poke)
             secret = addresses.token(data)
@@ -146,11 +139,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 # Logs and scrollbacks keep what is printed here, so it names the file of the token, not the token.
                 _print(f"Ready at {url} (token in {data.token})")
 
-            config = uvicorn.Config(
-                app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
-            )
             server = _UvicornServer(
-                config,
+                _uvicorn_config(app),
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]
@@ -162,6 +152,30 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 news.close()
                 data.daemon_record.unlink(missing_ok=True)
                 data.socket.unlink(missing_ok=True)
+
+
+def _daemon_line(context: Context, url: str) -> DaemonLine:
+    return DaemonLine(
+        pid=os.getpid(),
+        url=url,
+        version=__version__,
+        data_dir=str(context.data.root),
+        started_at=time.time(),
+        sandbox=context.sandbox.why,
+        sandbox_missing=not context.sandbox.works,
+    )
+
+
+def _uvicorn_config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        ws=web_sockets.PROTOCOL,
+        ws_max_size=web_sockets.MOST_BYTES,
+    )
 
 
 class _UvicornServer(uvicorn.Server):

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 import uvicorn
 
 from legion.api.guard import Guard
-from legion.daemon import listener
+from legion.daemon import listener, web_sockets
 from legion.domain.errors import BadInput, LegionError, Retryable
 from legion.system import files
 from legion.system.paths import DataDir
@@ -135,6 +135,8 @@ class _Thread:
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=1,
+            ws=web_sockets.PROTOCOL,
+            ws_max_size=web_sockets.MOST_BYTES,
             ssl_certfile=chain,
             ssl_keyfile=key,
         )

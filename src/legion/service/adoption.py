@@ -146,7 +146,8 @@ def _last_in(context: Context, catalog: Catalog, cwd: str) -> Indexed:
 
 def _refuse_twice(tx: ReadTransaction, conversation: str) -> None:
     other = adoptions.latest_of(tx, conversation)
-    if other is not None and tickets.get(tx, other.ticket).state not in ENDED:
+    state = tickets.states_of(tx, [other.ticket]).get(other.ticket) if other is not None else None
+    if other is not None and state is not None and state not in ENDED:
         raise StateConflict(
             f"Ticket {other.ticket} continues conversation {conversation} already;"
             f" `legion watch {other.ticket}` follows it."

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.client.legion import Legion
+from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
 
 ENDED = ("done", "failed", "stopped")
@@ -51,6 +52,18 @@ TICKET_ACTIONS = {
         perform=lambda legion, id: legion.undo(id).message,
         question="Revert #{id}? A new ticket takes its change back and passes the checks like any other.",
     ),
+    "checkout": TicketAction(
+        applies=lambda ticket: has_change(ticket), perform=lambda legion, id: legion.checkout(id, OfferWork()).message
+    ),
+    "push": TicketAction(
+        applies=lambda ticket: has_change(ticket),
+        perform=lambda legion, id: legion.push(id, OfferWork()).message,
+        question="Push the work of #{id} to your remote, as a new branch?",
+        waits=True,
+    ),
+    "submit": TicketAction(
+        applies=_is_in("working", "parked"), perform=lambda legion, id: legion.submit_ticket(id).message
+    ),
     "interrupt": TicketAction(
         applies=_is_in("working"),
         perform=lambda legion, id: legion.interrupt(id).message,
@@ -58,6 +71,15 @@ TICKET_ACTIONS = {
         waits=True,
     ),
 }
+
+
+def can_attach(ticket: TicketLine) -> bool:
+    return ticket.state in ("working", "queued")
+
+
+def has_worktree(ticket: TicketLine) -> bool:
+    """As far as a line of the board shows; the daemon refuses a ticket without one."""
+    return not ticket.checkpoint and ticket.attempt > 0
 
 
 def can_message(ticket: TicketLine) -> bool:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.theme import Theme
 
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
+from legion.tui.attachment import Attachment
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
-from legion.tui.screens.prompts import Reader, YesNo
+from legion.tui.screens.prompts import LinePrompt, Reader, YesNo
 from legion.tui.store import BoardStore, StartedWith
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import clean
@@ -81,6 +82,7 @@ class LegionApp(App[None]):
         self.keys = KeyMap()
         self.drafts = Drafts(options.memory)
         self.store = BoardStore(options.data_dir, options.cwd, start=options.start, known=known)
+        self._attachment = Attachment(self.store.requests, self.suspend)
         self._places: dict[str, Place] = {}
         self._work: set[asyncio.Task[None]] = set()
         for theme in THEMES:
@@ -147,6 +149,36 @@ class LegionApp(App[None]):
                 then()
 
         self._begin(go())
+
+    # Terminals
+
+    def attach(self, id: int) -> None:
+        self._begin(self._in_terminal(self._attachment.attach(id)))
+
+    def open_shell(self, id: int) -> None:
+        self._begin(self._in_terminal(self._attachment.shell(id)))
+
+    def action_new_by_hand(self) -> None:
+        project = self.store.project
+        if project is None:
+            self.notify("Open Legion in a project's folder to work in it.", severity="warning")
+            return
+        root = project.root
+
+        def go(name: str | None) -> None:
+            if name:
+                self._begin(self._in_terminal(self._attachment.new(root, name)))
+
+        self.push_screen(LinePrompt("Work together on"), go)
+
+    async def _in_terminal(self, work: Awaitable[str]) -> None:
+        try:
+            message = await work
+        except (LegionError, SuspendNotSupported) as error:
+            self.notify(clean(str(error)), severity="error", markup=False, timeout=12)
+        else:
+            self.notify(clean(message), markup=False)
+        self.store.invalidate()
 
     # Places
 

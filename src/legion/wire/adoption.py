@@ -29,7 +29,7 @@ class Adopted:
 
 @dataclass(kw_only=True)
 class HandedOff:
-    schema: str = "legion.handed-off/1"
+    schema: str = "legion.handedoff/1"
     ticket: int
     conversation: str
     folder: str

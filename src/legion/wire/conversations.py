@@ -111,7 +111,7 @@ class Analytics:
 
 @dataclass(kw_only=True)
 class ConversationHealth:
-    schema: str = "legion.conversation-health/1"
+    schema: str = "legion.conversationhealth/1"
     hours: float
     conversations: int
     bytes: int
@@ -141,7 +141,7 @@ class AskConversation:
 
 @dataclass(kw_only=True)
 class ConversationAnswer:
-    schema: str = "legion.conversation-answer/1"
+    schema: str = "legion.conversationanswer/1"
     id: str
     answer: str
     usd: float | None

@@ -51,6 +51,8 @@ class NewByHand:
     """One of the person's drivers; empty: the default one."""
     program: str = ""
     """Any interactive command line instead."""
+    branch: str = ""
+    """A branch of the person's repository whose files it starts with; empty: the landed code."""
     model: str = ""
     accepts: bool = False
     """What the program's description names is accepted without a person."""

@@ -16,14 +16,13 @@ from legion.wire.terminal import NewByHand, OfferWork
 @command("new", example="legion new 'Tidy the parser'\nlegion new try-it --program 'aider --model sonnet' --detach")
 @click.argument("name", metavar="NAME")
 @click.option("--prompt", default="", metavar="TEXT", help="The first message to the agent; - reads it from stdin.")
+@click.option("--branch", default="", metavar="B", help="Start with the files of this branch of yours.")
 @click.option("--profile", default="", metavar="P", help="One of your [drivers.NAME]; Claude Code if left out.")
 @click.option("--program", default="", metavar="CMD", help="Any interactive program instead.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")
 @click.option("-y", "accepts", is_flag=True, help="Accept what the program's description names; each is recorded.")
 @click.option("--detach", is_flag=True, help="Do not attach to it now.")
-def new(
-    call: CommandCall, name: str, prompt: str, profile: str, program: str, model: str, accepts: bool, detach: bool
-) -> int:
+def new(call: CommandCall, name: str, prompt: str, accepts: bool, detach: bool, **chosen: str) -> int:
     """Open an agent in a worktree of its own, and work with it in your terminal; Ctrl-Q leaves it running.
 
     Nothing is checked until `legion submit N`. `legion pause N` saves its tree and ends the program, `legion resume N`
@@ -35,10 +34,8 @@ def new(
         cwd=call.cwd,
         name=name,
         prompt=read_text(prompt, "--prompt"),
-        profile=profile,
-        program=program,
-        model=model,
         accepts=accepts,
+        **chosen,
         request=os.urandom(16).hex(),
     )
     made = call.legion().new_by_hand(wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from legion.cli.base.command import CommandCall
+from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.client.legion import Legion
@@ -34,7 +35,7 @@ def opened(legion: Legion, ticket: int, *, only_looks: bool) -> OpenTerminal:
 
 def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:
     """The exit code of the command."""
-    call.say(found.message)
+    call.say(sanitize(found.message))
     left = relay(found.socket, only_looks=only_looks)
     if left.how is How.DETACHED and found.wheel and not only_looks:
         call.say(call.legion().give_back(ticket).message)

@@ -21,7 +21,7 @@ from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotFound
 
-COMMON = ("json", "data_dir", "no_color", "session")
+COMMON = ("json", "data_dir", "no_color", "on_session")
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -138,7 +138,9 @@ def as_json(shape: object, *, indent: bool) -> str:
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")(function)
-    function = click.option("--session", metavar="NAME", default="", help="Act on this session.")(function)
+    function = click.option("--session", "on_session", metavar="NAME", default="", help="Act on this session.")(
+        function
+    )
     function = click.option(
         "--data-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -154,9 +156,9 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
         @common_options
         @functools.wraps(function)
         def invoked(
-            json: bool, data_dir: Path | None, no_color: bool, session: str, **parameters: object
+            json: bool, data_dir: Path | None, no_color: bool, on_session: str, **parameters: object
         ) -> int | None:
-            call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=session)
+            call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=on_session)
             return function(call, **parameters)
 
         made = click.command(name, epilog=_epilog(example), context_settings=_SETTINGS)(invoked)

@@ -17,11 +17,11 @@ from legion.wire.errors import LegionError
 
 
 @command("adopt", example="legion adopt\nlegion adopt 3f2a90c1 -t 'Finish the login form' 'Add tests, too.'")
-@click.argument("session", metavar="[SESSION]", default="")
+@click.argument("conversation", metavar="[SESSION]", default="")
 @click.argument("text", metavar="[TEXT]", default="")
 @click.option("-t", "--title", metavar="TITLE", default="", help="Default: the title of the conversation.")
 @click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team that works on it.")
-def adopt(call: CommandCall, session: str, text: str, title: str, team: str) -> None:
+def adopt(call: CommandCall, conversation: str, text: str, title: str, team: str) -> None:
     """Make a ticket of a conversation of your own Claude Code; it continues in the squad.
 
     SESSION is the start of its id; without it, the last conversation in this project. The conversation is copied, and
@@ -29,7 +29,7 @@ def adopt(call: CommandCall, session: str, text: str, title: str, team: str) -> 
     """
     wanted = AdoptConversation(
         cwd=call.cwd,
-        id=valid_text(session, "SESSION") if session else "",
+        id=valid_text(conversation, "SESSION") if conversation else "",
         title=valid_text(title, "--title") if title else "",
         text=read_text(text, "TEXT") if text else "",
         team=valid_text(team, "--team") if team else "",

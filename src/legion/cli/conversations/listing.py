@@ -31,7 +31,7 @@ def conversations(call: CommandCall, hours: float, wait: bool) -> None:
     Their files are only read. A dot marks a conversation that a program has open now.
     """
     found = settled(call, wait, lambda timeout: call.legion().conversations(hours, timeout), lambda seen: seen.index)
-    call.answer(found, lambda: _list(found, call.screen))
+    call.answer(found, lambda: listed(found, call.screen))
     mention_index(call, found.index)
 
 
@@ -92,7 +92,7 @@ def row(line: ConversationLine, screen: Screen) -> list[Cell]:
     ]
 
 
-def _list(found: Conversations, screen: Screen) -> Iterator[str]:
+def listed(found: Conversations, screen: Screen) -> Iterator[str]:
     if not found.conversations:
         yield "No conversation in this time: --hours N looks further back."
         return

@@ -13,7 +13,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Colour, clock, sanitize, sanitize_lines
+from legion.cli.base.output import Colour, clock, sanitize, sanitize_lines, thousands
 from legion.cli.base.parameters import Seconds
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.agents import AgentLine
@@ -70,14 +70,20 @@ class _Talk:
     """How far the output of each run at work was read."""
 
     def send(self, text: str) -> str:
-        """The id of the message. A leader at work receives it in this turn."""
+        """The id of the message. A leader at work receives it in this turn.
+
+        Raises Retryable where it waits for a command of the person: no answer comes before that.
+        """
         # What was printed before is not an answer to this.
         self._read(self._output(0.0), lambda _: None)
         at_work = any(one.agent == self.leader.id for one in self._output(0.0).running)
         letter = NewMessage(to=self.leader.id, text=text, now=at_work, request=os.urandom(16).hex())
         sent = with_retry(self.call, lambda legion: legion.tell_agent(letter))
-        if "waits" in sent.message:
-            self.call.say(f"Note: {sanitize(sent.message)}.")
+        _, waits, why = sent.message.partition(": it waits for ")
+        if waits and "`legion" in why:
+            raise Retryable(f"{self.leader.name} gets the message later: it waits for {why}.")
+        if waits:
+            self.call.say(f"Note: {sanitize(self.leader.name)} waits for {sanitize(why)}.")
         return sent.messages[0]
 
     def follow(self, message: str, show: Callable[[str], None], timeout: float | None = None) -> list[MessageLine]:
@@ -135,7 +141,10 @@ def _dialog(talk: _Talk, before: Conversation) -> int:
     call, name = talk.call, sanitize(talk.leader.name)
     for one in before.messages:
         _show_message(call, one)
-    call.say(f"You talk to {name}. Ctrl-D ends the chat; the leader continues without it.")
+    size = f" Its conversation has {thousands(before.tokens)} of {thousands(before.handover_tokens)} tokens."
+    call.say(
+        f"You talk to {name}. Ctrl-D ends the chat; the leader continues without it.{size if before.tokens else ''}"
+    )
     prompt = _Prompt(talk, known={one.id for one in before.messages})
     prompt.listen()
     while (text := prompt.read()) is not None:

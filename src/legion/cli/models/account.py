@@ -10,8 +10,8 @@ import click
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.texts import valid_text
-from legion.cli.models.provider import key_options, limit_text, names, read_key, remove
-from legion.wire.providers import AddProvider, ProviderLine, Providers, UseAccount
+from legion.cli.models.provider import key_options, limit_text, names, read_key
+from legion.wire.providers import AddProvider, ProviderLine, Providers, RemoveProvider, UseAccount
 
 _FULL = 0.97
 
@@ -68,6 +68,14 @@ def _is_full(one: ProviderLine) -> bool:
 def use(call: CommandCall, name: str) -> None:
     """Ask this login first. A running conversation stays with its login while that keeps its prompt in a cache."""
     call.report(call.legion().use_account(UseAccount(name=valid_text(name, "NAME"))))
+
+
+@command("remove", example="legion account remove work")
+@click.argument("name", metavar="NAME", shell_complete=names)
+@click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
+def remove(call: CommandCall, name: str, yes: bool) -> None:
+    """Remove a login, and the key that Legion stored for it."""
+    call.report(call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
 
 
 account = group(

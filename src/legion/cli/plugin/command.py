@@ -71,14 +71,14 @@ def show(call: CommandCall) -> None:
     call.answer(found, lambda: there or ["The plugin is not installed: `legion plugin install`."])
 
 
-@command("news", example="legion plugin news < hook.json")
+@command("news", example="legion plugin news")
 def news(call: CommandCall) -> None:
     """For the plugin's hooks: what happened since the last turn of a conversation, as JSON."""
     if answer := spoken.hook_answer(call.data_dir, spoken.given()):
         call.out(answer)
 
 
-@command("line", example="legion plugin line < status.json")
+@command("line", example="legion plugin line")
 def line(call: CommandCall) -> None:
     """For the status line of Claude Code: tickets, questions, money, limits."""
     call.out(spoken.line(call.data_dir, spoken.given()))

@@ -46,12 +46,12 @@ def web(
     json: bool,
     data_dir: Path | None,
     no_color: bool,
-    session: str,
+    on_session: str,
 ) -> None:
     """Open Legion's page. The link lets one browser in, once, within two minutes."""
     if ctx.invoked_subcommand is not None:
         return
-    call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=session)
+    call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=on_session)
     if is_remote():
         raise BadInput("LEGION_URL names a daemon that runs elsewhere; run `legion web` there.")
     legion = call.legion()

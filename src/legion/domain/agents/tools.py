@@ -244,7 +244,7 @@ _OPENED = {Tool.INTERRUPT: ExtraRight.INTERRUPT, Tool.FIRE: ExtraRight.FIRE}
 _OF_LEADERS = frozenset({Tool.NOTE, Tool.GOAL})
 _NOT_OF_LEADERS = frozenset({Tool.CLAIM})
 """A leader does no ticket itself."""
-_ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
+_ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER, Tool.GOAL})
 """Not for an agent whose plan is not approved yet."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ class DriverKind(Enum):
     """It prints a JSON object per line, and exits after each turn."""
     COMMAND = "command"
     """It reads its briefing and exits; its output is not interpreted."""
+    TERMINAL = "terminal"
+    """It is interactive: it runs in a terminal that people attach to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +140,22 @@ class JsonPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TerminalPart:
+    """[terminal]: how an interactive program is read and answered. Patterns are regular expressions."""
+
+    ready: tuple[str, ...] = ()
+    """The last line while it waits for a prompt. Empty: silence without use of CPU."""
+    asking: tuple[str, ...] = ()
+    """Its screen while it asks."""
+    accept: tuple[str, ...] = ()
+    """Those of its questions that `legion new -y` accepts."""
+    yes: str = "\r"
+    """The keys that accept."""
+    leave: str = ""
+    """The key that ends it, typed until it has ended. Empty: it is hung up."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialPart:
     """[trial]: how the scripted model of the conformance suite calls its tools."""
 
@@ -161,7 +180,7 @@ class ProgramDescription:
     title: str
     driver: DriverKind
     tried: bool = False
-    """Whether the conformance suite was seen to pass with this program."""
+    """Whether this program was seen to work: in the conformance suite, where that can play it."""
     note: str = ""
     """What a person should know about it, in one sentence."""
     program: ProgramPart = field(default_factory=ProgramPart)
@@ -179,6 +198,7 @@ class ProgramDescription:
     signs: SignPart = field(default_factory=SignPart)
     acp: AcpPart = field(default_factory=AcpPart)
     json: JsonPart = field(default_factory=JsonPart)
+    terminal: TerminalPart = field(default_factory=TerminalPart)
     trial: TrialPart = field(default_factory=TrialPart)
 
     def to_json(self) -> dict[str, Any]:
@@ -214,6 +234,12 @@ def described(name: str, table: Mapping[str, Any], origin: str) -> ProgramDescri
         raise place.fault("program.run", "is missing: list the words of the command line that starts the program")
     if made.driver is DriverKind.JSON and not made.json.reader:
         raise place.fault("json.reader", "is missing: name the reader of its lines")
+    for name in ("ready", "asking", "accept"):
+        for pattern in getattr(made.terminal, name):
+            try:
+                re.compile(pattern)
+            except re.error as fault:
+                raise place.fault(f"terminal.{name}", f"holds {pattern!r}, which is no pattern ({fault})") from None
     for file in made.files:
         path = PurePosixPath(file)
         if path.is_absolute() or ".." in path.parts or not path.parts:

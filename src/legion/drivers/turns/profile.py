@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from legion.drivers import Driver, Program
 from legion.drivers.profile import (
@@ -20,6 +21,7 @@ from legion.drivers.profile import (
 from legion.drivers.programs import locate
 from legion.drivers.programs.description import DriverKind, ProgramDescription
 from legion.drivers.state_folder import own_folder
+from legion.drivers.terminal_options import TerminalOptions
 from legion.drivers.turns import conversations
 from legion.drivers.turns.options import TurnOptions
 from legion.system import files, safe_files
@@ -28,8 +30,11 @@ LOADED = {
     DriverKind.ACP: ("legion.drivers.acp.driver", "AcpDriver"),
     DriverKind.JSON: ("legion.drivers.json_lines.driver", "JsonLinesDriver"),
     DriverKind.COMMAND: ("legion.drivers.command", "CommandDriver"),
+    DriverKind.TERMINAL: ("legion.drivers.terminal.driver", "TerminalDriver"),
 }
 """Module and class of each driver: a library that only runners need is imported only there."""
+_WITHOUT_CONVERSATION = (DriverKind.COMMAND, DriverKind.TERMINAL)
+"""Legion knows nothing of what is said between them and the model."""
 
 
 def load(kind: DriverKind) -> Driver:
@@ -77,19 +82,28 @@ class DescribedProfile(DriverProfile):
         unpacked = locate.unpacked(found, self.program)
         env = {**request.env, "HOME": str(home), "PATH": path, **unpacked, **variables}
         argv = (str(found), *(_filled(word, values) for word in self.program.program.run[1:]))
-        reads = self.program.driver is DriverKind.COMMAND
+        kind = self.program.driver
+        stdin = request.given / "briefing.md" if kind is DriverKind.COMMAND else None
+        terminal = kind is DriverKind.TERMINAL
+        options: Mapping[str, Any] = {}
+        if terminal:
+            env = {"TERM": "xterm-256color", **env}
+            options = TerminalOptions(prompt=request.input.prompt, **asdict(self.program.terminal)).to_json()
+        elif kind is not DriverKind.COMMAND:
+            options = self._options(request, request.model, request.model.access, home).to_json()
         return PreparedRun(
-            program=Program(
-                argv=argv, cwd=request.tree, env=env, stdin=request.given / "briefing.md" if reads else None
-            ),
-            options={} if reads else self._options(request, request.model, request.model.access, home).to_json(),
+            program=Program(argv=argv, cwd=request.tree, env=env, stdin=stdin, terminal=terminal),
+            options=options,
             readable=(*locate.needed_folders(found), *map(Path, unpacked.values())),
         )
+
+    def interactive(self, request: RunRequest) -> PreparedRun:
+        return self.prepare(request) if self.capabilities.interactive else super().interactive(request)
 
     def _first_prompt(self, request: RunRequest) -> str:
         """A program that only reads its briefing gets the rules in front of it."""
         given = request.input
-        if self.program.driver is DriverKind.COMMAND and given.rules:
+        if self.program.driver in _WITHOUT_CONVERSATION and given.rules:
             return f"{given.rules}\n\n{given.prompt}"
         return given.prompt
 
@@ -124,11 +138,13 @@ class DescribedProfile(DriverProfile):
 
 def capabilities(program: ProgramDescription) -> Capabilities:
     """The gateway keeps the budget of every program whose model it serves."""
-    talks = program.driver is not DriverKind.COMMAND
+    talks = program.driver not in _WITHOUT_CONVERSATION
+    terminal = program.driver is DriverKind.TERMINAL
     can = program.can
     return Capabilities(
         talks=talks,
-        interrupts=talks and can.interrupt,
+        interactive=terminal,
+        interrupts=terminal or (talks and can.interrupt),
         resumes=talks and can.resume,
         asks=talks and can.permissions and can.tools,
         reads_only=False,

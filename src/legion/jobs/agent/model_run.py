@@ -126,7 +126,10 @@ def spec(
         timeout=chosen.timeout,
         sandbox=sandbox,
     )
-    return made if attended is None else _in_terminal(made, attended)
+    if attended is not None:
+        return _in_terminal(made, attended)
+    # No person asked for it, so nothing is accepted in their name.
+    return replace(made, options={**made.options, "accept": ()}) if made.program.terminal else made
 
 
 def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:

@@ -16,10 +16,11 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims, leader_notices
+from legion.jobs.background import idle_claims
 from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
+from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.routine_clock import RoutineClock
@@ -54,6 +55,7 @@ class Housekeeper:
         self._branch_watcher = BranchWatcher(context)
         self._canary_runner = CanaryRunner(context)
         self._conflict_predictor = ConflictPredictor(context)
+        self._leader_notices = LeaderNotices(context)
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
@@ -112,7 +114,7 @@ class Housekeeper:
             self._wake.clear()
             try:
                 idle_claims.look(self.context)
-                leader_notices.look(self.context)
+                self._leader_notices.look()
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)

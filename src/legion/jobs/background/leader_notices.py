@@ -21,19 +21,41 @@ _MOST = 5000
 """Events that are read at once."""
 
 
-def look(context: Context) -> None:
-    """One look at every leader without a turn. Costs one query where there is none; writes only where events are new.
+class LeaderNotices:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._read: dict[int, int] = {}
+        """By leader: the last event that was read and needed no notice."""
 
-    A leader that is at work, or has mail, reads the digest anyway: its notice comes after the turn, for what is new.
-    """
-    with context.store.read() as tx:
-        idle = _idle(tx)
-        last = events.last(tx)
-        if not any(leaders.get(tx, agent.number).noticed < last for agent in idle):
-            return
-    with context.store.write() as tx:
-        for agent in _idle(tx):
-            _take(context, tx, agent)
+    def look(self) -> None:
+        """One look at every leader without a turn. Costs one query where there is none; writes only notices.
+
+        A leader that is at work, or has mail, reads the digest anyway: its notice comes after the turn, for what is
+        new.
+        """
+        with self._context.store.read() as tx:
+            last = events.last(tx)
+            due = [agent for agent in _idle(tx) if self._text(tx, agent, last)]
+        if due:
+            with self._context.store.write() as tx:
+                for agent in _idle(tx):
+                    self._send(tx, agent)
+
+    def _text(self, tx: ReadTransaction, agent: Agent, last: int) -> str:
+        state = leaders.get(tx, agent.number)
+        # What its last digest covered needs no notice; a new leader starts with the board as it is.
+        since = max(state.noticed, state.seen, self._read.get(agent.number, 0))
+        if not state.seen or since >= last:
+            return ""
+        text = _notice(self._context, tx, agent, since)
+        if not text:
+            self._read[agent.number] = last
+        return text
+
+    def _send(self, tx: Transaction, agent: Agent) -> None:
+        if text := self._text(tx, agent, events.last(tx)):
+            mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project)
+            leaders.change(tx, agent.number, noticed=events.last(tx))
 
 
 def _idle(tx: ReadTransaction) -> list[Agent]:
@@ -45,19 +67,7 @@ def _idle(tx: ReadTransaction) -> list[Agent]:
     return [agent for agent in found if agent.number not in in_a_turn and agent.id not in waiting and not agent.owes]
 
 
-def _take(context: Context, tx: Transaction, agent: Agent) -> None:
-    state, last = leaders.get(tx, agent.number), events.last(tx)
-    # What its last digest covered needs no notice; a new leader starts with the board as it is.
-    since = max(state.noticed, state.seen)
-    if since:
-        text = _text(context, tx, agent, since)
-        if text:
-            mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project)
-            last = events.last(tx)
-    leaders.change(tx, agent.number, noticed=last)
-
-
-def _text(context: Context, tx: ReadTransaction, agent: Agent, since: int) -> str:
+def _notice(context: Context, tx: ReadTransaction, agent: Agent, since: int) -> str:
     new = events.after(tx, since, project=agent.project, limit=_MOST)
     ended = {
         event.ticket

@@ -30,6 +30,8 @@ _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 _QUIET = 1.0
 _LONGEST_SLEEP = 30.0
 """Seconds: the clock may be set, and tags have no event."""
+_WITHOUT_ANY = 3600.0
+"""Seconds: a commit wakes it as soon as there is one."""
 _MOST_EVENTS = 5000
 _TAGS_EVERY = 20.0
 """Seconds between two looks at the tags of a repository."""
@@ -66,7 +68,7 @@ class RoutineClock:
             sleep = _LONGEST_SLEEP
             try:
                 sleep = self.look()
-            except LegionError as trouble:
+            except (LegionError, OSError) as trouble:
                 log.warning("routines could not be read, will retry: %s", trouble)
             self._wake.wait(sleep)
             self._stopping.wait(_QUIET)
@@ -75,7 +77,9 @@ class RoutineClock:
         """One look at every routine; the seconds until the next one is due. Without any it costs one query."""
         with self._context.store.read() as tx:
             standing = routines.standing(tx)
-            there = {project.id: project for project in projects.all(tx)}
+            there = {project.id: project for project in projects.all(tx)} if standing else {}
+        if not standing:
+            return _WITHOUT_ANY
         now = self._context.clock()
         for routine in standing:
             if routine.project in there:

@@ -180,7 +180,8 @@ class Watchdog:
         thinking: Mapping[str, float] | None,
     ) -> None:
         wanted = self.context.project(seen.run.project).config.liveness
-        if RunFolder(seen.folder).result.exists() or not wanted.on:
+        # In a terminal a person may think for as long as they want.
+        if RunFolder(seen.folder).result.exists() or not wanted.on or seen.spec.program.terminal:
             self._warnings.remove([seen.run.id])
             return
         limits = WatchdogLimits(

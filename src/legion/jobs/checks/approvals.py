@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from legion.config.sections.evidence import GuardMode
 from legion.domain.landing.bisect import LandingMode
@@ -23,6 +25,7 @@ from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
+from legion.git.hub.repository import Hub
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise.outcome import first_paths
@@ -172,14 +175,21 @@ def _secrets(context: Context, project: ProjectContext, ticket: Ticket, change: 
     """Those of every commit that would be in the history, also where a later commit removes them."""
     if not context.user.protection.secrets:
         return ()
-    hub, declared = project.hub, _declared(context, ticket)
+    squashed = project.config.landing.mode is LandingMode.SQUASH
+    found = _secrets_of(project.hub.path, change, squashed=squashed)
+    return tuple(one for one in found if not matches(one.path, _declared(context, ticket)))
+
+
+@lru_cache(maxsize=256)
+def _secrets_of(hub_path: Path, change: Change, *, squashed: bool) -> tuple[SecretFound, ...]:
+    """A change is looked at several times on its way, and never changes."""
+    hub = Hub(hub_path)
     patches = [hub.patch(change.base, change.commit)]
-    if project.config.landing.mode is not LandingMode.SQUASH:
+    if not squashed:
         commits = hub.commits_between(change.base, change.commit)
         between = [one for one in commits if len(one.parents) == 1 and one.commit != change.commit]
         patches += [hub.patch(one.parents[0], one.commit) for one in between[-_MOST_COMMITS:]]
-    found = secrets_in(file for patch in patches for file in diffs.read(patch))
-    return tuple(one for one in found if not matches(one.path, declared))
+    return secrets_in(file for patch in patches for file in diffs.read(patch))
 
 
 def _large(

@@ -1,4 +1,4 @@
-"""Asks the person once when the branch of a session was deleted, renamed or rewritten. Work goes on meanwhile."""
+"""Asks the person once when the branch of a session was deleted, renamed or rewritten. Work continues meanwhile."""
 
 from __future__ import annotations
 

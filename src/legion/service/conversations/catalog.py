@@ -19,7 +19,8 @@ from legion.domain.runs import Run, seated
 from legion.gateway.accounting.prices import PriceList
 from legion.gateway.counting.counters import TokenCounts
 from legion.jobs.context import Context
-from legion.store.board import tickets
+from legion.store.board import projects, tickets
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.system.paths import user_config_file
 from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
@@ -27,6 +28,8 @@ from legion.wire.conversations import ConversationLine, Conversations, IndexStat
 MOST_HITS = 200
 LAST_WAIT = 10.0
 """Seconds that an export waits for the newest conversation to be read."""
+_QUICK = 2.0
+"""Seconds: a search that may take no longer does not wait for a look at very many files."""
 _START, _END = "\x02", "\x03"
 """Around a word that was found."""
 
@@ -46,9 +49,9 @@ class Catalog:
         self._refresher.close()
 
     @contextlib.contextmanager
-    def index(self, wait: float) -> Iterator[tuple[Index, IndexState]]:
+    def index(self, wait: float, *, hurry: bool = False) -> Iterator[tuple[Index, IndexState]]:
         """The index as it is after waiting at most so long for it."""
-        state = self._state(self._refresher.refresh(wait))
+        state = self._state(self._refresher.refresh(wait, hurry=hurry))
         with contextlib.closing(Index(self._refresher.index)) as index:
             yield index, state
 
@@ -61,7 +64,7 @@ class Catalog:
         wanted = expression(query)
         if not wanted:
             raise BadInput("Nothing to search for: write at least one word, like `legion search 'login form'`.")
-        with self.index(timeout) as (index, state):
+        with self.index(timeout, hurry=timeout <= _QUICK) as (index, state):
             hits = index.search(wanted, since=self._since(hours), most=min(most or MOST_HITS, MOST_HITS))
         lines = self.lines([hit.conversation for hit in hits])
         found = [_hit(hit, line) for hit, line in zip(hits, lines, strict=True)]
@@ -81,8 +84,9 @@ class Catalog:
     def lines(self, found: Iterable[Indexed]) -> list[ConversationLine]:
         every = list(found)
         live = alive.alive(every, self.places().claude)
-        ours = self._runs(every)
-        return [self._line(one, one.path in live, ours.get(one.facts.id)) for one in every]
+        lines = [self._line(one, one.path in live) for one in every]
+        self._of_runs({line.id: line for line in lines if line.program == ConversationProgram.LEGION.value})
+        return lines
 
     def cost(self, facts: ConversationFacts) -> float | None:
         """As the program reports it, or by our prices, whichever is more: a killed program reports too little."""
@@ -91,10 +95,10 @@ class Catalog:
         priced = None if None in parts else sum(part or 0.0 for part in parts)
         return max(priced, facts.usd) if priced is not None else facts.usd or None
 
-    def _line(self, one: Indexed, is_alive: bool, run: Run | None) -> ConversationLine:
+    def _line(self, one: Indexed, is_alive: bool) -> ConversationLine:
         facts = one.facts
         title = facts.title or facts.first_prompt
-        line = ConversationLine(
+        return ConversationLine(
             id=facts.id,
             program=facts.program.value,
             project=facts.folder,
@@ -113,32 +117,25 @@ class Catalog:
             broken=facts.broken,
             path=one.path,
         )
-        return line if run is None else self._of_run(line, run)
 
-    def _of_run(self, line: ConversationLine, run: Run) -> ConversationLine:
-        """A run of Legion's: what the board knows about it."""
+    def _of_runs(self, lines: Mapping[str, ConversationLine]) -> None:
+        """Lines of Legion's runs, by their names: add what the board knows about each."""
         with self._context.store.read() as tx:
-            spent = usage.of_runs(tx, [run.id]).get(run.id)
-            line.title = tickets.get(tx, run.ticket).spec.title if run.ticket is not None else run.seat
-        line.ticket = run.ticket
-        line.alive = run.ended_at is None
-        if spent is not None:
-            line.usd = spent.usd
-            line.tokens = spent.input + spent.output + spent.cache_read + spent.cache_write
-        with contextlib.suppress(NotFound):
-            line.project = self._context.project(run.project).record.root
-        return line
-
-    def _runs(self, found: Iterable[Indexed]) -> Mapping[str, Run]:
-        ours = [one.facts.id for one in found if one.facts.program is ConversationProgram.LEGION]
-        known: dict[str, Run] = {}
-        with self._context.store.read() as tx:
-            for name in ours:
-                seat, _, number = name.rpartition("-run-")
-                if seated(seat) is not None and number.isdigit():
-                    with contextlib.suppress(NotFound):
-                        known[name] = runs.get(tx, int(number))
-        return known
+            known = {name: run for name in lines if (run := _run(tx, name)) is not None}
+            spent = usage.of_runs(tx, [run.id for run in known.values()])
+            numbers = {run.ticket for run in known.values() if run.ticket is not None}
+            on_board = tickets.states_of(tx, numbers)
+            titles = {ticket.id: ticket.spec.title for ticket in tickets.get_many(tx, on_board)}
+            roots = {project.id: project.root for project in projects.all(tx)}
+        for name, run in known.items():
+            line = lines[name]
+            line.ticket = run.ticket
+            line.title = titles.get(run.ticket, run.seat) if run.ticket is not None else run.seat
+            line.alive = run.ended_at is None
+            line.project = roots.get(run.project, "")
+            if (one := spent.get(run.id)) is not None:
+                line.usd = one.usd
+                line.tokens = one.input + one.output + one.cache_read + one.cache_write
 
     def _since(self, hours: float) -> float:
         return max(0.0, self._context.clock() - hours * 3600)
@@ -151,6 +148,16 @@ class Catalog:
             reading=self._refresher.reading,
             complete=progress.finished_at > 0,
         )
+
+
+def _run(tx: ReadTransaction, name: str) -> Run | None:
+    """The run of this name; None where it is none of a ticket, agent or plan, or no longer known."""
+    seat, _, number = name.rpartition("-run-")
+    if seated(seat) is None or not number.isdigit():
+        return None
+    with contextlib.suppress(NotFound):
+        return runs.get(tx, int(number))
+    return None
 
 
 def is_orphaned(facts: ConversationFacts) -> bool:

@@ -75,7 +75,7 @@ class LimitedService(Service):
 
     def plan(self, wanted: NewPlan, /) -> PlanPage:
         """A leader's planner costs the leader's money."""
-        agent = self._leader()
+        agent = self._leader(acts=True)
         usage.catch_up(self.context)
         if agent.rights.budget is not None and wanted.budget is None:
             raise NotAllowed("Your own budget is limited: say how many dollars the planner may cost.")
@@ -101,7 +101,7 @@ class LimitedService(Service):
 
     def approve_plan(self, id: int, wanted: ApprovePlan, /) -> PlanApproved:
         """Only where the person's settings give its role the right; its tickets are the leader's own."""
-        agent = self._leader()
+        agent = self._leader(acts=True)
         self._see_plan(id)
         with self.context.store.read() as tx:
             allowed = ExtraRight.APPROVE in extra_rights.rights(self.context, tx, agent.id)
@@ -119,7 +119,7 @@ class LimitedService(Service):
         )
 
     def reject_plan(self, id: int, wanted: RejectPlan, /) -> PlanPage:
-        self._leader()
+        self._leader(acts=True)
         self._see_plan(id)
         return super().reject_plan(id, wanted)
 
@@ -198,11 +198,15 @@ class LimitedService(Service):
         with self.context.store.read() as tx:
             return projects.get(tx, runs.get(tx, self.caller.run).project)
 
-    def _leader(self) -> Agent:
+    def _leader(self, *, acts: bool = False) -> Agent:
+        """The calling leader; `acts`: it must not be limited to reading."""
         if self.caller.ticket is not None:
             raise NotAllowed("The agent of a ticket makes no plans of goals: say in legion-report what is left.")
         with self.context.store.read() as tx:
-            return leader_roles.leader(tx, self.caller.id)
+            agent = plan_approval.reader(tx, leader_roles.leader(tx, self.caller.id))
+        if acts:
+            _refuse_reader(agent)
+        return agent
 
     def _see_plan(self, id: int) -> None:
         project = self._project()

@@ -18,6 +18,7 @@ from legion.jobs.context import Context
 from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
+from legion.service.entry.orchestra import Orchestra
 from legion.service.entry.tools.registry import ToolRegistry
 from legion.service.forge import hook
 from legion.service.operations import Caller, Service
@@ -142,6 +143,10 @@ class CallerRegistry:
     def orchestrate(self, caller: Caller) -> LegionCc:
         """The operations of legion_cc, with the caller's rights."""
         return LegionCc(self._context, self.acting(caller), self._only_project())
+
+    def orchestra(self, caller: Caller) -> Orchestra:
+        """The operations of claude-orchestra; they are the person's alone."""
+        return Orchestra(self._context, self.acting(caller), self._only_project())
 
     def _only_project(self) -> str:
         """The root of the person's project if there is just one, else empty."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from legion.domain.errors import BadInput, StateConflict
+from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.rules import Rule
 from legion.domain.tickets.attendance import Attendance, AttendMode
-from legion.domain.tickets.ticket import State, Ticket, Unpark
+from legion.domain.tickets.ticket import Rewind, StartPoint, State, Ticket, Unpark
+from legion.git.core.errors import BranchGone
 from legion.git.person import branches
+from legion.git.person.inspect import look
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
+from legion.service.projects import registry as project_cases
 from legion.service.tickets.dispatch import dispatch, get_ticket
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
@@ -28,14 +31,28 @@ def new(context: Context, wanted: NewByHand) -> Dispatched:
     if wanted.profile and wanted.program:
         raise BadInput("Name --profile or --program, not both: a profile has its program.")
 
+    ground = _start_of(context, wanted.cwd, wanted.branch) if wanted.branch else None
+
     def attend(tx: Transaction, made: Dispatched) -> None:
         for id in made.ids:
             attendances.put(tx, Attendance(ticket=id, mode=AttendMode.PERSON, accepts=wanted.accepts))
+            if ground is not None:
+                tickets.move(tx, id, Rewind(ground, f"it starts with the branch {wanted.branch}"))
 
     ticket = NewTicket(
         title=wanted.name, text=wanted.prompt, driver=wanted.profile, command=wanted.program, model=wanted.model
     )
     return dispatch(context, Dispatch(cwd=wanted.cwd, tickets=[ticket], request=wanted.request), also=attend)
+
+
+def _start_of(context: Context, cwd: str, branch: str) -> StartPoint:
+    """The files of a branch of the person's, on top of where it left the target."""
+    project = context.project_of(project_cases.find(context, cwd))
+    try:
+        tip = project.hub.fetch_person(look(Path(project.record.root)).common_dir, branch)
+    except BranchGone:
+        raise NotFound(f"Your repository has no branch {branch!r}: `git branch` lists them.") from None
+    return StartPoint(base=project.hub.merge_base(tip, project.target) or tip, tree=project.hub.tree_of(tip))
 
 
 def submit(context: Context, ticket_id: int) -> Acted:

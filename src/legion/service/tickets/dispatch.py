@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,14 +17,13 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
-from legion.domain.tickets.evidence import bind, check_named
+from legion.domain.tickets.evidence import bind
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
-from legion.drivers import registry
 from legion.jobs import person_hooks
 from legion.jobs.agent import plan_approval
-from legion.jobs.agent.spec import NoProgram, choose_program
+from legion.jobs.agent.spec import choose_program
 from legion.jobs.context import Context, ProjectContext, settings_of
 from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
@@ -36,6 +34,7 @@ from legion.service.projects import trust
 from legion.service.projects.session_notes import session_notes
 from legion.service.tickets import crews, start_points
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
+from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -85,10 +84,10 @@ def dispatch(
     project = context.project_of(record)
     upstream.fetch(context, project)
     config = settings_of(record, origin="legion.toml")
-    keys = _keys(request.tickets)
-    _refuse_circles(request.tickets, keys)
+    keys = keys_of(request.tickets)
+    refuse_circles(request.tickets, keys)
     for new in request.tickets:
-        _refuse_faults(new)
+        refuse_faults(new)
     alike = {(new.team, new.checkpoint): new for new in reversed(request.tickets)}
     # Read and checked once, however many tickets name the same team; the first that names it is the one to complain of.
     team_of = {key: _team(context, project, new, by) for key, new in reversed(alike.items())}
@@ -99,7 +98,7 @@ def dispatch(
     ]
     request = replace(request, tickets=fitted)
     for new in request.tickets:
-        _refuse_unfit(context, config, Path(record.root), new)
+        refuse_unfit(context, config, Path(record.root), new)
     _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
@@ -231,99 +230,6 @@ def resume(context: Context, ticket_id: int) -> Acted:
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is resumed.")
 
 
-def _keys(new: list[NewTicket]) -> dict[str, int]:
-    keys: dict[str, int] = {}
-    for position, ticket in enumerate(new):
-        if ticket.key:
-            if ticket.key in keys:
-                raise BadInput(f"Two tickets have the key {ticket.key!r}. Give each its own.")
-            keys[ticket.key] = position
-    return keys
-
-
-def _refuse_circles(new: list[NewTicket], keys: dict[str, int]) -> None:
-    for ticket in new:
-        unknown = [key for key in ticket.after_keys if key not in keys]
-        if unknown:
-            raise BadInput(
-                f"Ticket {ticket.key or ticket.title!r} comes after {unknown[0]!r}, which is no key of this request."
-            )
-    by_position = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
-    names = {position: ticket.key for position, ticket in enumerate(new)}
-    board.refuse_cycles(by_position, names)
-
-
-def _refuse_faults(new: NewTicket) -> None:
-    """Raise BadInput for the first field whose value is not allowed."""
-    shown = crews.shown_name(new)
-    if not new.title.strip():
-        raise BadInput("A ticket needs a title or a text. Describe the change.")
-    for name, field in TICKET_FIELDS.items():
-        if fault := field.fault(getattr(new, name)):
-            raise BadInput(f"Ticket {shown!r}: {field.shown_name} {fault}.")
-    if new.checkpoint and (unfit := _given(new, *_ANY_AGENT)):
-        raise BadInput(f"Ticket {shown!r}: a checkpoint has no agent. Remove {unfit}.")
-
-
-def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTicket) -> None:
-    """Raise BadInput for what the project, the settings or the agent's program cannot do."""
-    shown = crews.shown_name(new)
-    _refuse_unknown_checks(config, new, shown)
-    _refuse_acceptance(context, root, new, shown)
-    if new.checkpoint:
-        return
-    try:
-        chosen = choose_program(context, config, new.command, new.driver)
-    except NoProgram as missing:
-        raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
-    for need, what in _CAPABILITIES.items():
-        option = _given(new, need)
-        if option and not getattr(chosen.capabilities, need.value):
-            others = " or ".join(f"--driver {name}" for name in registry.that_can(attrgetter(need.value)))
-            raise BadInput(
-                f"Ticket {shown!r}: {option} needs a driver that can {what}. Remove {option} or choose {others}."
-            )
-
-
-def _given(new: NewTicket, *needs: AgentNeed) -> str:
-    """The first field that was given and needs such an agent, by its option; empty where there is none."""
-    given = (field for name, field in TICKET_FIELDS.items() if getattr(new, name) != field.default)
-    return next((field.shown_name for field in given if field.rule.needs in needs), "")
-
-
-def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) -> None:
-    """Raise BadInput for a criterion that is bound to a check which the project does not have."""
-    known = [check.name for check in config.checks]
-    for one in bind(new.criteria, new.prove)[1]:
-        name = check_named(one.by)
-        if name is not None and name not in known:
-            there = ", ".join(known) or "none"
-            raise BadInput(f"Ticket {shown!r}: legion.toml has no check {name!r}. Known checks: {there}.")
-
-
-def _refuse_acceptance(context: Context, root: Path, new: NewTicket, shown: str) -> None:
-    """Raise BadInput for unknown acceptance, and for a folder that agents could read."""
-    known = context.user.acceptance
-    for name in new.accept:
-        if name not in known:
-            there = ", ".join(known) or "none"
-            raise BadInput(f"Ticket {shown!r}: your settings have no [acceptance.{name}]. Known names: {there}.")
-        folder = known[name].folder
-        if folder is None:
-            continue
-        if not folder.is_dir():
-            raise BadInput(f"Ticket {shown!r}: the folder {folder} of acceptance {name!r} does not exist. Create it.")
-        real = folder.resolve()
-        readable = (
-            root.resolve(),
-            *(path.resolve() for path in (*context.user.sandbox.read, *context.user.sandbox.write)),
-        )
-        if any(place == real or place in real.parents for place in readable):
-            raise BadInput(
-                f"Ticket {shown!r}: agents can read the folder {folder} of acceptance {name!r}. Move it elsewhere."
-            )
-
-
 def _mentioned(request: Dispatch) -> list[int]:
     return sorted({number for new in request.tickets for number in new.after})
 
@@ -351,7 +257,7 @@ def _create(
     by: Dispatcher | None,
 ) -> dict[int, int]:
     """Create tickets after those that they depend on; returns ids by position in the request."""
-    keys = _keys(new)
+    keys = keys_of(new)
     edges = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
     ids: dict[int, int] = {}
     for position in board.topological(edges):

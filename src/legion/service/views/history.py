@@ -142,6 +142,17 @@ def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryL
     )
 
 
+_SENTENCES = {
+    EventKind.TICKET_CREATED: "dispatched: {title}",
+    EventKind.TICKET_ADOPTED: "continues conversation {source}",
+    EventKind.RACE_STARTED: "race {race} starts with attempts in tickets {lanes}",
+    EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
+    EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
+    EventKind.SENT_BACK: "sent back: {why}",
+}
+"""Events whose facts fill a sentence as they are. Each always has these facts."""
+
+
 def _format_event(event: Event) -> str:
     """The event in one line."""
     data = event.data
@@ -164,8 +175,6 @@ def _format_event(event: Event) -> str:
             text = f"will conflict with {describe_conflict(data)}"
         case EventKind.CLASH_GONE:
             text = f"will no longer conflict with {conflict_partner(data)}"
-        case EventKind.TICKET_CREATED:
-            text = f"dispatched: {fields('title')}"
         case EventKind.TICKET_MOVED:
             reason = f": {fields('reason')}" if data.get("reason") else ""
             text = f"{fields('from')} -> {fields('to')}, attempt {data.get('attempt', 0)}{reason}"
@@ -179,16 +188,8 @@ def _format_event(event: Event) -> str:
             text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
         case EventKind.REVIEW_GIVEN:
             text = f"{fields('reader')} on {fields('commit')[:9]}, {fields('verdict')}: {fields('summary', 'why')}"
-        case EventKind.RACE_STARTED:
-            text = f"race {fields('race')} starts with attempts in tickets {fields('lanes')}"
-        case EventKind.RACE_DECIDED:
-            text = f"race {fields('race')} is won by ticket {fields('winner')}: {fields('why')}"
         case EventKind.REWOUND:
             text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
-        case EventKind.TICKET_ADOPTED:
-            text = f"continues conversation {fields('source')}"
-        case EventKind.REBUILT:
-            text = f"the board was restored from the hub, as of event {fields('event')}"
         case EventKind.RECEIPT:
             text = f"check {fields('name')} is {fields('verdict')} after {data.get('duration', 0):.1f} s"
         case EventKind.LANDED:
@@ -204,8 +205,6 @@ def _format_event(event: Event) -> str:
         case EventKind.PACE:
             why = f": {fields('why')}" if data.get("why") else ""
             text = f"{fields('provider')} was {fields('from')} and is {fields('to')}{why}"
-        case EventKind.SENT_BACK:
-            text = f"sent back: {fields('why')}"
         case EventKind.TARGET_MOVED:
             text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
         case EventKind.PERSON_SEEN:
@@ -213,9 +212,20 @@ def _format_event(event: Event) -> str:
             text = f"your branch is at {fields('tip')[:9]}{left}"
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
+        case _ if event.kind in _SENTENCES:
+            text = _SENTENCES[event.kind].format_map({name: str(value or "") for name, value in data.items()})
         case _:
-            text = _facts({name: value for name, value in data.items() if name != "rule"})
+            text = _race(data) or _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
+
+
+def _race(data: Mapping[str, object]) -> str:
+    """Empty for an event that is not about a race."""
+    if "race" not in data:
+        return ""
+    if "winner" in data:
+        return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
+    return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 
 def _run_of(data: Mapping[str, object]) -> str:

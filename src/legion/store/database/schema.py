@@ -13,7 +13,6 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
@@ -31,7 +30,7 @@ from legion.store.database.plan_tables import (
 )
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
-from legion.store.database.staff_tables import agents, calls, devices, holdings, mail, tokens
+from legion.store.database.staff_tables import agents, attendances, calls, devices, holdings, mail, tokens
 
 __all__ = [
     "advice",
@@ -188,16 +187,6 @@ tickets = Table(
     Column("feedback", AnyText, nullable=False),
     Column("gate", one_of(LandingGate)),
     Column("place", Integer, nullable=False),
-)
-
-attendances = Table(
-    "attendances",
-    metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("mode", one_of(AttendMode), nullable=False),
-    Column("submitted", Flag, nullable=False),
-    Column("accepts", Flag, nullable=False),
-    Column("since", Double, nullable=False),
 )
 
 wishes = Table(

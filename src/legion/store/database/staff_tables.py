@@ -6,6 +6,7 @@ from sqlalchemy import Column, Double, Integer, Table, Text
 
 from legion.domain.agents.agent import Planning, Tier
 from legion.domain.agents.mail import Delivery, MessageKind
+from legion.domain.tickets.attendance import AttendMode
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 
 agents = Table(
@@ -98,4 +99,14 @@ devices = Table(
     Column("made_at", Double, nullable=False),
     Column("seen_at", Double),
     Column("revoked_at", Double),
+)
+
+attendances = Table(
+    "attendances",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("mode", one_of(AttendMode), nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("accepts", Flag, nullable=False),
+    Column("since", Double, nullable=False),
 )

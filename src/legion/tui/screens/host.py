@@ -29,6 +29,10 @@ class UiHost(Protocol):
     def open_ticket(self, id: int, tab: str = "live") -> None:
         """A ticket's screen."""
 
+    def attach(self, id: int) -> None: ...
+
+    def open_shell(self, id: int) -> None: ...
+
     def open_retry(self, ticket: TicketLine) -> None:
         """The form for a retry."""
 

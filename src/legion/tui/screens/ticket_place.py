@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.tui.actions import TICKET_ACTIONS, can_message, can_retry, has_change
+from legion.tui.actions import TICKET_ACTIONS, can_attach, can_message, can_retry, has_change, has_worktree
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.wire.questions import MessageText
@@ -15,7 +15,13 @@ class TicketPlace(Place):
         ticket = self.ticket
         if action in ("open", "copy"):
             return ticket is not None
-        needs = {"message": can_message, "retry": can_retry, "diff": has_change}.get(action)
+        needs = {
+            "message": can_message,
+            "retry": can_retry,
+            "diff": has_change,
+            "attach": can_attach,
+            "shell": has_worktree,
+        }.get(action)
         if needs is not None:
             return ticket is not None and needs(ticket)
         if action in TICKET_ACTIONS:
@@ -25,6 +31,23 @@ class TicketPlace(Place):
     def action_open(self) -> None:
         if self.ticket is not None:
             self.legion_app.open_ticket(self.ticket.id)
+
+    def action_attach(self) -> None:
+        if self.ticket is not None:
+            self.legion_app.attach(self.ticket.id)
+
+    def action_shell(self) -> None:
+        if self.ticket is not None:
+            self.legion_app.open_shell(self.ticket.id)
+
+    def action_checkout(self) -> None:
+        self._perform("checkout")
+
+    def action_push(self) -> None:
+        self._perform("push")
+
+    def action_submit(self) -> None:
+        self._perform("submit")
 
     def action_diff(self) -> None:
         if self.ticket is not None:

@@ -1,0 +1,206 @@
+"""The rows of wire/operations.py that are one use case each. operations.py has the others."""
+
+from __future__ import annotations
+
+from legion.service import questions, web
+from legion.service.agents import claim as claiming
+from legion.service.agents import hire as hiring
+from legion.service.agents import mail as mailing
+from legion.service.agents import plan_approval
+from legion.service.forge import connections as forge_connections
+from legion.service.forge import issues as forge_issues
+from legion.service.forge import pulls as forge_pulls
+from legion.service.leader import chat as chatting
+from legion.service.leader import lessons as learning
+from legion.service.leader import notes as noting
+from legion.service.leader import routines as regular
+from legion.service.plans import create as planning
+from legion.service.plans import decisions as plan_decisions
+from legion.service.plans import pages as plan_pages
+from legion.service.plans import templates as plan_templates
+from legion.service.projects import collect as collecting
+from legion.service.projects import memories as remembering
+from legion.service.projects import numbers as project_numbers
+from legion.service.projects import registry
+from legion.service.projects import sessions as session_cases
+from legion.service.projects import teams as definitions
+from legion.service.projects import trust as trusting
+from legion.service.providers import agent_programs, catalog, probe
+from legion.service.providers import login as logins
+from legion.service.providers import routes as routing
+from legion.service.tickets import attach as attaching
+from legion.service.tickets import by_hand, imports, record
+from legion.service.tickets import dispatch as tickets
+from legion.service.tickets import edit as editing
+from legion.service.tickets import freeze as freezing
+from legion.service.tickets import queue as queueing
+from legion.service.tickets import race as racing
+from legion.service.tickets import review as reviewing
+from legion.service.tickets import rewind as rewinding
+from legion.service.tickets import shell as shells
+from legion.service.tickets import try_tree as trying
+from legion.service.tickets import undo as undoing
+from legion.service.use_case import by_caller, use_case
+from legion.service.views import doctor as diagnosis
+from legion.service.views import epic as epics
+from legion.service.views import installation, output
+from legion.service.views import status as board
+from legion.wire.operations import Operations
+
+
+class PlainOperations(Operations):
+    """In the order of the rooms; `use_case` and `by_caller` say what each is called with."""
+
+    # Sessions
+    sessions = use_case(session_cases.session_list)
+    new_session = use_case(session_cases.new)
+    switch_session = use_case(session_cases.switch)
+    complete_session = use_case(session_cases.complete)
+    delete_session = use_case(session_cases.delete)
+    drop_session = use_case(session_cases.drop)
+    bind_session = use_case(session_cases.bind)
+    rebuild_session = use_case(session_cases.rebuild)
+    recreate_session = use_case(session_cases.recreate)
+
+    # Work from other tools
+    import_tickets = use_case(imports.import_tickets)
+
+    # Projects
+    add_project = use_case(registry.add)
+    remove_project = use_case(registry.remove)
+    trustable = use_case(trusting.trustable)
+    trust = use_case(trusting.trust)
+    projects = use_case(board.all_projects)
+    worktrees = use_case(installation.worktrees)
+    doctor = use_case(diagnosis.doctor)
+    config = use_case(installation.config)
+    preview_collect = use_case(collecting.preview)
+    numbers = use_case(project_numbers.numbers)
+    set_numbers = use_case(project_numbers.set_numbers)
+    freeze = use_case(freezing.freeze)
+    thaw = use_case(freezing.thaw)
+
+    # The board
+    graph = use_case(board.graph)
+
+    # Tickets
+    diff = use_case(output.diff)
+    drop = use_case(tickets.drop)
+    pause_ticket = use_case(tickets.pause)
+    resume_ticket = use_case(tickets.resume)
+    rewind = use_case(rewinding.rewind)
+    race = use_case(racing.race)
+    race_page = use_case(racing.page)
+    undo = use_case(undoing.undo)
+    review = use_case(reviewing.review)
+    switch_recording = use_case(record.set_recording)
+    land = use_case(queueing.land)
+    edit = use_case(editing.edit)
+    move_in_queue = use_case(queueing.move)
+    merge_queue = use_case(queueing.page)
+    try_changes = use_case(trying.try_changes)
+
+    # Terminals
+    attach = use_case(attaching.attach)
+    give_back = use_case(attaching.give_back)
+    shell = use_case(shells.shell)
+    new_by_hand = use_case(by_hand.new)
+    submit_ticket = use_case(by_hand.submit)
+    checkout = use_case(by_hand.checkout)
+    push = use_case(by_hand.push)
+
+    # Plans
+    plan = use_case(planning.plan)
+    plans = use_case(plan_pages.plans)
+    split = use_case(planning.split)
+    replan = use_case(planning.replan)
+    approve_plan = use_case(plan_decisions.approve)
+    reject_plan = use_case(plan_decisions.reject)
+    retry_plan = use_case(plan_decisions.retry)
+    drop_plan = use_case(plan_decisions.drop)
+    plan_text = use_case(plan_decisions.text)
+    save_plan = use_case(plan_decisions.save)
+    templates = use_case(plan_templates.template_list)
+    template = use_case(plan_templates.template_page)
+    run_template = use_case(plan_templates.run)
+    template_from = use_case(plan_templates.from_epic)
+    epic = use_case(epics.epic_page)
+    epic_budget = use_case(epics.set_budget)
+    epic_gate = use_case(epics.set_gate)
+    stop_epic = use_case(epics.stop_epic)
+
+    # Memories
+    remember = use_case(remembering.remember)
+    memories = use_case(remembering.listed)
+    forget = use_case(remembering.forget)
+
+    # Leaders
+    conversation = use_case(chatting.conversation)
+    add_routine = use_case(regular.add)
+    routines = use_case(regular.listed)
+    remove_routine = use_case(regular.remove)
+    run_routine = use_case(regular.run)
+    lessons = by_caller(learning.listed)
+    accept_lesson = by_caller(learning.accept)
+    notes = by_caller(noting.listed)
+    add_note = by_caller(noting.add)
+    close_note = by_caller(noting.close)
+
+    # Questions
+    inbox = use_case(questions.inbox)
+    answer = use_case(questions.answer)
+
+    # Agents and mail
+    hire = by_caller(hiring.hire)
+    fire = by_caller(hiring.fire)
+    interrupt_agent = by_caller(hiring.interrupt)
+    tell_agent = by_caller(mailing.tell)
+    broadcast = by_caller(mailing.broadcast)
+    mail = by_caller(mailing.read)
+    find_mail = use_case(mailing.find)
+    archive_mail = use_case(mailing.archive)
+    claim = by_caller(claiming.claim)
+    submit = by_caller(claiming.submit)
+    propose_plan = by_caller(plan_approval.propose)
+    decide_plan = by_caller(plan_approval.decide)
+
+    # Roles and teams
+    roles = use_case(definitions.role_list)
+    role = use_case(definitions.role_page)
+    teams = use_case(definitions.team_list)
+    team = use_case(definitions.team_page)
+
+    # Providers
+    drivers = use_case(agent_programs.listed)
+    driver = use_case(agent_programs.shown)
+    add_driver = use_case(agent_programs.add)
+    providers = use_case(catalog.listed)
+    add_provider = use_case(catalog.add)
+    remove_provider = use_case(catalog.remove)
+    use_account = use_case(catalog.use)
+    begin_login = use_case(logins.begin)
+    finish_login = use_case(logins.finish)
+    routes = use_case(routing.listed)
+    set_route = use_case(routing.set_route)
+    remove_route = use_case(routing.remove_route)
+    models = use_case(routing.models)
+    try_provider = use_case(probe.try_out)
+
+    # Forges
+    forges = use_case(forge_connections.listed)
+    add_forge = use_case(forge_connections.add)
+    remove_forge = use_case(forge_connections.remove)
+    try_forge = use_case(forge_connections.try_out)
+    sync_forge = use_case(forge_connections.sync_now)
+    forge_hook = use_case(forge_connections.hook)
+    assign = use_case(forge_issues.assign)
+    plan_issues = use_case(forge_issues.plan)
+    pulls = use_case(forge_pulls.listed)
+    pull = use_case(forge_pulls.page)
+    merge_pulls = use_case(forge_pulls.merge)
+    tried = use_case(forge_pulls.tried)
+
+    # The page
+    offer_device = use_case(web.offer)
+    devices = use_case(web.listed)
+    revoke_device = use_case(web.revoke)

@@ -1,0 +1,72 @@
+"""Attaching from the terminal UI: the UI leaves the screen, the agent's terminal takes it, and the UI comes back.
+
+While a person is attached nothing of the UI runs; it reads everything again afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TypeVar
+
+from legion.client.legion import Legion
+from legion.client.terminal import How, RelayEnd, relay, window_size
+from legion.client.text.terminal import sanitize
+from legion.tui.link.requests import Requests
+from legion.wire.terminal import Attach, NewByHand, OpenShell, OpenTerminal
+
+Answer = TypeVar("Answer")
+Suspend = Callable[[], AbstractContextManager[None]]
+
+
+class Attachment:
+    """One for the UI. Its methods run on the loop and return a sentence for the person; they raise LegionError."""
+
+    def __init__(self, requests: Requests, suspend: Suspend) -> None:
+        self._requests = requests
+        self._suspend = suspend
+
+    async def attach(self, ticket: int) -> str:
+        began = time.monotonic()
+        while True:
+            waited = time.monotonic() - began
+            found = await self._ask(partial(_attach, ticket, Attach(waited=waited)))
+            if found.socket:
+                break
+        left = self._relay(found)
+        if left.how is How.DETACHED and found.wheel:
+            return (await self._ask(lambda legion: legion.give_back(ticket))).message
+        if left.how is How.DETACHED:
+            return f"Detached from #{ticket}; its program still runs."
+        return (
+            f"The terminal of #{ticket} has ended." if left.how is How.ENDED else f"The terminal of #{ticket} is gone."
+        )
+
+    async def shell(self, ticket: int) -> str:
+        size = window_size(1)
+        wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
+        left = self._relay(await self._ask(lambda legion: legion.shell(ticket, wanted)), detach=b"")
+        return f"The shell of #{ticket} has ended." if left.how is How.ENDED else f"The shell of #{ticket} is gone."
+
+    async def new(self, cwd: str, name: str) -> str:
+        wanted = NewByHand(cwd=cwd, name=name, request=os.urandom(16).hex())
+        made = await self._ask(lambda legion: legion.new_by_hand(wanted))
+        return await self.attach(made.ids[0])
+
+    def _relay(self, found: OpenTerminal, detach: bytes | None = None) -> RelayEnd:
+        with self._suspend():
+            sys.stdout.write(f"{sanitize(found.message)}\n")
+            sys.stdout.flush()
+            return relay(found.socket) if detach is None else relay(found.socket, detach=detach)
+
+    def _ask(self, call: Callable[[Legion], Answer]) -> Awaitable[Answer]:
+        """A request that may wait for an agent, so it does not make the connection look slow."""
+        return self._requests.ask(call, counts=False)
+
+
+def _attach(ticket: int, wanted: Attach, legion: Legion) -> OpenTerminal:
+    return legion.attach(ticket, wanted)
