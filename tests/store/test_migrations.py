@@ -59,7 +59,7 @@ from legion.store.board import (
     tickets,
     verdicts,
 )
-from legion.store.database import schema
+from legion.store.database import forge_tables, schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
@@ -300,7 +300,7 @@ def forge(tx: Transaction) -> None:
     assert (claim.number, claim.stage, claim.comment) == (7, ClaimStage.CLAIMED, 9_000_000_000)
     assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
     assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
-    assert tx.execute(schema.forge_deliveries.select()).one().id == "d-1"
+    assert tx.execute(forge_tables.forge_deliveries.select()).one().id == "d-1"
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {

@@ -205,6 +205,7 @@ FACTS = frozenset(
             EventKind.TICKET_EDITED,
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
+            EventKind.TICKET_TRIED,
             EventKind.REWOUND,
             EventKind.RACE_STARTED,
             EventKind.RACE_DECIDED,

@@ -9,14 +9,14 @@ from sqlalchemy import Row, delete, insert, select, update
 
 from legion.domain.forge.connections import ClaimStage, ForgeConnection, IssueClaim, TakenFeedback, TicketPull
 from legion.domain.forge.pulls import PullStage, Remark
-from legion.store.database import schema
+from legion.store.database import forge_tables, schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _FORGES = schema.forges.c
-_ISSUES = schema.forge_issues.c
-_PULLS = schema.forge_pulls.c
-_FEEDBACK = schema.forge_feedback.c
-_DELIVERIES = schema.forge_deliveries.c
+_ISSUES = forge_tables.forge_issues.c
+_PULLS = forge_tables.forge_pulls.c
+_FEEDBACK = forge_tables.forge_feedback.c
+_DELIVERIES = forge_tables.forge_deliveries.c
 _WEEK = 7 * 86_400.0
 OPEN_STAGES = (PullStage.OFFERED, PullStage.OPEN, PullStage.AWAY, PullStage.MERGED)
 
@@ -59,23 +59,23 @@ def note_pass(tx: Transaction, project: int, problem: str, wait_until: float | N
 
 def claim(tx: Transaction, one: IssueClaim) -> None:
     """Store a claim, or change one."""
-    tx.execute(delete(schema.forge_issues).where(_ISSUES.project == one.project, _ISSUES.number == one.number))
-    tx.execute(insert(schema.forge_issues), [{**vars(one), "request": dict(one.request), "at": one.at or tx.now}])
+    tx.execute(delete(forge_tables.forge_issues).where(_ISSUES.project == one.project, _ISSUES.number == one.number))
+    tx.execute(insert(forge_tables.forge_issues), [{**vars(one), "request": dict(one.request), "at": one.at or tx.now}])
 
 
 def claim_of(tx: ReadTransaction, project: int, number: int) -> IssueClaim | None:
-    found = select(schema.forge_issues).where(_ISSUES.project == project, _ISSUES.number == number)
+    found = select(forge_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.number == number)
     row = tx.execute(found).one_or_none()
     return None if row is None else IssueClaim(**row._mapping)
 
 
 def claim_of_ticket(tx: ReadTransaction, ticket: int) -> IssueClaim | None:
-    row = tx.execute(select(schema.forge_issues).where(_ISSUES.ticket == ticket)).first()
+    row = tx.execute(select(forge_tables.forge_issues).where(_ISSUES.ticket == ticket)).first()
     return None if row is None else IssueClaim(**row._mapping)
 
 
 def claims(tx: ReadTransaction, project: int, stages: Iterable[ClaimStage]) -> tuple[IssueClaim, ...]:
-    found = select(schema.forge_issues).where(_ISSUES.project == project, _ISSUES.stage.in_(tuple(stages)))
+    found = select(forge_tables.forge_issues).where(_ISSUES.project == project, _ISSUES.stage.in_(tuple(stages)))
     return tuple(IssueClaim(**row._mapping) for row in tx.execute(found.order_by(_ISSUES.number)))
 
 
@@ -86,7 +86,7 @@ def offer(tx: Transaction, one: TicketPull) -> None:
     """Its change passed all checks. What is known of an open one of the ticket stays; a closed one is replaced."""
     before = pull_of(tx, one.ticket)
     if before is None:
-        tx.execute(insert(schema.forge_pulls), [{**vars(one), "at": tx.now}])
+        tx.execute(insert(forge_tables.forge_pulls), [{**vars(one), "at": tx.now}])
         return
     fresh = {"number": None, "url": "", "wrote": "", "foreign_commit": "", "merged": ""}
     closed = before.stage in (PullStage.CLOSED, PullStage.LANDED)
@@ -94,16 +94,16 @@ def offer(tx: Transaction, one: TicketPull) -> None:
 
 
 def change_pull(tx: Transaction, ticket: int, **values: object) -> None:
-    tx.execute(update(schema.forge_pulls).where(_PULLS.ticket == ticket).values({**values, "at": tx.now}))
+    tx.execute(update(forge_tables.forge_pulls).where(_PULLS.ticket == ticket).values({**values, "at": tx.now}))
 
 
 def pull_of(tx: ReadTransaction, ticket: int) -> TicketPull | None:
-    row = tx.execute(select(schema.forge_pulls).where(_PULLS.ticket == ticket)).one_or_none()
+    row = tx.execute(select(forge_tables.forge_pulls).where(_PULLS.ticket == ticket)).one_or_none()
     return None if row is None else _pull(row)
 
 
 def pulls(tx: ReadTransaction, project: int, stages: Iterable[PullStage] = OPEN_STAGES) -> tuple[TicketPull, ...]:
-    found = select(schema.forge_pulls).where(_PULLS.project == project, _PULLS.stage.in_(tuple(stages)))
+    found = select(forge_tables.forge_pulls).where(_PULLS.project == project, _PULLS.stage.in_(tuple(stages)))
     return tuple(_pull(row) for row in tx.execute(found.order_by(_PULLS.ticket)))
 
 
@@ -134,11 +134,11 @@ def take(tx: Transaction, project: int, ticket: int, remarks: Iterable[Remark], 
         for one in remarks
     ]
     if rows:
-        tx.execute(insert(schema.forge_feedback), rows)
+        tx.execute(insert(forge_tables.forge_feedback), rows)
 
 
 def unanswered(tx: ReadTransaction, ticket: int) -> tuple[TakenFeedback, ...]:
-    found = select(schema.forge_feedback).where(_FEEDBACK.ticket == ticket, _FEEDBACK.answered.in_((False,)))
+    found = select(forge_tables.forge_feedback).where(_FEEDBACK.ticket == ticket, _FEEDBACK.answered.in_((False,)))
     return tuple(
         TakenFeedback(
             project=row.project, source=row.source, ticket=row.ticket, thread=row.thread, answered=row.answered
@@ -149,7 +149,7 @@ def unanswered(tx: ReadTransaction, ticket: int) -> tuple[TakenFeedback, ...]:
 
 def answered(tx: Transaction, one: TakenFeedback) -> None:
     mine = (_FEEDBACK.project == one.project, _FEEDBACK.source == one.source)
-    tx.execute(update(schema.forge_feedback).where(*mine).values(answered=True))
+    tx.execute(update(forge_tables.forge_feedback).where(*mine).values(answered=True))
 
 
 # Webhooks
@@ -157,9 +157,9 @@ def answered(tx: Transaction, one: TakenFeedback) -> None:
 
 def is_new_delivery(tx: Transaction, delivery: str) -> bool:
     """Whether this delivery was never seen within a week. It is from now on."""
-    tx.execute(delete(schema.forge_deliveries).where(_DELIVERIES.at < tx.now - _WEEK))
+    tx.execute(delete(forge_tables.forge_deliveries).where(_DELIVERIES.at < tx.now - _WEEK))
     there = tx.execute(select(_DELIVERIES.id).where(_DELIVERIES.id == delivery)).one_or_none()
     if there is not None:
         return False
-    tx.execute(insert(schema.forge_deliveries), [{"id": delivery, "at": tx.now}])
+    tx.execute(insert(forge_tables.forge_deliveries), [{"id": delivery, "at": tx.now}])
     return True

@@ -17,7 +17,7 @@ from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
-from legion.store.database.forge_tables import forge_deliveries, forge_feedback, forge_issues, forge_pulls, forges
+from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import (
     epic_gates,
@@ -45,10 +45,6 @@ __all__ = [
     "epic_gates",
     "epics",
     "events",
-    "forge_deliveries",
-    "forge_feedback",
-    "forge_issues",
-    "forge_pulls",
     "forges",
     "goal_rounds",
     "goal_tickets",
