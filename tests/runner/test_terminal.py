@@ -98,7 +98,8 @@ def test_a_shell_has_job_control_sizes_and_its_exit_code_is_reported(bench: Work
     viewer.type("stty size; echo on-$(tty)\r")
     viewer.sees("33 91")
     viewer.sees("\non-/dev/")
-    viewer.type("echo begun; sleep 1000\r")
+    # One command prints and sleeps: between two commands the shell itself would get the key.
+    viewer.type("sh -c 'echo begun; exec sleep 1000'\r")
     viewer.sees("\rbegun")
     viewer.type("\x03")
     viewer.type("echo left-$((40 + 2))\r")
