@@ -147,17 +147,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 # Logs and scrollbacks keep what is printed here, so it names the file of the token, not the token.
                 _print(f"Ready at {url} (token in {data.token})")
 
-            config = uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                lifespan="off",
-                timeout_graceful_shutdown=2,
-                ws=web_sockets.PROTOCOL,
-                ws_max_size=web_sockets.MOST_BYTES,
-            )
             server = _UvicornServer(
-                config,
+                web_sockets.config(app),
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]

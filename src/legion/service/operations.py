@@ -10,14 +10,13 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import adoption, questions, web
+from legion.service import questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
-from legion.service.conversations import ask as asking
-from legion.service.conversations import documents, reports
+from legion.service.conversation_rows import ConversationRows
 from legion.service.conversations.catalog import Catalog
 from legion.service.forge import connections as forge_connections
 from legion.service.forge import issues as forge_issues
@@ -64,20 +63,9 @@ from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
-from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
-from legion.wire.conversations import (
-    Analytics,
-    AskConversation,
-    ConversationAnswer,
-    ConversationHealth,
-    Conversations,
-    ExportedConversation,
-    SearchResult,
-)
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
-from legion.wire.operations import Operations
 from legion.wire.plans import PlanPage
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
 from legion.wire.questions import Delivered, MessageText
@@ -129,7 +117,7 @@ def _by_caller(function: Callable[Concatenate[Context, str, P], Answer]) -> Call
     return performed
 
 
-class Service(Operations):
+class Service(ConversationRows):
     """With the person's rights. Legion's tools are not here: they stand on the service (entry/callers.py)."""
 
     def __init__(
@@ -325,34 +313,6 @@ class Service(Operations):
     notes = _by_caller(noting.listed)
     add_note = _by_caller(noting.add)
     close_note = _by_caller(noting.close)
-
-    # Conversations
-
-    def conversations(self, hours: float = 168.0, timeout: float = 0.0) -> Conversations:
-        return self._catalog.listed(hours, timeout)
-
-    def search_conversations(
-        self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0
-    ) -> SearchResult:
-        return self._catalog.search(query, hours, most, timeout)
-
-    def export_conversation(self, id: str = "", format: str = "md") -> ExportedConversation:
-        return documents.export(self._catalog, id, format)
-
-    def analytics(self, hours: float = 24.0, timeout: float = 0.0) -> Analytics:
-        return reports.analytics(self._catalog, self.context.clock(), hours, timeout)
-
-    def conversation_health(self, hours: float = 168.0, timeout: float = 0.0) -> ConversationHealth:
-        return reports.health(self._catalog, self.context.clock(), hours, timeout)
-
-    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
-        return asking.ask(self.context, self._catalog, wanted)
-
-    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
-        return adoption.adopt(self.context, self._catalog, wanted)
-
-    def handoff(self, id: int, /) -> HandedOff:
-        return adoption.handoff(self.context, self._news, id)
 
     # Questions
     inbox = _use_case(questions.inbox)
