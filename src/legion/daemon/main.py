@@ -19,7 +19,6 @@ import uvicorn
 
 from legion import __version__
 from legion.api.app import make_app
-from legion.api.guard import Guard
 from legion.api.mcp import PATH
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
@@ -140,7 +139,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 _print(f"Ready at {url} (token in {data.token})")
 
             server = _UvicornServer(
-                _uvicorn_config(app),
+                web_sockets.config(app),
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]
@@ -163,18 +162,6 @@ def _daemon_line(context: Context, url: str) -> DaemonLine:
         started_at=time.time(),
         sandbox=context.sandbox.why,
         sandbox_missing=not context.sandbox.works,
-    )
-
-
-def _uvicorn_config(app: Guard) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=2,
-        ws=web_sockets.PROTOCOL,
-        ws_max_size=web_sockets.MOST_BYTES,
     )
 
 

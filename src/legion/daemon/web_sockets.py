@@ -1,10 +1,14 @@
-"""WebSockets of the server: the library is imported when the first client asks for one, not at every start."""
+"""Configures the server of the API. The library of its WebSockets is imported when the first client asks for one."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 from typing import Any, cast
+
+import uvicorn
+
+from legion.api.guard import Guard
 
 _MODULE, _CLASS = "uvicorn.protocols.websockets.websockets_sansio_impl", "WebSocketsSansIOProtocol"
 MOST_BYTES = 1 << 20
@@ -18,3 +22,15 @@ def _protocol(**given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's
 
 PROTOCOL = cast(type[asyncio.Protocol], _protocol)
 """For `uvicorn.Config(ws=...)`, which calls it once per connection."""
+
+
+def config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        ws=PROTOCOL,
+        ws_max_size=MOST_BYTES,
+    )

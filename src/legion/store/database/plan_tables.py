@@ -1,4 +1,4 @@
-"""The tables of plans and memories, as the last migration leaves them."""
+"""The tables of plans, memories and adoptions, as the last migration leaves them."""
 
 from __future__ import annotations
 
@@ -99,4 +99,13 @@ goal_tickets = Table(
     Column("usd", Double),
     Column("seconds", Double),
     Column("at", Double, nullable=False),
+)
+
+adoptions = Table(
+    "adoptions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
 )

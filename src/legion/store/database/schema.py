@@ -20,6 +20,7 @@ from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import (
+    adoptions,
     epic_gates,
     epics,
     goal_rounds,
@@ -33,6 +34,7 @@ from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, attendances, calls, devices, holdings, mail, tokens
 
 __all__ = [
+    "adoptions",
     "advice",
     "agents",
     "attendances",
@@ -269,15 +271,6 @@ rewinds = Table(
     Column("conversation", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("point", Text, nullable=False),
-)
-
-adoptions = Table(
-    "adoptions",
-    metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("at", Double, nullable=False),
-    Column("conversation", Text, nullable=False),
-    Column("source", Text, nullable=False),
 )
 
 claims = Table(
