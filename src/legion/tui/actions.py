@@ -47,6 +47,7 @@ TICKET_ACTIONS = {
         applies=lambda ticket: ticket.state != "queued" and not ticket.checkpoint,
         perform=lambda legion, id: legion.review(id).message,
     ),
+    "land": TicketAction(applies=_is_in("parked"), perform=lambda legion, id: legion.land(id).message),
     "undo": TicketAction(
         applies=_is_in("done"),
         perform=lambda legion, id: legion.undo(id).message,

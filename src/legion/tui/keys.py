@@ -104,6 +104,7 @@ KEYS: tuple[Key, ...] = (
     _key(_T, "pause", "c", "pause", "Save its work and pause it."),
     _key(_T, "drop", "d", "drop", "Remove it from the board."),
     _key(_T, "review", "v", "review", "Have its change reviewed."),
+    _key(_T, "land", "m", "land", "Land its change now, where it waits for you."),
     _key(_T, "undo", "u", "undo", "Revert a landed ticket by a new ticket."),
     _key(_T, "copy", "y", "copy", "Copy its number, worktree or commit."),
     _main(KeyContext.BOARD, "filter", "slash", "filter", "Show only some: words, #12, state:, epic:, label:, agent:."),

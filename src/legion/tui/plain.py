@@ -214,6 +214,7 @@ COMMANDS = {
             ("resume", "Resume it."),
             ("interrupt", "Interrupt its agent and pause it."),
             ("review", "Have its change reviewed."),
+            ("land", "Land its change, where it waits for you."),
             ("undo", "Revert it by a new ticket."),
             ("drop", "Remove it from the board."),
         )

@@ -65,6 +65,9 @@ class TicketPlace(Place):
     def action_review(self) -> None:
         self._perform("review")
 
+    def action_land(self) -> None:
+        self._perform("land")
+
     def action_undo(self) -> None:
         self._perform("undo")
 
