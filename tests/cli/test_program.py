@@ -285,7 +285,7 @@ def complete(program, words: str) -> list[str]:
 def test_the_tab_key_completes_commands_options_and_tickets(program, board: Board, server: Served):
     board.put(12, "First")
     board.put(34, "Second")
-    assert complete(program, "legion st") == ["stop", "status"]
+    assert complete(program, "legion st") == ["status", "stop", "start"]
     assert "--checkpoint" in complete(program, "legion dispatch --c")
     assert complete(program, "legion ticket 1") == ["12"]
     assert complete(program, "legion completion f") == ["fish"]

@@ -49,7 +49,7 @@ def test_a_description_survives_the_spec_of_a_run():
     ("change", "sentence"),
     [
         ({"titel": "X"}, "In f, `titel` is unknown: did you mean `title`?."),
-        ({"driver": "tmux"}, "In f, `driver` must be one of acp, json, command."),
+        ({"driver": "tmux"}, "In f, `driver` must be one of acp, json, command, terminal."),
         ({"tried": "yes"}, "In f, `tried` must be true or false."),
         ({"title": 3}, "In f, `title` must be text."),
         ({"program": {"run": "x"}}, "In f, `program.run` must be a list of texts."),

@@ -83,7 +83,7 @@ def test_a_bounce_is_a_no_to_the_question_about_the_change(project: Project):
     question(project, ticket)
     project.squad.client.bounce(ticket, Action(feedback="Put it back."))
     assert project.until(ticket, "done").ticket.attempt == 2
-    assert project.squad.client.inbox().questions == []
+    assert [left for left in project.squad.client.inbox().questions if left.ticket == ticket] == []
 
 
 def test_the_same_change_is_asked_about_once(project: Project):
@@ -146,7 +146,7 @@ def test_new_tests_and_declared_files_need_no_question(project: Project):
     declared = project.dispatch("declared", WEAKER, files=["tests/**"])
     page = project.until(declared, "done")
     assert [found.sign for found in page.weakened] == ["fewer assertions"]
-    assert project.squad.client.inbox().questions == []
+    assert [left for left in project.squad.client.inbox().questions if left.ticket in (added, declared)] == []
 
 
 def test_a_claim_with_nothing_done_is_never_done(project: Project):

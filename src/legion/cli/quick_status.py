@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from legion import __version__
 from legion.cli.base.output import Screen
+from legion.cli.base.streams import replace_unknown_characters
 from legion.cli.board.status_screen import screen_of
 from legion.cli.quick_connection import connection
 from legion.client.http import NotRunning, Unanswered
@@ -29,6 +30,7 @@ def status(arguments: Sequence[str]) -> int | None:
         return None
     if line is None:
         return None
+    replace_unknown_characters()
     try:
         answer = line.ask("GET", "/v1/status", query={"cwd": cwd, "all": False})
         if line.daemon_version != __version__:

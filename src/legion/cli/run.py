@@ -14,6 +14,7 @@ import click
 from click.shell_completion import shell_complete
 
 from legion.cli.app import cli
+from legion.cli.base.streams import replace_unknown_characters
 from legion.wire.errors import BadInput, LegionError, problem_of
 
 COMPLETE = "_LEGION_COMPLETE"
@@ -22,10 +23,7 @@ INTERRUPTED = 130
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of `legion ARGUMENTS...`."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # A character that the terminal cannot show must not end the command.
-            stream.reconfigure(errors="replace")
+    replace_unknown_characters()
     instruction = os.environ.get(COMPLETE)
     if instruction:
         return shell_complete(cli, {}, "legion", COMPLETE, instruction)

@@ -285,7 +285,7 @@ def _refuse_foreign(source: SettingsText) -> None:
     for path in _paths(source.table):
         named_by_person = (len(path) == 2 and path[0] == "checks") or path[:-1] == ("environment", "vars")
         why = FOREIGN.get(path[-1].lower().replace("-", "_"))
-        if path == ("agents", "run"):
+        if path in (("agents", "run"), ("environment", "worktreeinclude")):
             why = _PERSONS_OWN
         if why and not named_by_person:
             raise source.fault(path, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from legion.domain.projects import Project
+from legion.git.core.errors import GitError
 from legion.git.person.inspect import checked_out, has_branch
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
@@ -18,7 +19,12 @@ def session_notes(tx: ReadTransaction, record: Project, cwd: str = "") -> list[s
     if not Path(record.common_dir).is_dir() or Path(record.worktrees) in (Path(cwd), *Path(cwd).parents):
         return []
     named = f"session {record.session_name} on {record.branch}"
-    if not has_branch(Path(record.common_dir), record.branch):
+    try:
+        is_there = has_branch(Path(record.common_dir), record.branch)
+    except GitError:
+        # No repository, or a damaged one: other sentences of the status say so.
+        return []
+    if not is_there:
         name = record.session_name
         again = f"`legion session recreate {name}` makes it again, `legion session bind {name} BRANCH` takes another"
         return [f"its branch {record.branch} is gone: {again}"]

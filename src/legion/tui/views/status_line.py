@@ -94,7 +94,14 @@ def next_step(status: Status | None, phase: Phase, trouble: str, keys: dict[str,
     """The most important thing that waits for the person, with the key that does it; None where nothing does."""
     if phase in (Phase.GONE, Phase.CONNECTING) and trouble:
         start = f"{keys['start_daemon']} starts it; " if "start_daemon" in keys else ""
-        return Row((Cell(f"{clean(trouble)} ", Colour.RED), Cell(f"{start}it is tried again by itself.")))
+        # What to do comes first: a narrow terminal cuts the reason, which names a long path.
+        return Row(
+            (
+                Cell("Not connected. ", Colour.RED),
+                Cell(f"{start}it is tried again by itself. "),
+                Cell(clean(trouble), Colour.DIM),
+            )
+        )
     if phase is Phase.SLOW:
         return Row((Cell("The daemon takes its time; what you see may be old. Keys still work.", Colour.YELLOW),))
     if trouble:
