@@ -112,7 +112,7 @@ const readBoard = paced(async () => {
     store("last", { board: status, at: boardAt.value });
   } catch (error) {
     if (error.status === 404 && project.value) choose("");
-    else if (error.status >= 400) toast(error.message, "error");
+    else if (error.status >= 400 && error.status !== 401) toast(error.message, "error");
   }
 });
 
@@ -132,6 +132,8 @@ export async function start() {
     board.value = last.board;
     boardAt.value = last.at;
   }
+  // Both at once: the board is what the first view waits for.
+  readBoard();
   await enter();
 }
 
