@@ -96,7 +96,7 @@ def _text(words: list[str], count: int) -> str:
 
 def _line(at: int, **facts: object) -> bytes:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at))
-    return json.dumps({**facts, "timestamp": stamp, "cwd": "/work/p"}, separators=(",", ":")).encode() + b"\n"
+    return json.dumps({**facts, "timestamp": stamp, "cwd": "/home/ada/shop"}, separators=(",", ":")).encode() + b"\n"
 
 
 def _prompt(at: int, words: list[str]) -> bytes:
