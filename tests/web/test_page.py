@@ -217,6 +217,7 @@ def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor,
     served.board.put(1, "First", "working")
     page = visitor.enter()
     expect(page.locator(".card")).to_contain_text("First")
+    page.wait_for_function("navigator.serviceWorker.controller !== null")
     visitor.context.set_offline(True)
     page.reload()
     expect(page.locator(".banner.bad")).to_contain_text("Not connected")
