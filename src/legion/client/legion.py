@@ -1,6 +1,6 @@
 """The daemon as an object: one method per operation, with the wire's dataclasses in and out.
 
-The methods are the rows of wire/operations.py; `perform` sends each as one HTTP request.
+The methods are the rows of wire/operations; `perform` sends each as one HTTP request.
 """
 
 from __future__ import annotations

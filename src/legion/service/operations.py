@@ -1,4 +1,4 @@
-"""The service: maps each row of wire/operations.py to its use case. Safe to call from many threads."""
+"""The service: maps each row of wire/operations to its use case. Safe to call from many threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of wire/operations.py that are one use case each. operations.py has the others."""
+"""The rows of wire/operations that are one use case each. operations.py has the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machinery of operations.py: what a row is, and how a class of signatures becomes a table of operations."""
+"""The machinery of `operations`: what a row is, and how a class of signatures becomes a table of operations."""
 
 from __future__ import annotations
 

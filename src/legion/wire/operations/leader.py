@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about leaders: the conversation with one, notes. operations.py explains rows."""
+"""The rows of the table of operations about leaders: the conversation with one, notes. `operations` explains rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LeaderOperations(Table):
-    """The rows of operations.py that would make it too long."""
+    """Rows of the table."""
 
     @operation("POST", "/v1/leader/conversation")
     def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:

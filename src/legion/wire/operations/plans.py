@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about plans, epics, templates and memories; operations.py explains them."""
+"""The rows of the table of operations about plans, epics, templates and memories; `operations` explains them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PlanOperations(Table):
-    """The rows of operations.py that would make it too long."""
+    """Rows of the table."""
 
     # Plans of goals. Of agents, only a leader uses them; it approves where the person's settings say so.
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about forges, issues and pull requests; operations.py explains them."""
+"""The rows of the table of operations about forges, issues and pull requests; `operations` explains them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about conversations; operations.py explains them."""
+"""The rows of the table of operations about conversations; `operations` explains them."""
 
 from __future__ import annotations
 

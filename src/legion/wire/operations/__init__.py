@@ -17,22 +17,22 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
-The rows of some areas are in files of their own (plan_operations.py). table.py makes a row of a signature.
+The rows of some areas are in files of their own (plans.py). wire/table.py makes a row of a signature.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from legion.wire.attach_operations import AttachOperations
-from legion.wire.conversation_operations import ConversationOperations
-from legion.wire.forge_operations import ForgeOperations
-from legion.wire.hand_operations import HandOperations
-from legion.wire.import_operations import ImportOperations
-from legion.wire.leader_operations import LeaderOperations
-from legion.wire.plan_operations import PlanOperations
-from legion.wire.race_operations import RaceOperations
-from legion.wire.session_operations import SessionOperations
+from legion.wire.operations.attach import AttachOperations
+from legion.wire.operations.conversations import ConversationOperations
+from legion.wire.operations.forge import ForgeOperations
+from legion.wire.operations.hands import HandOperations
+from legion.wire.operations.imports import ImportOperations
+from legion.wire.operations.leader import LeaderOperations
+from legion.wire.operations.plans import PlanOperations
+from legion.wire.operations.races import RaceOperations
+from legion.wire.operations.sessions import SessionOperations
 from legion.wire.table import (
     LONGEST_WAIT,
     AgentName,
