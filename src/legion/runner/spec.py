@@ -109,6 +109,11 @@ class RunFolder:
         return self.path / "session"
 
     @property
+    def elsewhere(self) -> Path:
+        """There where the run is on another machine: the process numbers in its journal are not of this one."""
+        return self.path / "elsewhere.json"
+
+    @property
     def complaints(self) -> Path:
         """The runner's own error output."""
         return self.path / "runner.log"
@@ -194,7 +199,13 @@ def read_result(run_dir: Path) -> RunResult | None:
     path = RunFolder(run_dir).result
     if not path.exists():
         return None
-    facts = _read(path)
+    return parse_result(_read(path))
+
+
+def parse_result(facts: Mapping[str, Any]) -> RunResult:
+    """Raises UnreadableSpec for another version, and KeyError or ValueError for what is no result."""
+    if facts.get("version") != VERSION:
+        raise UnreadableSpec(f"A result of version {facts.get('version')}, this release reads {VERSION}; update Legion.")
     return RunResult(
         run=facts["run"],
         outcome=EndKind(facts["outcome"]),

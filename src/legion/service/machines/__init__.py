@@ -1,0 +1,1 @@
+"""Use cases about machines: inviting them, and what they ask of the head."""
