@@ -31,6 +31,10 @@ RunKey = tuple[str, int]
 """Run and generation: the fence that everything a machine sends has to name."""
 
 
+LONGEST_MACHINE = 40
+"""Characters of a machine's name: Postgres names a queue's channel after it."""
+
+
 class JobEngine(Protocol):
     """All methods may be called from any thread and by several heads at once. They raise EngineUnavailable."""
 
@@ -61,6 +65,10 @@ class JobEngine(Protocol):
 
     def stalled(self, seconds: float) -> Sequence[PlacedJob]:
         """Taken jobs whose machine gave no sign of life for so long. They stay taken until `finish` or `cancel`."""
+        ...
+
+    def prune(self, hours: int) -> None:
+        """Delete jobs that ended so long ago. Until then, placing them again changes nothing."""
         ...
 
     def close(self) -> None: ...
