@@ -112,23 +112,31 @@ def place(wanted: Wanted, places: Iterable[Place]) -> Placed | Nowhere:
 
 def cost(wanted: Wanted, place: Place) -> float:
     """The lower, the better."""
+    return _cost_when_warm(wanted, place) + (0.0 if place.is_warm(wanted.project) else COLD_COST)
+
+
+def _cost_when_warm(wanted: Wanted, place: Place) -> float:
     load = (place.slots - place.free + 1) / place.slots
-    cold = 0.0 if place.is_warm(wanted.project) else COLD_COST
     other = (place.builders if wanted.reads else place.readers) / place.slots
     spare = SPARE_LABELS_COST if place.labels - wanted.labels else 0.0
-    return load + cold + OTHER_KIND_COST * other + spare
+    return load + OTHER_KIND_COST * other + spare
 
 
 class PlacementRound:
     """Places one run after the other. Each one that it places takes a slot from those that follow.
 
-    So within a round the cost of a place only grows. The places that suit a run are kept in a heap per kind of run, and
-    only the cheapest one is computed again: a thousand machines and ten thousand runs are placed in milliseconds.
+    So within a round the cost of a place only grows, and heaps of places stay valid but for their first entries. One
+    heap per kind of run leaves the code aside; one per project has the few places with its code.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._places = {one.name: one for one in places}
-        self._candidates: dict[Wanted, list[_Candidate]] = {}
+        self._warm: dict[int, list[str]] = {}
+        for one in self._places.values():
+            for project in one.mirrors:
+                self._warm.setdefault(project, []).append(one.name)
+        self._heads = [one.name for one in self._places.values() if one.head]
+        self._heaps: dict[Wanted, _Heap] = {}
         self._nowhere: dict[Wanted, Nowhere] = {}
         """They stay true: no slot becomes free in a round."""
 
@@ -149,29 +157,40 @@ class PlacementRound:
             self._places[name] = replace(one, readers=one.readers + reads, builders=one.builders + (not reads))
 
     def _cheapest(self, wanted: Wanted) -> Place | None:
-        heap = self._candidates.get(wanted)
+        anywhere = self._first(replace(wanted, project=_ANY), self._places)
+        if anywhere is None or anywhere.is_warm(wanted.project):
+            return anywhere
+        warm = self._first(wanted, [*self._warm.get(wanted.project, ()), *self._heads])
+        both = [one for one in (anywhere, warm) if one is not None]
+        return min(both, key=lambda one: (cost(wanted, one), not one.head, one.name))
+
+    def _first(self, wanted: Wanted, names: Iterable[str]) -> Place | None:
+        """The cheapest of these places if all had the code. `names` counts at the first call only."""
+        heap = self._heaps.get(wanted)
         if heap is None:
-            heap = [_candidate(wanted, one) for one in self._places.values() if _takes(wanted, one)]
+            usable = [self._places[name] for name in set(names) if _takes(wanted, self._places[name])]
+            heap = self._heaps[wanted] = [_entry(wanted, one) for one in usable]
             heapify(heap)
-            self._candidates[wanted] = heap
         while heap:
             one = self._places[heap[0][-1]]
             if one.free <= 0:
                 heappop(heap)
                 continue
-            now = _candidate(wanted, one)
+            now = _entry(wanted, one)
             if now == heap[0]:
                 return one
             heapreplace(heap, now)
         return None
 
 
-_Candidate = tuple[float, bool, str]
+_ANY = 0
+"""No project has this number."""
+_Heap = list[tuple[float, bool, str]]
 """Cost, whether it is a machine and not the head, name: the smallest is chosen."""
 
 
-def _candidate(wanted: Wanted, place: Place) -> _Candidate:
-    return cost(wanted, place), not place.head, place.name
+def _entry(wanted: Wanted, place: Place) -> tuple[float, bool, str]:
+    return _cost_when_warm(wanted, place), not place.head, place.name
 
 
 def _takes(wanted: Wanted, place: Place) -> bool:
