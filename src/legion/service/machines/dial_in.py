@@ -12,6 +12,7 @@ from legion import __version__
 from legion.domain.errors import BadInput, LegionError, NotAllowed
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import Machine, ProtocolFit, protocol_fit
+from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
@@ -125,7 +126,7 @@ class DialIn:
         """The address of the gateway, for a run that this machine has. Raises StaleRun, NotAllowed."""
         with self._context.store.read() as tx:
             fence.current(tx, machine, run, generation)
-        address = GatewayFolder(self._context.data.gateway).read_address()
+        address = lifecycle.address(GatewayFolder(self._context.data.gateway))
         if address is None:
             raise NotAllowed("The gateway of the head does not run now.")
         return address.url
