@@ -48,6 +48,8 @@ class RunSpec:
     timeout: float | None = None
     grace: float = 10.0
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES
+    lease: Path | None = None
+    """On a machine of another head: the file that has to be renewed, or the program is ended; see `lease`."""
 
     @property
     def profile(self) -> DriverProfile:
@@ -143,6 +145,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
         "grace": spec.grace,
         "sandbox": None if spec.sandbox is None else spec.sandbox.to_json(),
         "max_output_bytes": spec.max_output_bytes,
+        "lease": None if spec.lease is None else str(spec.lease),
     }
     write_atomic(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
 
@@ -173,6 +176,7 @@ def read_spec(run_dir: Path) -> RunSpec:
             timeout=facts["timeout"],
             grace=facts["grace"],
             max_output_bytes=facts["max_output_bytes"],
+            lease=None if facts.get("lease") is None else Path(facts["lease"]),
         )
     except (KeyError, ValueError, TypeError) as wrong:
         raise UnreadableSpec(f"The spec in {run_dir} is damaged ({wrong!r}); start the run again.") from wrong
