@@ -24,12 +24,12 @@ from legion.config.files.current import CurrentSettings
 from legion.domain.errors import StateConflict
 from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
-from legion.jobs.agent.on_machine import RelayAddress
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.machine import facts
 from legion.machine.errors import HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
 from legion.machine.membership import Membership
+from legion.machine.relay import Relay
 from legion.machine.work import RunWork, unfinished, write_job
 from legion.runner import launch, lease
 from legion.runner.launch import Launcher
@@ -64,10 +64,11 @@ class Worker:
         self._acks: set[int] = set()
         self._over = threading.Event()
         self.why_over = ""
-        self._relays: dict[str, RelayAddress] = {}
+        self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
         """Until a signal, or until the head has removed this machine."""
+        self._relay.start()
         for job in unfinished(self.context):
             self._take_up(job)
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
@@ -78,6 +79,7 @@ class Worker:
         for work in works:
             work.close()
         beating.join()
+        self._relay.stop()
         return 1 if self.why_over else 0
 
     def stop(self) -> None:
@@ -173,7 +175,7 @@ class Worker:
                 job,
                 phase=self.phase,
                 lease=self._lease_file,
-                relay=self._relay,
+                relay=self._relay.address,
                 seat=self._seats[job.run.seat],
                 ended=self._ended,
             )
@@ -210,9 +212,6 @@ class Worker:
         except RunnerError as silent:
             log.warning("run %s: %s", work.name, silent.message)
         return False
-
-    def _relay(self, job: MachineJob) -> RelayAddress:
-        raise Refused(f"This release cannot run {job.driver} on a machine.")
 
     def _mirrors(self) -> list[int]:
         places = self.context.data.projects.glob("*/hub.git")
