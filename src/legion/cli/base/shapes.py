@@ -47,7 +47,7 @@ class Completion:
 class MachineManifest:
     """`legion machine manifest`."""
 
-    schema: str = "legion.machine_manifest/1"
+    schema: str = "legion.manifest/1"
     kind: str
     """systemd, launchd, compose or kubernetes."""
     name: str

@@ -1,0 +1,1 @@
+"""Use cases about machines: list them, steer them, remove them."""
