@@ -72,9 +72,15 @@ class PlacedRun:
     machine: int
     state: PlacementState
     placed_at: float
+    taken_at: float | None = None
+    """When its machine took it; None: no program of it was ever started."""
     ended_at: float | None = None
     why: str = ""
     """Why it lapsed."""
+
+    @property
+    def taken(self) -> bool:
+        return self.taken_at is not None
 
     @property
     def open(self) -> bool:

@@ -141,17 +141,23 @@ class PlacementRound:
         """They stay true: no slot becomes free in a round."""
 
     def place(self, wanted: Wanted) -> Placed | Nowhere:
+        found = self.find(wanted)
+        if isinstance(found, Placed):
+            self.take(found.machine, reads=wanted.reads)
+        return found
+
+    def find(self, wanted: Wanted) -> Placed | Nowhere:
+        """Where the run would be placed now. It takes no slot."""
         if wanted in self._nowhere:
             return self._nowhere[wanted]
         found = self._cheapest(wanted)
-        if found is None:
-            self._nowhere[wanted] = nowhere = _nowhere(wanted, self._places.values())
-            return nowhere
-        self.take(found.name, reads=wanted.reads)
-        return Placed(found.name, _why(wanted, found))
+        if found is not None:
+            return Placed(found.name, _why(wanted, found))
+        self._nowhere[wanted] = nowhere = _nowhere(wanted, self._places.values())
+        return nowhere
 
     def take(self, name: str, *, reads: bool) -> None:
-        """Count a run that is placed already."""
+        """Count a run there. One on a machine that was removed counts nowhere."""
         one = self._places.get(name)
         if one is not None:
             self._places[name] = replace(one, readers=one.readers + reads, builders=one.builders + (not reads))

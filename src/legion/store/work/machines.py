@@ -166,6 +166,7 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "machine": machine.id,
         "state": PlacementState.PLACED,
         "placed_at": tx.now,
+        "taken_at": None,
         "ended_at": None,
         "why": "",
     }
@@ -202,8 +203,11 @@ def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ..
 def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:
     """False, and nothing changes, where it has ended or lapsed already: both are final."""
     ended = None if state in _OPEN else tx.now
+    values: dict[str, object] = {"state": state, "ended_at": ended, "why": why}
+    if state is PlacementState.TAKEN:
+        values["taken_at"] = tx.now
     mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
-    if tx.execute(mine.values(state=state, ended_at=ended, why=why)).rowcount != 1:
+    if tx.execute(mine.values(values)).rowcount != 1:
         return False
     if ended is not None:
         tx.execute(delete(schema.machine_commands).where(_COMMANDS.run == run))
