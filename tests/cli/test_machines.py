@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from legion.cli.machines.invite import machine_folder
 from legion.domain.machines.machine import PROTOCOL, CommandKind, Machine, PlacementState
 from legion.store.work import machines, runs
 from tests.cli.conftest import Ended
@@ -120,3 +122,24 @@ def test_the_doctor_looks_at_each_machine(legion: Run, board: Board):
     assert "0 of 8 slots" in findings["machine desk"]["detail"]
     assert not findings["machine old"]["ok"]
     assert "legion machine update old" in findings["machine old"]["advice"]
+
+
+def test_a_head_on_sqlite_names_the_command_that_moves_it(legion: Run):
+    refused = legion("machine", "invite", "desk", "--host", "127.0.0.1")
+    assert (refused.code, refused.out) == (4, "")
+    assert "legion head move postgresql://" in refused.err
+
+
+def test_joining_without_a_line_needs_one(legion: Run, tmp_path: Path):
+    refused = legion("join", "--data-dir", str(tmp_path / "m"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "`legion machine invite`" in refused.err
+
+
+def test_a_machine_has_a_folder_of_its_own_unless_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("LEGION_DATA_DIR", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert machine_folder(tmp_path / "legion") == tmp_path / "legion-machine"
+    assert machine_folder(tmp_path / "other") == tmp_path / "other"
+    monkeypatch.setenv("LEGION_DATA_DIR", str(tmp_path / "legion"))
+    assert machine_folder(tmp_path / "legion") == tmp_path / "legion"

@@ -128,6 +128,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Machines": {
         "machines": CommandEntry("machines.listing", "machines", "The head and its machines."),
         "machine": CommandEntry("machines.command", "machine", "One machine: invite, pause, drain, update, remove."),
+        "join": CommandEntry("machines.invite", "join", "Make this host a machine of another Legion."),
     },
     "Conversations": {
         "conversations": CommandEntry(

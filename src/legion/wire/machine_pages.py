@@ -37,8 +37,8 @@ class MachineLine:
     """When it was heard last; null for the head."""
     joined_at: float | None
     quiet_hours: str
-    same_tools: bool
-    """Whether its compilers and tools are those of the head, so that checks can run there."""
+    tools: str
+    """A digest of its system, compilers and tools; empty for the head."""
     advice: str
     """What is wrong, and what fixes it; empty where nothing is."""
 

@@ -44,6 +44,18 @@ class Completion:
 
 
 @dataclass(kw_only=True)
+class JoinedMachine:
+    """`legion join --service`."""
+
+    schema: str = "legion.joined/1"
+    name: str
+    file: str
+    """The service that was written."""
+    commands: list[str]
+    """What starts it."""
+
+
+@dataclass(kw_only=True)
 class MachineManifest:
     """`legion machine manifest`."""
 

@@ -18,10 +18,9 @@ def findings(context: Context) -> list[DoctorFinding]:
 
 def _finding(one: MachineLine, now: float) -> DoctorFinding:
     heard = "never heard" if one.heard_at is None else f"heard {max(0, round(now - one.heard_at))} s ago"
-    tools = "" if one.same_tools else ", other tools than here, so checks run elsewhere"
     return DoctorFinding(
         name=f"machine {one.name}",
         ok=one.state not in _BROKEN,
-        detail=f"{one.state}, {one.runs} of {one.slots} slots taken, Legion {one.version}, {heard}{tools}",
+        detail=f"{one.state}, {one.runs} of {one.slots} slots taken, Legion {one.version}, {heard}",
         advice=one.advice,
     )

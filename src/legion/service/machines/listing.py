@@ -8,10 +8,9 @@ from datetime import datetime
 from legion import __version__
 from legion.config.sections.limits import hours_of
 from legion.domain.machines.condition import advice, condition
-from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.domain.machines.placement import PlaceState
-from legion.domain.scheduling.decide import TAKES_A_SLOT
+from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
 from legion.jobs.context import Context
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import claims, machines, runs
@@ -36,7 +35,7 @@ def log(context: Context, name: str, *, limit: int = 50) -> MachineLog:
 
 def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
     now = context.clock()
-    state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), times=LeaseTimes())
+    state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), times=context.machines.times)
     return MachineLine(
         name=machine.name,
         head=False,
@@ -48,7 +47,7 @@ def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
         heard_at=machine.heard_at,
         joined_at=machine.joined_at,
         quiet_hours=machine.quiet_hours,
-        same_tools=False,
+        tools=machine.toolchain,
         advice=advice(machine, state),
     )
 
@@ -64,14 +63,14 @@ def _head(context: Context, taken: int) -> MachineLine:
         name=context.machine,
         head=True,
         state=PlaceState.OPEN.value,
-        labels=[],
+        labels=list(context.user.daemon.labels),
         slots=context.user.daemon.slots,
         runs=taken,
         version=__version__,
         heard_at=None,
         joined_at=None,
         quiet_hours="",
-        same_tools=True,
+        tools="",
         advice="",
     )
 
