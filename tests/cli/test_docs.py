@@ -208,6 +208,8 @@ SHAPES = (
     plans,
     leader,
     lessons,
+    machine_pages,
+    machines,
     memories,
     notes,
     routines,

@@ -60,8 +60,8 @@ def join(call: CommandCall, line: str, service: bool) -> int:
     """Make this host a machine of the head that printed LINE, and work for it in the foreground; Ctrl-C ends that.
 
     Without LINE it continues as the machine that it is already; LEGION_JOIN may hold the line, too. Runs outlive this
-    process: start it again and it finds them. Its files are in a folder of their own, or in that of --data-dir. Ends with
-    4 where the head has removed this machine.
+    process: start it again and it finds them. Its files are in a folder of their own, or in that of --data-dir. It
+    ends with 4 where the head has removed this machine.
     """
     folder = machine_folder(call.data_dir)
     # Imported by name: the command line must not depend on the code of a machine, which is slow to import.
