@@ -45,8 +45,8 @@ from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
 from legion.service.forge.actions import ForgeActions
-from legion.service.machines.dial_in import DialIn
 from legion.service.leader.routines import start as start_routine
+from legion.service.machines.dial_in import DialIn
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records

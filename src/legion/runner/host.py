@@ -169,6 +169,9 @@ class RunHost:
         self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
 
     def _finish(self, ending: Ending, started_at: float) -> None:
+        if self._spec.lease is not None and not lease.holds(self._spec.lease):
+            # The program was killed with the lease: that is no result of its own.
+            os._exit(1)
         self.record(JournalKind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
         result = RunResult(
             run=self._spec.run,

@@ -56,7 +56,7 @@ def now() -> float:
 
 def watch(path: Path) -> None:
     """End this process and its descendants when the lease is over. Call it before the program is started."""
-    if not _holds(path):
+    if not holds(path):
         _end()
     threading.Thread(target=_look, args=(path,), name="lease", daemon=True).start()
 
@@ -68,7 +68,8 @@ def _look(path: Path) -> None:
     _end()
 
 
-def _holds(path: Path) -> bool:
+def holds(path: Path) -> bool:
+    """Whether the program may still work."""
     return _left(path) > 0
 
 

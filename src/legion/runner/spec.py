@@ -209,7 +209,9 @@ def read_result(run_dir: Path) -> RunResult | None:
 def parse_result(facts: Mapping[str, Any]) -> RunResult:
     """Raises UnreadableSpec for another version, and KeyError or ValueError for what is no result."""
     if facts.get("version") != VERSION:
-        raise UnreadableSpec(f"A result of version {facts.get('version')}, this release reads {VERSION}; update Legion.")
+        raise UnreadableSpec(
+            f"A result of version {facts.get('version')}, this release reads {VERSION}; update Legion."
+        )
     return RunResult(
         run=facts["run"],
         outcome=EndKind(facts["outcome"]),

@@ -89,9 +89,10 @@ def spec(
     given: RunInput,
     paths: RunPaths,
     attended: Attendance | None = None,
+    model: ModelSetup | None = None,
 ) -> RunSpec:
-    """In a terminal where a person attends it. Raises NoModelAccess where a driver that needs a model could not reach
-    one.
+    """In a terminal where a person attends it; with a `model` that is set up already. Raises NoModelAccess where a
+    driver that needs a model could not reach one.
     """
     request = RunRequest(
         input=given,
@@ -108,7 +109,7 @@ def spec(
             request,
             input=replace(given, rules=rules),
             env=_with_own_home(paths) if chosen.driver.own_home or not request.sandboxed else paths.env,
-            model=_model_setup(context, this_run, chosen.driver, given),
+            model=model or _model_setup(context, this_run, chosen.driver, given),
         )
     if attended is not None and not chosen.capabilities.interactive:
         raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")

@@ -81,7 +81,8 @@ def _holds(placed: PlacedRun | None) -> bool:
 
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
     try:
-        offered = placing.engine_of(context).take(machine.name, facts.free, running=facts.running)
+        room = min(facts.free, machine.slots - len(facts.running))
+        offered = placing.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
     except EngineUnavailable as down:
         log.warning("machine %s gets no jobs for now: %s", machine.name, down)
         return ()

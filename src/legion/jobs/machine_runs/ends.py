@@ -11,6 +11,7 @@ from legion.domain.events import EventKind
 from legion.domain.machines.machine import Machine, PlacedRun, PlacementState
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence, packs
+from legion.jobs.machine_runs.arrivals import drop_pack
 from legion.jobs.machines.travel import SAVED
 from legion.runner.spec import RunFolder, RunnerError, parse_result
 from legion.store.work import machines, runs
@@ -53,6 +54,7 @@ def accept(
             files.write_atomic(RunFolder(folder).result, content)
         machines.move(tx, placed.run, PlacementState.ENDED)
     crash.reach(Point.MACHINE_END_AFTER_ROW)
+    drop_pack(context, run)
     context.machines.bells.ring(run)
 
 

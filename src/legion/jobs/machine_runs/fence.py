@@ -26,7 +26,9 @@ def current(tx: ReadTransaction, machine: Machine, run: str, generation: int) ->
     """The same, where the machine has taken it and may still write. Raises StaleRun."""
     placed = own(tx, machine, run, generation)
     if placed.state is not PlacementState.TAKEN:
-        raise StaleRun(f"Run {run} in generation {generation} is {placed.state.value}: nothing more is accepted for it.")
+        raise StaleRun(
+            f"Run {run} in generation {generation} is {placed.state.value}: nothing more is accepted for it."
+        )
     return placed
 
 

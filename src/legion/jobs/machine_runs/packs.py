@@ -50,7 +50,7 @@ def accept(context: Context, placed: PlacedRun, commit: str, *, keep_as: str) ->
     if not machine_packs.take(hub, arrived if arrived.exists() else None, base=job.base, head=commit):
         drop_pack(context, placed.name)
         raise BadInput(
-            f"The pack of run {placed.name} is damaged, incomplete or not built on its base: send it again from the start."
+            f"The pack of run {placed.name} is damaged or not built on its base: send it again from the start."
         )
     hub.keep(keep_as, commit)
 

@@ -21,7 +21,7 @@ class Reaper:
     def __init__(self, context: Context, clock: Callable[[], float] = time.monotonic) -> None:
         self.context = context
         self._clock = clock
-        self._leases = HeadLeases(context.machines.times, started=clock())
+        self._leases = HeadLeases(context.machines.times)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="leases", daemon=True)
 

@@ -49,7 +49,7 @@ class MachineJob:
     start: str | None
     """The commit whose files the worktree shows at the start; None: those of the base."""
     plant: str | None = None
-    """The tree of `start`, where the head has planted one that no run has saved."""
+    """A tree that the worktree shows instead: the merge with what landed meanwhile, in the place of the old files."""
     previous: str
     """The run before this one. A machine that has its worktree continues in it; any other starts from `start`."""
     driver: str
@@ -62,8 +62,9 @@ class MachineJob:
 
     @property
     def commits(self) -> tuple[str, ...]:
-        """All that the machine needs of the hub."""
-        return tuple(dict.fromkeys(one for one in (self.base, self.target, self.start) if one is not None))
+        """All that the machine needs of the hub; a planted tree is no commit."""
+        wanted = (self.base, self.target, self.start, self.plant)
+        return tuple(dict.fromkeys(one for one in wanted if one is not None))
 
     def to_json(self) -> dict[str, Any]:
         facts = asdict(self)

@@ -47,9 +47,7 @@ def start(tx: Transaction, ticket: Ticket, machine: str = "") -> Run:
     role, part = (stage.key, RolePart.ADVISE) if stage.part is RolePart.ADVISE else ("", RolePart.BUILD)
     before = runs.latest(tx, ticket.id, role)
     here = part is RolePart.ADVISE or attendances.of_ticket(tx, ticket.id) is not None
-    this_run = runs.start(
-        tx, ticket.id, ticket.attempt, role=role, part=part, machine="" if here else machine
-    )
+    this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part, machine="" if here else machine)
     if ticket.spec.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
         runs.renew_conversation(tx, this_run.id)
     return this_run

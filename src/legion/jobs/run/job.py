@@ -69,6 +69,8 @@ class _Verdict:
     advice: Advice | None = None
     held: bool = False
     """A person held the conversation in this run."""
+    planted: bool = False
+    """The run's machine used the ticket's start point."""
 
 
 def run(context: Context, claim: Claim) -> None:
@@ -144,7 +146,8 @@ def _judge(
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
     held = attendance.was_wheel(context, this_run)
-    return _Verdict(end=end, step=step, then=then, plan=plan, held=held)
+    planted = bool(this_run.machine) and ticket.plant is not None
+    return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
 
 
 def _saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved:
@@ -154,7 +157,7 @@ def _saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
         return save(context, project, ticket, this_run, tree)
     saved = remote.saved(context, project, ticket, this_run)
     if saved is None:
-        raise TreeGone(tree)
+        raise TreeGone(str(tree))
     return saved
 
 
@@ -208,6 +211,8 @@ def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) 
     if verdict.advice is not None:
         tickets.move(tx, ticket.id, verdict.step, rule=Rule.ADVICE_FIRST)
         return
+    if verdict.planted and ticket.plant is not None:
+        ticket = tickets.move(tx, ticket.id, StartPointUsed())
     escalation.apply_step(context, tx, ticket, judging.staggered(tx, verdict.step))
     if verdict.plan:
         plan_approval.propose(tx, ticket, verdict.plan)
@@ -275,9 +280,7 @@ def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run
     write_spec(folder, spec.spec(context, project, ticket, this_run, tree, given, env))
 
 
-def _tree(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, name: str, branch: str
-) -> Path:
+def _tree(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, name: str, branch: str) -> Path:
     """The ticket's worktree as it is; after a run on a machine, a new one with the files that came back from there."""
     assert ticket.base is not None, "a started ticket has a base"
     with context.store.read() as tx:

@@ -33,7 +33,9 @@ from legion.wire.machines import (
 
 __all__ = ["MachineOld", "WrongOffset"]
 
-BAD_CODE = "This invitation was used already, or is older than 15 minutes: run `legion machine invite` on the head again."
+BAD_CODE = (
+    "This invitation was used already, or is older than 15 minutes: run `legion machine invite` on the head again."
+)
 UNKNOWN = "This machine was removed from its head, or never joined it: run `legion machine invite` on the head again."
 _MOST_TEXT = 200
 
@@ -168,7 +170,9 @@ def _facts(wanted: MachineBeat) -> BeatFacts:
 def _refuse_far(protocol: int) -> None:
     match protocol_fit(protocol):
         case ProtocolFit.OLD:
-            raise MachineOld(f"The head runs Legion {__version__}, which is too new for this machine: update Legion here.")
+            raise MachineOld(
+                f"The head runs Legion {__version__}, which is too new for this machine: update Legion here."
+            )
         case ProtocolFit.NEW:
             raise MachineOld(f"The head runs Legion {__version__}, which is too old for this machine: update the head.")
         case ProtocolFit.SERVED:
