@@ -94,6 +94,8 @@ class CommandKind(Enum):
     INTERRUPT = "interrupt"
     TELL = "tell"
     PERMIT = "permit"
+    UPDATE = "update"
+    """To the machine itself, without a run: start the worker again, as the release that is installed there now."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Use cases about machines: inviting them, and what they ask of the head."""
+"""Use cases about machines: inviting, listing and steering them, and what they ask of the head."""

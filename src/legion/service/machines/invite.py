@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from legion.config.sections.limits import hours_of
 from legion.domain.errors import BadInput, NotAllowed
 from legion.domain.machines.machine import INVITATION_SECONDS, label_fault, name_fault
 from legion.jobs.context import Context
@@ -41,6 +42,8 @@ def invite(context: Context, server: MachineServer | None, wanted: InviteMachine
             raise BadInput(f"A label {fault}: {label[:60]!r} is none.")
     if not 1 <= wanted.slots <= _MOST_SLOTS:
         raise BadInput(f"A machine has between 1 and {_MOST_SLOTS} slots, not {wanted.slots}.")
+    if wanted.quiet_hours and hours_of(wanted.quiet_hours) is None:
+        raise BadInput(f"Quiet hours are written as 22:00-07:00: {wanted.quiet_hours[:60]!r} is none.")
     url = server.open(wanted.host, wanted.port)
     with context.store.write() as tx:
         code = machines.invite(

@@ -23,6 +23,8 @@ from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE, _RUNS, _COMMANDS = schema.machines.c, schema.machine_runs.c, schema.machine_commands.c
+NO_RUN = 0
+"""The run of a request to a machine itself."""
 _OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
 
 
@@ -192,6 +194,12 @@ def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun,
     return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
 
 
+def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:
+    """The runs that this machine was given, newest first."""
+    found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
+    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+
+
 def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:
     """False, and nothing changes, where it has ended or lapsed already: both are final."""
     ended = None if state in _OPEN else tx.now
@@ -216,6 +224,24 @@ def send(tx: Transaction, run: PlacedRun, kind: CommandKind, facts: Mapping[str,
         "machine": run.machine,
         "kind": kind,
         "facts": dict(facts),
+        "made_at": tx.now,
+    }
+    tx.execute(insert(schema.machine_commands), [row])
+    tx.tell()
+
+
+def send_to_machine(tx: Transaction, machine: int, kind: CommandKind) -> None:
+    """Ask the machine itself for this. A request of this kind that still waits is enough."""
+    waits = (_COMMANDS.machine == machine, _COMMANDS.kind == kind, _COMMANDS.run == NO_RUN)
+    if tx.execute(select(_COMMANDS.id).where(*waits)).first() is not None:
+        return
+    row = {
+        "id": tx.next("machine_command"),
+        "run": NO_RUN,
+        "name": "",
+        "machine": machine,
+        "kind": kind,
+        "facts": {},
         "made_at": tx.now,
     }
     tx.execute(insert(schema.machine_commands), [row])
