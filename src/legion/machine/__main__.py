@@ -25,11 +25,16 @@ def main(words: list[str] | None = None) -> int:
 
 def start(data_dir: Path, line: str) -> int:
     """Join with this line, or work on as the machine that this folder is already."""
+    return serve(data_dir, member(data_dir, line))
+
+
+def member(data_dir: Path, line: str) -> Membership:
+    """Join with this line, or be what this folder is already. Raises BadInput where it is no machine yet."""
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    membership = join(data_dir, line) if line else Membership.read(data_dir)
-    if membership is None:
+    found = join(data_dir, line) if line else Membership.read(data_dir)
+    if found is None:
         raise BadInput("This folder is no machine yet: pass the line that `legion machine invite` printed on the head.")
-    return serve(data_dir, membership)
+    return found
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 from legion import __version__
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
-from legion.domain.errors import StateConflict
+from legion.domain.errors import NotAllowed, StateConflict
 from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
@@ -64,6 +64,8 @@ class Worker:
         self._acks: set[int] = set()
         self._over = threading.Event()
         self.why_over = ""
+        self.restarts = False
+        """The head asked for another start, as the release that is installed here now."""
         self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
@@ -80,7 +82,7 @@ class Worker:
             work.close()
         beating.join()
         self._relay.stop()
-        return 1 if self.why_over else 0
+        return NotAllowed.exit_code if self.why_over else 0
 
     def stop(self) -> None:
         self._over.set()
@@ -136,6 +138,10 @@ class Worker:
         self._renew(sent, answer)
         with self._lock:
             self._acks -= acks
+            known = not self._acks
+        if self.restarts and known:
+            # The head has the acknowledgement, so it will not ask the next worker for the same.
+            self._over.set()
         self._obey(answer)
         return True
 
@@ -187,6 +193,9 @@ class Worker:
 
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""
+        if command["kind"] == CommandKind.UPDATE.value:
+            self.restarts = True
+            return True
         with self._lock:
             work = self._works.get(str(command["run"]))
         if work is None:
@@ -269,7 +278,11 @@ def serve(data_dir: Path, membership: Membership) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: worker.stop())
         log.info("machine %s works for %s (pid %s)", membership.name, membership.url, os.getpid())
-        return worker.run()
+        code = worker.run()
+    if worker.restarts:
+        log.info("machine %s starts again", membership.name)
+        os.execv(sys.executable, [sys.executable, "-m", "legion.machine", "--data-dir", str(data_dir)])
+    return code
 
 
 __all__ = ["MachineError", "Worker", "opened", "serve"]
