@@ -43,6 +43,15 @@ class HeadLink:
         self._token = token
         self._context = tls_context(authority)
         self._local = threading.local()
+        self._open: set[http.client.HTTPSConnection] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """No thread may use it any more."""
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -82,6 +91,8 @@ class HeadLink:
         if known is None:
             known = http.client.HTTPSConnection(self._host, self._port, timeout=patience, context=self._context)
             self._local.connection = known
+            with self._lock:
+                self._open.add(known)
         known.timeout = patience
         if known.sock is not None:
             known.sock.settimeout(patience)
@@ -92,6 +103,8 @@ class HeadLink:
         self._local.connection = None
         if known is not None:
             known.close()
+            with self._lock:
+                self._open.discard(known)
 
 
 def tls_context(authority: str) -> ssl.SSLContext:

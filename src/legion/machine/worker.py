@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -59,6 +60,7 @@ class Worker:
         # An earlier worker's lease counts: its runs may be alive by it.
         self._sent = known.sent if known is not None and known.left() > 0 else lease.now() - self._times.stop
         self._lock = threading.Lock()
+        self._name = secrets.token_hex(8)
         self._works: dict[str, RunWork] = {}
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
@@ -115,6 +117,7 @@ class Worker:
             acks = set(self._acks)
         wanted = MachineBeat(
             boot=facts.boot(),
+            worker=self._name,
             version=__version__,
             protocol=PROTOCOL,
             running=running,
@@ -130,7 +133,10 @@ class Worker:
             self._end(removed.message)
             return False
         except OutOfDate as far:
-            self._end(far.message)
+            # Its runs continue for the rest of the lease: an update takes less.
+            self.why_over = far.message
+            log.error("%s", far.message)
+            self._over.set()
             return False
         except (HeadUnreachable, Refused) as away:
             log.warning("%s", away.message)

@@ -157,6 +157,7 @@ class DialIn:
 def _facts(wanted: MachineBeat) -> BeatFacts:
     return BeatFacts(
         boot=wanted.boot[:_MOST_TEXT],
+        worker=wanted.worker[:_MOST_TEXT],
         version=wanted.version[:_MOST_TEXT],
         protocol=wanted.protocol,
         running=frozenset((one.run, one.generation) for one in wanted.running),
