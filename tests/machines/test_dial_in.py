@@ -281,7 +281,7 @@ def test_a_job_whose_answer_was_lost_is_sent_again_to_the_same_process_only(head
     assert jobs("first", []) == [run.conversation]
     assert jobs("copy", []) == []
     assert jobs("first", [{"run": run.name, "generation": run.generation}]) == []
-    with head.board.store.read() as tx:
-        placed = machines.placed(tx, run.id)
+    with head.board.store.read() as reading:
+        placed = machines.placed(reading, run.id)
     assert placed is not None
     assert placed.beats == 1, "only a beat that names the run renews its lease"

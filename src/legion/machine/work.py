@@ -35,7 +35,7 @@ from legion.machine.uploads import Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun
 from legion.runner.spec import RunFolder, RunnerError, write_spec
-from legion.store.board import tickets
+from legion.store.board import projects, tickets
 from legion.store.work import mirrored, runs
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -213,6 +213,8 @@ class RunWork:
         )
         with self._context.store.write() as tx:
             mirrored.put_project(tx, record)
+            # The head sends jobs only of what the person trusts there.
+            projects.trust(tx, record.id, record.config_hash)
         return self._context.project_of(record)
 
     def _worktree(self, project: ProjectContext) -> Path:

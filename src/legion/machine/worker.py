@@ -29,6 +29,7 @@ from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.machine import facts
 from legion.machine.errors import HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
+from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.membership import Membership
 from legion.machine.relay import Relay
 from legion.machine.work import RunWork, unfinished, write_job
@@ -75,6 +76,8 @@ class Worker:
         self._relay.start()
         for job in unfinished(self.context):
             self._take_up(job)
+        housekeeper = MachineHousekeeper(self.context, self._busy_seats)
+        housekeeper.start()
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
         beating.start()
         self._keep_asking()
@@ -82,12 +85,17 @@ class Worker:
             works = list(self._works.values())
         for work in works:
             work.close()
+        housekeeper.stop()
         beating.join()
         self._relay.stop()
         return NotAllowed.exit_code if self.why_over else 0
 
     def stop(self) -> None:
         self._over.set()
+
+    def _busy_seats(self) -> set[str]:
+        with self._lock:
+            return {one.job.run.seat for one in self._works.values()}
 
     def phase(self) -> LeasePhase:
         with self._lock:

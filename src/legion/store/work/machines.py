@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, insert, select, update
 
@@ -152,7 +153,7 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
     known = placed(tx, run.id)
     if known is not None:
         return known
-    row = {
+    row: dict[str, Any] = {
         "run": run.id,
         "name": run.name,
         "project": run.project,
