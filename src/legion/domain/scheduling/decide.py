@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from legion.domain.agents.agent import STANDING
 from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
-from legion.domain.machines.placement import Lack, Nowhere, Place
+from legion.domain.machines.placement import Lack, Nowhere, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
@@ -113,7 +113,7 @@ class BoardSnapshot:
     """Jobs that raised an error, and until when they back off."""
     admission: AdmissionState = field(default_factory=AdmissionState)
     """Limits, budgets and settings that hold starts."""
-    places: tuple[Place, ...] = ()
+    places: tuple[RunPlace, ...] = ()
     """The head and its machines, with what runs there; empty: `slots` is all the room there is."""
     travels: frozenset[JobKind] = frozenset()
     """The jobs that can run on machines. The others stay on the head."""

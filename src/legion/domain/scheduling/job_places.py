@@ -1,10 +1,10 @@
-"""Where the jobs of one decision run: what each asks of its place, and the round that places them."""
+"""Places of the jobs of one decision: what each job asks of its place, and the round that places them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from legion.domain.machines.placement import Lack, Nowhere, Place, Placed, PlacementRound, Wanted
+from legion.domain.machines.placement import Lack, Nowhere, Placed, PlacementRound, RunPlace, Wanted
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
 
@@ -18,7 +18,7 @@ class JobPlaces:
 
     def __init__(
         self,
-        places: tuple[Place, ...],
+        places: tuple[RunPlace, ...],
         tickets: Iterable[Ticket],
         *,
         travels: frozenset[JobKind],
