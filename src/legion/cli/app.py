@@ -125,6 +125,11 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
         "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
     },
+    "Machines": {
+        "machines": CommandEntry("machines.listing", "machines", "The head and its machines."),
+        "machine": CommandEntry("machines.command", "machine", "One machine: invite, pause, drain, update, remove."),
+        "join": CommandEntry("machines.invite", "join", "Make this host a machine of another Legion."),
+    },
     "Conversations": {
         "conversations": CommandEntry(
             "conversations.listing", "conversations", "Conversations of your own agent programs."

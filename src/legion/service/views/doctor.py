@@ -19,6 +19,7 @@ from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
+from legion.service.machines import health as machine_health
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
@@ -40,6 +41,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings = [_git(), _sandbox(context), _store(context), _settings(context), _disk("data folder", context.data.root)]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
+    findings += machine_health.findings(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
