@@ -31,14 +31,15 @@ def test_a_standby_finishes_the_landing_of_a_killed_head(tmp_path: Path):
             assert killed.wait(PATIENCE) != 0
             _until_it_serves(one, standby)
             project.until(ticket, "done")
-            page = one.client.ticket(ticket)
+            assert one.client.ticket(ticket).ticket.attempt == 1
             landed = project.repository.git("--git-dir", str(project.hub), "log", "--format=%s", "refs/legion/target")
-            assert landed.count("Greet") == 1
-            assert page.attempt if hasattr(page, "attempt") else page.ticket.attempt == 1
+            assert landed.splitlines().count("Greet") == 1
         finally:
             if standby is not None:
                 standby.terminate()
                 standby.wait(30)
+                assert standby.stdout is not None
+                standby.stdout.close()
             one.close()
 
 
