@@ -25,11 +25,18 @@ def main(words: list[str] | None = None) -> int:
 
 def start(data_dir: Path, line: str) -> int:
     """Join with this line, or work on as the machine that this folder is already."""
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    membership = join(data_dir, line) if line else Membership.read(data_dir)
-    if membership is None:
+    return serve(data_dir, member(data_dir, line))
+
+
+def member(data_dir: Path, line: str) -> Membership:
+    """The machine that this folder is, after it has joined with this line. Raises BadInput where it is none."""
+    if line:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return join(data_dir, line)
+    known = Membership.read(data_dir)
+    if known is None:
         raise BadInput("This folder is no machine yet: pass the line that `legion machine invite` printed on the head.")
-    return serve(data_dir, membership)
+    return known
 
 
 if __name__ == "__main__":

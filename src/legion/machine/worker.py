@@ -63,7 +63,10 @@ class Worker:
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
         self._over = threading.Event()
-        self.why_over = ""
+        self.exit_code = 0
+        self._update: int | None = None
+        """The request to start again, while the head does not know that it arrived."""
+        self.starts_again = False
         self._relays: dict[str, RelayAddress] = {}
 
     def run(self) -> int:
@@ -78,7 +81,7 @@ class Worker:
         for work in works:
             work.close()
         beating.join()
-        return 1 if self.why_over else 0
+        return self.exit_code
 
     def stop(self) -> None:
         self._over.set()
@@ -123,10 +126,10 @@ class Worker:
         try:
             answer = self._link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
         except NotAMachine as removed:
-            self._end(removed.message)
+            self._end(removed)
             return False
         except OutOfDate as far:
-            self._end(far.message)
+            self._end(far)
             return False
         except (HeadUnreachable, Refused) as away:
             log.warning("%s", away.message)
@@ -134,6 +137,11 @@ class Worker:
         self._renew(sent, answer)
         with self._lock:
             self._acks -= acks
+            knows = self._update in acks
+        if knows:
+            self.starts_again = True
+            self._over.set()
+            return True
         self._obey(answer)
         return True
 
@@ -185,6 +193,9 @@ class Worker:
 
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""
+        if command["kind"] == CommandKind.UPDATE.value:
+            self._update = int(command["id"])
+            return True
         with self._lock:
             work = self._works.get(str(command["run"]))
         if work is None:
@@ -218,12 +229,12 @@ class Worker:
         places = self.context.data.projects.glob("*/hub.git")
         return sorted(int(place.parent.name) for place in places if place.parent.name.isdecimal())
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: MachineError) -> None:
         """The head has removed this machine, or is too far apart: agents end now, and nothing is sent any more."""
         if self._over.is_set():
             return
-        self.why_over = why
-        log.error("%s", why)
+        self.exit_code = why.exit_code
+        log.error("%s", why.message)
         with self._lock:
             works = list(self._works.values())
         for work in works:
@@ -270,7 +281,11 @@ def serve(data_dir: Path, membership: Membership) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: worker.stop())
         log.info("machine %s works for %s (pid %s)", membership.name, membership.url, os.getpid())
-        return worker.run()
+        code = worker.run()
+    if worker.starts_again:
+        log.info("this worker starts again, as the release that is installed here now")
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    return code
 
 
 __all__ = ["MachineError", "Worker", "opened", "serve"]
