@@ -11,7 +11,7 @@ MachineError
 
 from __future__ import annotations
 
-from legion.domain.errors import LegionError
+from legion.domain.errors import LegionError, NotAllowed
 
 
 class MachineError(LegionError):
@@ -27,7 +27,7 @@ class OutOfDate(MachineError):
 
 
 class NotAMachine(MachineError):
-    pass
+    exit_code = NotAllowed.exit_code
 
 
 class Fenced(MachineError):

@@ -85,8 +85,7 @@ class DialIn:
         return found
 
     def beat(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
-        """A sign of life. Raises MachineOld."""
-        _refuse_far(wanted.protocol)
+        """A sign of life. A machine whose release is too far away keeps its runs and gets no others."""
         facts = _facts(wanted)
         beats.note(self._context, machine, facts)
         return self._answer(beats.answer(self._context, machine, facts))
@@ -163,7 +162,7 @@ def _facts(wanted: MachineBeat) -> BeatFacts:
         running=frozenset((one.run, one.generation) for one in wanted.running),
         mirrors=frozenset(wanted.mirrors),
         acks=frozenset(wanted.acks),
-        free=max(0, wanted.free),
+        free=max(0, wanted.free) if protocol_fit(wanted.protocol) is ProtocolFit.SERVED else 0,
         toolchain=wanted.toolchain,
     )
 
