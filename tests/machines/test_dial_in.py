@@ -14,8 +14,8 @@ from legion import __version__
 from legion.daemon.machine_server import MachineListener
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import placing
-from legion.machine.errors import Fenced, NotAMachine, OffsetGap, OutOfDate, Refused
+from legion.jobs.machine_runs import placements
+from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
@@ -56,7 +56,7 @@ class Head:
         self.board.put(ticket, state="working", command="true")
         with self.board.store.write() as tx:
             run = runs.start(tx, ticket, 1, machine=machine)
-        assert placing.place(context, context.project(1), self.board.tickets[ticket], run) is not None
+        assert placements.place(context, context.project(1), self.board.tickets[ticket], run) is not None
         with self.board.store.write() as tx:
             machines.move(tx, run.id, PlacementState.TAKEN)
         return run
@@ -126,9 +126,9 @@ def test_a_token_opens_nothing_but_the_runs_of_its_machine(head: Head):
         with pytest.raises(Fenced):
             ask()
     for path in ("/../../v1/status", of(run, "tools/v1/status"), of(run, "result")):
-        with pytest.raises(Refused):
+        with pytest.raises(HeadRefused):
             own.call("POST" if "tools" in path else "PUT", path)
-    with pytest.raises(Refused, match="full id"):
+    with pytest.raises(HeadRefused, match="full id"):
         own.call("GET", of(run, "pack"), query={"have": "refs/legion/target"})
     stranger = HeadLink(desk.url, authority=desk.authority, token="x" * 43)
     with pytest.raises(NotAMachine):
@@ -147,7 +147,7 @@ def test_files_arrive_by_offset_and_within_limits(head: Head):
     piece, size = b"x" * (1 << 20), 0
     for _ in range(4):
         size = put(link, run, "complaints", size, piece)
-    with pytest.raises(Refused, match="larger than 4 MB"):
+    with pytest.raises(HeadRefused, match="larger than 4 MB"):
         put(link, run, "complaints", size, b"x")
 
 
@@ -212,7 +212,7 @@ def test_hostile_packs_do_not_reach_the_hub(head: Head):
     }
     for name, (pack, commit) in hostile.items():
         put(link, run, "pack", 0, pack)
-        with pytest.raises(Refused):
+        with pytest.raises(HeadRefused):
             link.call("POST", of(run, "end"), content=asdict(MachineRunEnd(saved={"commit": commit})))
         assert hub.kept("wip") == {}, name
         (head.board.data.runs / run.name / "arriving.pack").unlink(missing_ok=True)

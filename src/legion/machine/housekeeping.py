@@ -1,6 +1,6 @@
 """Keeps a machine's disk small: old run folders, worktrees that no run came back to, the trash, crowded mirrors.
 
-Everything that is deleted here has reached the head, or lies in the trash for as long as the person's settings say.
+The head has everything that is deleted here, and a worktree stays in the trash for a week first.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from legion.machine.errors import Fenced, HeadUnreachable, MachineError, NotAMachine, OffsetGap, OutOfDate, Refused
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OffsetGap, OutOfDate
 
 PREFIX = "/machine/v1"
 PATIENCE = 20.0
@@ -157,4 +157,4 @@ def _error(status: int, body: bytes) -> MachineError:
         return Fenced(message)
     if status == 416 and isinstance(facts.get("size"), int):
         return OffsetGap(facts["size"])
-    return HeadUnreachable(message) if status >= 500 else Refused(message)
+    return HeadUnreachable(message) if status >= 500 else HeadRefused(message)

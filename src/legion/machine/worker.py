@@ -1,4 +1,4 @@
-"""The worker: keeps the lease, takes jobs, passes on what the head asks of runs, and ends when it is told to.
+"""The worker: keeps the lease, takes jobs, passes requests of the head on to runs, and ends on request.
 
 Runs outlive it. A new worker on the same folder continues with every run that the head has not settled.
 """
@@ -28,7 +28,7 @@ from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.machine import facts
-from legion.machine.errors import HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
+from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.membership import Membership
 from legion.machine.relay import Relay
@@ -147,7 +147,7 @@ class Worker:
             log.error("%s", far.message)
             self._over.set()
             return False
-        except (HeadUnreachable, Refused) as away:
+        except (HeadUnreachable, HeadRefused) as away:
             log.warning("%s", away.message)
             return False
         self._renew(sent, answer)

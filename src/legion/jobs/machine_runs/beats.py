@@ -10,7 +10,7 @@ from typing import Any
 
 from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState, RunCommand
 from legion.jobs.context import Context
-from legion.jobs.machine_runs import placing
+from legion.jobs.machine_runs import placements
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
 from legion.jobs.machines.travel import FILE
 from legion.store.work import machines
@@ -88,7 +88,7 @@ def _holds(placed: PlacedRun | None) -> bool:
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
     try:
         room = min(facts.free, machine.slots - len(facts.running))
-        offered = placing.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
+        offered = placements.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
     except EngineUnavailable as down:
         log.warning("machine %s gets no jobs for now: %s", machine.name, down)
         return ()
@@ -96,7 +96,7 @@ def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[Plac
     taken, over = _mark_taken(context, machine, offered, facts.worker) if offered else ((), ())
     crash.reach(Point.MACHINE_TAKE_AFTER_ROW)
     for job in over:
-        placing.engine_of(context).finish(job.run, job.generation)
+        placements.engine_of(context).finish(job.run, job.generation)
     return taken
 
 

@@ -1,4 +1,4 @@
-"""What a machine may ask of the head with its token: to join, to beat, to fetch its jobs' code, to send their files.
+"""The requests of machines to the head: join, beat, fetch the code of a job, send its files.
 
 Nothing else is reachable with that token, and everything here is about runs that this very machine was given.
 """
