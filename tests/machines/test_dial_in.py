@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
 from legion.store.work import machines, runs
-from legion.wire.machines import MachineBeat, MachineRunEnd
+from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd
 from tests.support.board import Board
 
 
@@ -84,8 +84,8 @@ def put(link: HeadLink, run: Run, file: str, offset: int, piece: bytes, late: st
     return int(link.call("PUT", of(run, file), query=query, body=piece).json()["size"])
 
 
-def beat(protocol: int = PROTOCOL, wait: float = 0.0) -> dict[str, object]:
-    return asdict(MachineBeat(boot="b", version=__version__, protocol=protocol, wait=wait))
+def beat(wait: float = 0.0) -> dict[str, object]:
+    return asdict(MachineBeat(boot="b", version=__version__, protocol=PROTOCOL, wait=wait))
 
 
 def test_an_invitation_works_once_and_in_time_and_no_secret_is_stored(head: Head, tmp_path: Path):
@@ -245,11 +245,15 @@ def test_a_removed_machine_is_out_while_it_waits(head: Head):
 
 
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
-def test_a_release_that_is_too_far_apart_is_refused_with_the_update_to_make(head: Head, apart: int):
-    link = head.link("desk")
+def test_a_release_that_is_too_far_apart_cannot_join_and_one_step_can(head: Head, apart: int):
+    link = HeadLink(head.url, authority=(head.board.data.root / "machine-keys/authority.pem").read_text())
+    code = head.line("desk").partition("#")[2].partition("/")[0]
+    wanted = MachineJoin(code=code, version="0", protocol=PROTOCOL + apart, boot="b")
     with pytest.raises(OutOfDate, match="update"):
-        link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart))
-    link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart // 2))
+        link.call("POST", "/join", content=asdict(wanted))
+    joined = link.call("POST", "/join", content=asdict(replace(wanted, protocol=PROTOCOL + apart // 2))).json()
+    assert joined["name"] == "desk", "the code was not used up"
+    link.close()
 
 
 def plumb(head: Head, *words: str) -> str:
