@@ -108,7 +108,7 @@ class _MachineDemo:
         self._tickets = self._head.dispatch(Dispatch(cwd=self._cwd, tickets=wanted)).ids
         self._say(f"legion dispatch --on {LABEL}: {count(len(wanted), 'ticket')}", "queued")
         victim = self._crew["m1"]
-        self._until(lambda: self._states("m1").get("taken", 0) > 0, "a run on m1")
+        self._until(self._counts_on_first, "a run on m1")
         self._say("every machine has work; the cable of m1 is pulled", "failed")
         victim.link.cut()
         self._until(lambda: self._states("m1").get("lapsed", 0) > 0, "the end of m1's lease")
@@ -128,6 +128,11 @@ class _MachineDemo:
 
     def _states(self, machine: str) -> Counter[str]:
         return Counter(one.state for one in self._head.machine_log(machine, limit=1000).runs)
+
+    def _counts_on_first(self) -> bool:
+        """An agent on m1 has written something."""
+        there = [one.ticket for one in self._head.machine_log("m1").runs if one.state == "taken" and one.ticket]
+        return any("tile" in self._head.log(ticket).text for ticket in there)
 
     def _all_done(self) -> bool:
         return all(self._head.ticket(one).ticket.state == "done" for one in self._tickets)
@@ -177,5 +182,5 @@ def _title(number: int) -> str:
 
 
 def _ticket(number: int) -> NewTicket:
-    work = f"for tile in $(seq {_STEPS}); do echo tile $tile >> room-{number}.txt; sleep 1; done"
+    work = f"for tile in $(seq {_STEPS}); do echo tile $tile | tee -a room-{number}.txt; sleep 1; done"
     return NewTicket(title=_title(number), command=work, on=[LABEL])
