@@ -14,7 +14,9 @@ from legion.jobs.context import Context, ProjectContext
 from legion.runner import etc
 from legion.runner.sandbox import Sandbox, SandboxNetwork
 from legion.runner.toolchains import toolchains
+from legion.system.cgroups import GroupLimits, machine_memory
 
+_MEMORY_SHARE = 0.75
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
@@ -38,6 +40,13 @@ def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
 def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
     """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
     return toolchains(path, home, named=named, hidden=hidden)
+
+
+def limits(context: Context) -> GroupLimits:
+    """What one run may use at most, by the person's settings."""
+    settings = context.user.sandbox
+    memory = _MEMORY_SHARE * machine_memory() if settings.memory_gb is None else settings.memory_gb * 2**30
+    return GroupLimits(memory=int(memory) or None, processes=settings.processes or None)
 
 
 def sandbox(
