@@ -50,6 +50,10 @@ LEFT_OUT = {
     "epic_gates": "gates of epics",
     "forges": "connections to forges and their tokens",
     "forge_deliveries": "",
+    "machines": "machines that joined: invite them again",
+    "machine_invitations": "",
+    "machine_runs": "",
+    "machine_commands": "",
     "watches": "",
     "helps": "",
 }

@@ -19,6 +19,7 @@ from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
+from legion.store.database.machine_tables import machine_commands, machine_invitations, machine_runs, machines
 from legion.store.database.plan_tables import (
     adoptions,
     epic_gates,
@@ -56,6 +57,10 @@ __all__ = [
     "landings",
     "leaders",
     "limits",
+    "machine_commands",
+    "machine_invitations",
+    "machine_runs",
+    "machines",
     "mail",
     "memories",
     "metadata",
@@ -258,6 +263,7 @@ runs = Table(
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
     Column("driver", AnyText, nullable=False),
+    Column("machine", AnyText, nullable=False),
 )
 
 rewinds = Table(
@@ -304,6 +310,7 @@ receipts = Table(
     Column("tail", AnyText, nullable=False),
     Column("output", AnyText, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("machine", AnyText, nullable=False),
 )
 
 verdicts = Table(
