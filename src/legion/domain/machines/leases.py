@@ -70,15 +70,18 @@ class HeadLeases:
         self._times = times
         self._started = started
         self._heard: dict[int, tuple[Hashable, float]] = {}
+        self._looked = False
 
     def observe(self, marks: Mapping[int, Hashable], now: float) -> None:
         """The marks of all machines, as the store has them now."""
         for machine, mark in marks.items():
             known = self._heard.get(machine)
             if known is None:
-                self._heard[machine] = (mark, self._started)
+                # Those of the first look may be silent since before the start; later ones have just joined.
+                self._heard[machine] = (mark, now if self._looked else self._started)
             elif known[0] != mark:
                 self._heard[machine] = (mark, now)
+        self._looked = True
         for gone in self._heard.keys() - marks.keys():
             del self._heard[gone]
 
