@@ -318,6 +318,11 @@ def machine(tx: Transaction) -> None:
     assert [receipt.machine for receipt in receipts.of_ticket(tx, 1)] == ["desk"]
 
 
+def places(tx: Transaction) -> None:
+    assert tickets.get(tx, 3).spec.on == ("gpu",)
+    assert tickets.get(tx, 1).spec.on == ()
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -343,6 +348,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "sessions": session,
     "lessons": lessons,
     "machines": machine,
+    "places": places,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

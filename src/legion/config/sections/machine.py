@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from legion.config.base.settings import Unfit, choice, flag, number, setting, text, texts, whole
+from legion.domain.machines.machine import label_fault
 
 
 class SandboxMode(Enum):
@@ -96,6 +97,10 @@ def _folders(help: str) -> Any:  # noqa: ANN401
     )
 
 
+def machine_labels(help: str) -> Any:  # noqa: ANN401
+    return texts(allowed='a list of labels such as ["gpu"]', fault=lambda one: label_fault(one) or None, help=help)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DaemonSettings:
     host: str = text(
@@ -121,6 +126,7 @@ class DaemonSettings:
         help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
     )
     slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
+    labels: tuple[str, ...] = machine_labels("What `--on` finds this machine by, in addition to its name.")
     database: str = text(
         "",
         allowed="a postgresql:// URL, or empty for SQLite",

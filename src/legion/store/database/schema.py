@@ -194,6 +194,7 @@ tickets = Table(
     Column("feedback", AnyText, nullable=False),
     Column("gate", one_of(LandingGate)),
     Column("place", Integer, nullable=False),
+    Column("on", Json, nullable=False),
 )
 
 wishes = Table(
@@ -291,6 +292,7 @@ claims = Table(
     Column("active", Flag, nullable=False),
     Column("claimed_at", Double, nullable=False),
     Column("finished_at", Double),
+    Column("why", AnyText, nullable=False),
 )
 
 receipts = Table(
