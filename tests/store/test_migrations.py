@@ -33,7 +33,9 @@ from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
+from legion.domain.plans.conditions import StepResult
 from legion.domain.plans.plan import PlanAuthor, PlanState
+from legion.domain.plans.specification import SpecStage
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
@@ -44,6 +46,7 @@ from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
 from legion.store.board import (
+    conditions,
     crews,
     epics,
     forges,
@@ -56,6 +59,7 @@ from legion.store.board import (
     races,
     receipts,
     routines,
+    specifications,
     tickets,
     verdicts,
 )
@@ -262,6 +266,14 @@ def lessons(tx: Transaction) -> None:
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
+def specs(tx: Transaction) -> None:
+    planned = goals.get(tx, 2)
+    assert (planned.spec, planned.keep_docs, goals.get(tx, 1).spec) == (True, True, False)
+    assert specifications.of_plan(tx, 2) == {SpecStage.GATHER: "# Night"}
+    (waiting,) = conditions.all(tx)
+    assert (waiting.ticket, waiting.about, waiting.result) == (2, (1,), StepResult.FAILED)
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -327,6 +339,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "forge": forge,
     "sessions": session,
     "lessons": lessons,
+    "specs": specs,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

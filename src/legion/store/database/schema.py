@@ -21,8 +21,10 @@ from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.plan_tables import (
     adoptions,
+    conditions,
     epic_gates,
     epics,
+    goal_documents,
     goal_rounds,
     goal_tickets,
     goals,
@@ -40,6 +42,7 @@ __all__ = [
     "attendances",
     "calls",
     "claims",
+    "conditions",
     "counters",
     "crews",
     "devices",
@@ -48,6 +51,7 @@ __all__ = [
     "epics",
     "events",
     "forges",
+    "goal_documents",
     "goal_rounds",
     "goal_tickets",
     "goals",
