@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
-from legion.jobs.background.result_conditions import ResultConditions
-from legion.jobs.plan import job, planner_run
-from legion.jobs.run import documents
+from legion.jobs.plan import job
 from legion.store.board import goals, tickets
 from legion.store.work import runs
 from legion.wire.agents import HireAgent
@@ -24,8 +20,6 @@ from legion.wire.plans import (
     ApprovePlan,
     EpicBudget,
     NewPlan,
-    PlanApproved,
-    PlanPage,
     RejectPlan,
     ReplanEpic,
     SavePlan,
@@ -36,6 +30,7 @@ from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Office, office
+from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK, Repository
 
 
@@ -43,42 +38,6 @@ from tests.support.repository import CHECK, Repository
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     with office(tmp_path_factory.mktemp("plans"), config=CHECK) as one:
         yield one
-
-
-def ticket(key: str, *after: str | int, **fields: Any) -> dict[str, Any]:
-    proven = [{"text": f"{key} works", "proof": "[test]"}]
-    return {"key": key, "title": f"Make {key}", "after": list(after), "criteria": proven} | fields
-
-
-TWO = {"summary": "Two steps.", "tickets": [ticket("schema", new_files=["db.sql"]), ticket("login", "schema")]}
-
-
-class Planner:
-    """Stands for the planner's program: each answer is read and recorded as its run's final message."""
-
-    def __init__(self, desk: Office) -> None:
-        self.desk = desk
-
-    def plan(self, *answers: object, **wanted: Any) -> PlanPage:
-        page = self.desk.person.plan(NewPlan(cwd=self.desk.cwd, goal="Users can log in.", **wanted))
-        return self.answer(page.plan.id, *answers)
-
-    def answer(self, plan: str, *answers: object) -> PlanPage:
-        context, id = self.desk.context, int(plan[1:])
-        for given in answers:
-            message = given if isinstance(given, str) else json.dumps(given)
-            with context.store.write() as tx:
-                job.begin(tx, id)
-                now, run = goals.get(tx, id), next(run for run in runs.active(tx) if run.plan == id)
-            end = job.read_answer(context, context.project(now.project), now, run, message)
-            with context.store.write() as tx:
-                runs.end(tx, run.id, Outcome.FINISHED)
-                assert end.record is not None
-                end.record(tx, now)
-        return self.desk.person.plan_page(id)
-
-    def approve(self, page: PlanPage, *keys: str, **wanted: Any) -> PlanApproved:
-        return self.desk.person.approve_plan(int(page.plan.id[1:]), ApprovePlan(tickets=list(keys), **wanted))
 
 
 @pytest.fixture
@@ -377,94 +336,3 @@ def test_an_estimate_comes_from_what_landed_and_says_how_wrong_it_was(desk: Offi
     made = planner.approve(page)
     with desk.context.store.read() as tx:
         assert goals.origin_of(tx, made.tickets["login"]) == (int(page.plan.id[1:]), "login")
-
-
-STAGES = ("# Requirements\n1. A cart.", "# Research\nshop.py:3", "# Cart\nDraft.", "# Cart\nCorrected.")
-
-
-def test_a_specification_is_written_stage_by_stage_and_then_planned_from(desk: Office):
-    planner = Planner(desk)
-    page = planner.plan(*STAGES[:2], spec=True)
-    assert (page.plan.state, page.plan.rounds) == ("planning", 0)
-    assert [one.stage for one in page.documents] == ["gather", "research"]
-    conversation = _conversation(desk, page)
-    page = planner.answer(page.plan.id, "   ", *STAGES[2:])
-    assert [one.text for one in page.documents] == list(STAGES)
-    assert _conversation(desk, page) != conversation, "the critic must not be the author"
-    page = planner.answer(page.plan.id, TWO)
-    assert (page.plan.state, [one.key for one in page.tickets]) == ("ready", ["schema", "login"])
-    project = desk.context.project(1)
-    with desk.context.store.read() as tx:
-        prompts = planner_run.prompts(project, tx, goals.get(tx, int(page.plan.id[1:])))
-    assert "Corrected." in prompts.first
-    assert "Draft." not in prompts.first
-
-
-def test_an_author_that_only_answers_with_nothing_fails_the_plan_and_may_ask_first(desk: Office):
-    planner = Planner(desk)
-    assert planner.plan("", " ", "x" * 60_001, spec=True).plan.state == "failed"
-    asked = {"questions": [{"text": "Which file?", "proposals": ["one.txt", "two.txt"]}]}
-    page = planner.plan(asked, spec=True, questions=True)
-    assert (page.plan.state, page.documents) == ("asking", [])
-    with pytest.raises(BadInput, match="add --spec"):
-        planner.plan(keep_docs=True)
-
-
-def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Office):
-    planner = Planner(desk)
-    page = planner.plan(*STAGES, TWO, spec=True, keep_docs=True)
-    assert page.plan.state == "ready", page.findings
-    assert [(one.key, one.after) for one in page.tickets] == [
-        ("specification", []),
-        ("schema", ["specification"]),
-        ("login", ["schema"]),
-    ]
-    desk.person.reject_plan(int(page.plan.id[1:]), RejectPlan(why="Smaller."))
-    again = planner.answer(page.plan.id, {"tickets": [ticket("specification"), ticket("schema", new_files=["db.sql"])]})
-    assert [one.key for one in again.tickets] == ["specification", "schema"], "a planner cannot replace that ticket"
-    number = planner.approve(again).tickets["specification"]
-    project = desk.context.project(1)
-    with desk.context.store.read() as tx:
-        made, other = tickets.get_many(tx, (number, number + 1))
-    assert documents.files_of(desk.context, project, other) == {}
-    step, _ = documents.write(desk.context, project, made, documents.files_of(desk.context, project, made))
-    assert isinstance(step, Propose)
-    changed = {one.path for one in project.hub.changed_files(step.change.base, step.change.commit)}
-    assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}
-
-
-def _conversation(desk: Office, page: PlanPage) -> str:
-    with desk.context.store.read() as tx:
-        return goals.get(tx, int(page.plan.id[1:])).conversation
-
-
-def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Office):
-    planner = Planner(desk)
-    answer = {
-        "tickets": [
-            ticket("audit", new_files=["audit.md"]),
-            ticket("fix", when="audit.failed"),
-            ticket("praise", when="audit.landed"),
-            ticket("end", "praise"),
-        ]
-    }
-    with pytest.raises(BadInput, match="Ticket fix comes after audit, which is not approved"):
-        planner.approve(planner.plan(answer), "fix")
-    made = planner.approve(planner.plan(answer)).tickets
-    assert _state(desk, made["fix"]) == "draft"
-    assert desk.person.ticket(made["fix"]).ticket.reason == "it starts only if audit.failed"
-    look = ResultConditions(desk.context).look
-    look()
-    assert _state(desk, made["fix"]) == "draft", "nothing has ended"
-    with desk.context.store.write() as tx:
-        tickets.move(tx, made["audit"], Start("c" * 40))
-        tickets.move(tx, made["audit"], Fail("no luck"))
-    look()
-    look()
-    assert [_state(desk, made[key]) for key in ("fix", "praise", "end")] == ["queued", "stopped", "queued"]
-    assert desk.person.ticket(made["praise"]).ticket.reason.startswith("not needed: landed")
-    assert desk.person.ticket(made["end"]).ticket.after == [], "it comes after what the one that is not needed did"
-
-
-def _state(desk: Office, number: int) -> str:
-    return desk.person.ticket(number).ticket.state

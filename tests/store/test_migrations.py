@@ -33,9 +33,7 @@ from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.leader.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
-from legion.domain.plans.conditions import StepResult
 from legion.domain.plans.plan import PlanAuthor, PlanState
-from legion.domain.plans.specification import SpecStage
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
@@ -267,11 +265,9 @@ def lessons(tx: Transaction) -> None:
 
 
 def specs(tx: Transaction) -> None:
-    planned = goals.get(tx, 2)
-    assert (planned.spec, planned.keep_docs, goals.get(tx, 1).spec) == (True, True, False)
-    assert specifications.of_plan(tx, 2) == {SpecStage.GATHER: "# Night"}
-    (waiting,) = conditions.all(tx)
-    assert (waiting.ticket, waiting.about, waiting.result) == (2, (1,), StepResult.FAILED)
+    assert [(one.spec, one.keep_docs) for one in goals.of_project(tx, 1)] == [(False, False), (True, True)]
+    assert list(specifications.of_plan(tx, 2).values()) == ["# Night"]
+    assert [(one.ticket, one.about, one.result.value) for one in conditions.all(tx)] == [(2, (1,), "failed")]
 
 
 def gates_and_hands(tx: Transaction) -> None:
