@@ -23,6 +23,7 @@ from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
+from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
@@ -58,6 +59,7 @@ class Housekeeper:
         self._leader_notices = LeaderNotices(context)
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
+        self._result_conditions = ResultConditions(context)
         self._quota = quota.QuotaWatch(context)
         self._watchdog = Watchdog(context)
         self._clocks: list[RoutineClock] = []
@@ -115,6 +117,7 @@ class Housekeeper:
             try:
                 idle_claims.look(self.context)
                 self._leader_notices.look()
+                self._result_conditions.look()
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)
