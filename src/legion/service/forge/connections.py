@@ -262,7 +262,8 @@ def hook(context: Context, where: Where) -> HookAddress:
         files.write_atomic(file, f"{secrets.token_hex(32)}\n")
     path = f"{HOOK_PATH}?project={one.project}"
     message = (
-        f"Add a webhook at {one.name} with content type application/json and this secret, to the daemon's address."
+        f"Add a webhook at {one.name} with content type application/json and this secret, to this path below the "
+        f"address of a tunnel that leads to {context.url or 'the daemon'}; it reaches nothing but the webhook."
     )
     return HookAddress(path=path, secret=file.read_text().strip(), message=message)
 
