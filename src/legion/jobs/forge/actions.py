@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from legion.domain.forge.issues import ForgeIssue
+from legion.domain.forge.issues import CommentAnswer, ForgeIssue
 from legion.store.database.transactions import Transaction
 
 
@@ -28,5 +28,9 @@ class BoardActions(Protocol):
     def retry(self, ticket: int, text: str) -> None: ...
 
     def split(self, ticket: int) -> None: ...
+
+    def answer(self, ticket: int, given: CommentAnswer) -> None:
+        """Settle a question of the ticket that a comment may answer. Raises NotFound where none is open."""
+        ...
 
     def plan(self, project: int, goal: str, *, request: str) -> None: ...

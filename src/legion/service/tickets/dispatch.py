@@ -33,14 +33,13 @@ from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
 from legion.service.projects.session_notes import session_notes
-from legion.service.tickets import crews, start_points
+from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs
-from legion.wire.ticket_fields import AgentNeed
 from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
 
 _STOP_GRACE = 1.0
@@ -48,14 +47,6 @@ _DERIVED = {"title", "after", "max_attempts", "review", "gate"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _Item = TypeVar("_Item")
-
-
-_CAPABILITIES = {
-    AgentNeed.BUDGETS: "keep a budget",
-    AgentNeed.ASKS: "talk",
-    AgentNeed.READS_ONLY: "be limited to reading",
-}
-_ANY_AGENT = (AgentNeed.AGENT, *_CAPABILITIES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,17 +104,18 @@ def dispatch(
         board.refuse_unknown(
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
-        _refuse_foreign(tx, record, request)
         if by is not None:
+            upstream_edges.refuse_foreign(tx, record, request.tickets)
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
         kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
-        ids = _create(context, tx, record, config, request.tickets, kept, by, drafts)
+        placed, linked = upstream_edges.with_upstream(tx, record, config, request.tickets)
+        ids = _create(context, tx, record, config, placed, kept, by, drafts)
         for position, new in enumerate(request.tickets):
             start_points.apply(tx, starts, ids[position], new.branch)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=[*_notes(context, tx, record), *_session_notes(tx, record, request.cwd), *untrusted],
+            notes=[*_notes(context, tx, record), *_session_notes(tx, record, request.cwd), *linked, *untrusted],
         )
         if also is not None:
             also(tx, answer)
@@ -237,12 +229,6 @@ def resume(context: Context, ticket_id: int) -> Acted:
 
 def _mentioned(request: Dispatch) -> list[int]:
     return sorted({number for new in request.tickets for number in new.after})
-
-
-def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> None:
-    for ticket in tickets.get_many(tx, _mentioned(request)):
-        if ticket.project != project.id:
-            raise BadInput(f"Ticket {ticket.id} belongs to another project. --after takes tickets of the same project.")
 
 
 def _climbs(context: Context, config: ProjectConfig, new: NewTicket) -> bool:

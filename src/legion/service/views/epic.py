@@ -32,7 +32,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
     project = registry.find(context, cwd)
     spending.catch_up(context)
     with context.store.read() as tx:
-        mine = _tickets(tx, project, name)
+        mine = _across(tx, _tickets(tx, project, name), name)
         lines = TicketLines(context, tx, mine)
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
         plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
@@ -95,6 +95,21 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
     ticket_cases.end_runs(context, active)
     many = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
     return Acted(tickets=stopped, message=f"{many} stopped." if stopped else "No open tickets.")
+
+
+def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[Ticket, ...]:
+    """With those of the same epic in other projects that these come after, or that come after these."""
+    known = {one.id: one for one in mine}
+    fresh = mine
+    while fresh:
+        near = {number for one in fresh for number in (*one.spec.after, *tickets.dependants(tx, one.id))}
+        other = [
+            one for one in tickets.get_many(tx, tickets.states_of(tx, near - known.keys())) if one.spec.epic == name
+        ]
+        fresh = tuple(each for number in {one.project for one in other} for each in tickets.of_epic(tx, number, name))
+        fresh = tuple(one for one in fresh if one.id not in known)
+        known |= {one.id: one for one in fresh}
+    return tuple(known[number] for number in sorted(known))
 
 
 def _tickets(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, ...]:

@@ -227,9 +227,10 @@ def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     return {row.state: row.many for row in tx.execute(found)}
 
 
-def edges(tx: ReadTransaction, project: int) -> dict[int, tuple[int, ...]]:
-    """What every ticket of the board comes after."""
-    found = select(_TABLE.id, _TABLE.after).where(_TABLE.project == project, _ON_BOARD).order_by(_TABLE.id)
+def edges(tx: ReadTransaction, project: int | None = None) -> dict[int, tuple[int, ...]]:
+    """What every ticket of the board comes after, in one project or in all."""
+    mine = _CARED_FOR if project is None else _TABLE.project == project
+    found = select(_TABLE.id, _TABLE.after).where(mine, _ON_BOARD).order_by(_TABLE.id)
     return {row.id: tuple(row.after) for row in tx.execute(found)}
 
 
