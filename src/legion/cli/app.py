@@ -126,7 +126,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
     },
     "Machines": {
+        "machines": CommandEntry("machines.listing", "machines", "The head and its machines."),
         "machine": CommandEntry("machines.command", "machine", "One machine: invite, pause, drain, update, remove."),
+        "join": CommandEntry("machines.invite", "join", "Make this host a machine of another Legion."),
     },
     "Conversations": {
         "conversations": CommandEntry(

@@ -9,8 +9,8 @@ VALUES (1, 'desk', '["gpu", "linux"]', 8, 'active',
 INSERT INTO machine_invitations (id, code_hash, name, labels, slots, quiet_hours, made_at, ends_at, used_at)
 VALUES (1, 'code', 'desk', '[]', 8, '', 2380.0, 3280.0, 2390.0);
 
-INSERT INTO machine_runs (run, name, project, generation, machine, state, placed_at, ended_at, why)
-VALUES (2, 'ticket-1-run-2', 1, 2, 1, 'taken', 2395.0, NULL, '');
+INSERT INTO machine_runs (run, name, project, generation, machine, state, placed_at, taken_at, ended_at, why)
+VALUES (2, 'ticket-1-run-2', 1, 2, 1, 'taken', 2395.0, 2396.0, NULL, '');
 
 INSERT INTO machine_commands (id, run, name, machine, kind, facts, made_at)
 VALUES (1, 2, 'ticket-1-run-2', 1, 'tell', '{"id": "m1", "text": "use tabs"}', 2401.0);

@@ -72,9 +72,15 @@ class PlacedRun:
     machine: int
     state: PlacementState
     placed_at: float
+    taken_at: float | None = None
+    """When its machine took it; None: no program of it was ever started."""
     ended_at: float | None = None
     why: str = ""
     """Why it lapsed."""
+
+    @property
+    def taken(self) -> bool:
+        return self.taken_at is not None
 
     @property
     def open(self) -> bool:
@@ -88,6 +94,8 @@ class CommandKind(Enum):
     INTERRUPT = "interrupt"
     TELL = "tell"
     PERMIT = "permit"
+    UPDATE = "update"
+    """To the machine itself, without a run: start the worker again, as the release that is installed there now."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,15 @@ def spec(
     return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
+def for_machine(
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run
+) -> tuple[AgentProgram, RunInput]:
+    """The program and the input of a run that another machine prepares: nothing of them names a folder of the head."""
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
+    return chosen, _input(context, project, ticket, this_run, chosen, None)
+
+
 def run_paths(
     context: Context,
     project: ProjectContext,
@@ -101,8 +110,9 @@ def run_paths(
 
 
 def _input(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path | None
 ) -> RunInput:
+    """`tree` is None for a run on another machine, where no states of it are recorded."""
     crew = teams.of_ticket(context, ticket)
     stage = crew.builder
     with context.store.read() as tx:
@@ -127,7 +137,7 @@ def _input(
     prompt = briefing(ticket, project.config, tried, advice, messages, memories=known)
     given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project, ticket, this_run, given)
-    if chosen.capabilities.rewinds:
+    if chosen.capabilities.rewinds and tree is not None:
         recorded = rewind_points.state_store(context, project, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given

@@ -52,6 +52,7 @@ machine_runs = Table(
     Column("machine", Integer, nullable=False),
     Column("state", one_of(PlacementState), nullable=False),
     Column("placed_at", Double, nullable=False),
+    Column("taken_at", Double),
     Column("ended_at", Double),
     Column("why", AnyText, nullable=False),
 )

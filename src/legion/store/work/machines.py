@@ -23,6 +23,8 @@ from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE, _RUNS, _COMMANDS = schema.machines.c, schema.machine_runs.c, schema.machine_commands.c
+NO_RUN = 0
+"""The run of a request to a machine itself."""
 _OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
 
 
@@ -164,6 +166,7 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "machine": machine.id,
         "state": PlacementState.PLACED,
         "placed_at": tx.now,
+        "taken_at": None,
         "ended_at": None,
         "why": "",
     }
@@ -191,11 +194,20 @@ def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun,
     return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
 
 
+def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:
+    """The runs that this machine was given, newest first."""
+    found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
+    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+
+
 def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:
     """False, and nothing changes, where it has ended or lapsed already: both are final."""
     ended = None if state in _OPEN else tx.now
+    values: dict[str, object] = {"state": state, "ended_at": ended, "why": why}
+    if state is PlacementState.TAKEN:
+        values["taken_at"] = tx.now
     mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
-    if tx.execute(mine.values(state=state, ended_at=ended, why=why)).rowcount != 1:
+    if tx.execute(mine.values(values)).rowcount != 1:
         return False
     if ended is not None:
         tx.execute(delete(schema.machine_commands).where(_COMMANDS.run == run))
@@ -212,6 +224,24 @@ def send(tx: Transaction, run: PlacedRun, kind: CommandKind, facts: Mapping[str,
         "machine": run.machine,
         "kind": kind,
         "facts": dict(facts),
+        "made_at": tx.now,
+    }
+    tx.execute(insert(schema.machine_commands), [row])
+    tx.tell()
+
+
+def send_to_machine(tx: Transaction, machine: int, kind: CommandKind) -> None:
+    """Ask the machine itself for this. A request of this kind that still waits is enough."""
+    waits = (_COMMANDS.machine == machine, _COMMANDS.kind == kind, _COMMANDS.run == NO_RUN)
+    if tx.execute(select(_COMMANDS.id).where(*waits)).first() is not None:
+        return
+    row = {
+        "id": tx.next("machine_command"),
+        "run": NO_RUN,
+        "name": "",
+        "machine": machine,
+        "kind": kind,
+        "facts": {},
         "made_at": tx.now,
     }
     tx.execute(insert(schema.machine_commands), [row])

@@ -45,6 +45,7 @@ CREATE TABLE machine_runs (
     machine INTEGER NOT NULL REFERENCES machines (id),
     state TEXT NOT NULL,
     placed_at DOUBLE PRECISION NOT NULL,
+    taken_at DOUBLE PRECISION,
     ended_at DOUBLE PRECISION,
     why TEXT NOT NULL
 );

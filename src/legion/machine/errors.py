@@ -1,0 +1,44 @@
+"""What may be wrong between a machine and its head.
+
+MachineError
+├── HeadUnreachable   no answer, or none that makes sense: try again
+├── OutOfDate         the two releases are too far apart
+├── NotAMachine       the token is not valid, or no longer
+├── Fenced            the run is not this machine's, or no longer
+└── Refused           the head refuses this request
+    └── OffsetGap     a piece does not continue its file
+"""
+
+from __future__ import annotations
+
+from legion.domain.errors import LegionError
+
+
+class MachineError(LegionError):
+    pass
+
+
+class HeadUnreachable(MachineError):
+    pass
+
+
+class OutOfDate(MachineError):
+    pass
+
+
+class NotAMachine(MachineError):
+    pass
+
+
+class Fenced(MachineError):
+    pass
+
+
+class Refused(MachineError):
+    pass
+
+
+class OffsetGap(Refused):
+    def __init__(self, size: int) -> None:
+        super().__init__(f"The head has {size} bytes of this file.")
+        self.size = size
