@@ -65,7 +65,7 @@ def test_every_beat_renews_the_lease_and_a_repeated_look_does_not():
 
 
 def test_a_machine_that_joins_later_counts_from_then():
-    leases = HeadLeases(TIMES, started=0.0)
+    leases = HeadLeases(TIMES)
     leases.observe({}, 1.0)
     leases.observe({3: 1}, 500.0)
     assert leases.lapsed(589.9) == frozenset()
