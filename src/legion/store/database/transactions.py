@@ -26,6 +26,7 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
+    inspect,
     make_url,
     select,
     update,
@@ -207,6 +208,10 @@ class Store:
         """Notify all listeners, as after a commit: something outside the store has changed."""
         for listener in self._listeners:
             listener()
+
+    def tables_in_order(self) -> list[str]:
+        """The names of all tables; those that others refer to come first."""
+        return [name for name, _ in inspect(self._reader).get_sorted_table_and_fkc_names() if name is not None]
 
     def close(self) -> None:
         self._reader.dispose()
