@@ -140,11 +140,13 @@ def test_a_ticket_is_handed_to_the_terminal_and_back(here: Company):
     mine = script(here, bash("echo two >> handed.txt"), 'say = "As you wish."')
     assert given.argv[1:] == ["--resume", given.conversation]
     assert claude(here, tree, f"rehearsal: {mine}", *given.argv[1:]) == "As you wish."
-    assert here.squad.client.handoff(ticket).transcript == given.transcript, "what was said there stays"
-    here.script(name, '[[step]]\nsay = "Done."')
+    assert here.squad.client.handoff(ticket).transcript == given.transcript, "what was written there stays"
+    for one in (name, mine):
+        here.script(one, '[[step]]\nsay = "Done."')
     here.squad.client.resume_ticket(ticket)
     here.project.until_settled(ticket)
     assert here.project.landed("handed.txt") == "one\ntwo\n"
+    assert "As you wish." in transcripts(here, ticket)[given.conversation], "and comes back with the ticket"
 
 
 @pytest.mark.parametrize("point", sampled([Point.ADOPT_BEFORE_DISPATCH, Point.ADOPT_AFTER_DISPATCH], 1))
