@@ -12,8 +12,8 @@ from legion.domain.tickets import evidence
 from legion.domain.tickets.evidence import Backing, criteria_of
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
-from legion.store import events
-from legion.store.board import epics, receipts, tickets, verdicts
+from legion.store import epic_sessions, events
+from legion.store.board import receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
@@ -58,7 +58,7 @@ def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: st
 
 def _parts(tx: ReadTransaction, ticket: Ticket) -> tuple[Ticket, ...]:
     """The landed tickets of the epic whose branch this ticket lands."""
-    session = epics.session_behind(tx, ticket.project, ticket.id, ticket.spec.epic)
+    session = epic_sessions.session_behind(tx, ticket.project, ticket.id, ticket.spec.epic)
     found = tickets.of_epic(tx, session.id, ticket.spec.epic) if session is not None else ()
     return tuple(one for one in found if one.landed is not None)
 

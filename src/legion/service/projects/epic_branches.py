@@ -18,7 +18,8 @@ from legion.git.person.inspect import has_branch
 from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context, settings_of
 from legion.service.projects import sessions
-from legion.store.board import epics, projects, tickets
+from legion.store import epic_sessions
+from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.wire.projects import Done
 from legion.wire.sessions import EpicBranch, NamedSession
@@ -114,7 +115,7 @@ def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
     """Collect the branch of an epic, end its session, and describe the ticket that lands it."""
     parent = sessions.default_of(context, cwd)
     with context.store.read() as tx:
-        session = session_of(tx, parent, epic) or epics.unlanded_session(tx, parent, epic)
+        session = session_of(tx, parent, epic) or epic_sessions.unlanded_session(tx, parent, epic)
     if session is None:
         raise NotFound(f"Epic {epic[:60]} has no branch of its own: `legion epic {epic[:60]} --own-branch` makes one.")
     if session.target == session.base_commit:
@@ -132,5 +133,5 @@ def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
         epic=epic,
     )
     start = StartPoint(base=work.base, tree=work.tree)
-    request = epics.request_of(session)
+    request = epic_sessions.request_of(session)
     return WholeEpic(parent=parent, new=new, request=request, start=start, commit=work.commit)

@@ -35,8 +35,9 @@ from legion.service.projects.session_notes import session_notes
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
+from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
-from legion.store.board import epics, landings, plan_approvals, projects, tickets
+from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs
 from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
@@ -305,7 +306,7 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
 
 def _session_for(context: Context, found: Project, request: Dispatch) -> Project:
     """Tickets of an epic with a branch of its own go to its session, but for the one that lands that branch."""
-    if epics.lands_a_branch(request.request):
+    if epic_sessions.lands_a_branch(request.request):
         return found
     return epic_branches.redirected(context, found, request.tickets, dry_run=request.dry_run)
 
