@@ -32,6 +32,7 @@ from legion.domain.checks import CheckResult
 from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.leader.notes import NoteKind
+from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -44,6 +45,7 @@ from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
 from legion.store.board import (
+    conditions,
     crews,
     epics,
     forges,
@@ -56,6 +58,7 @@ from legion.store.board import (
     races,
     receipts,
     routines,
+    specifications,
     tickets,
     verdicts,
 )
@@ -64,7 +67,7 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
+from legion.store.work import adoptions, attendances, claims, idempotency, machines, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
@@ -262,6 +265,12 @@ def lessons(tx: Transaction) -> None:
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
+def specs(tx: Transaction) -> None:
+    assert [(one.spec, one.keep_docs) for one in goals.of_project(tx, 1)] == [(False, False), (True, True)]
+    assert list(specifications.of_plan(tx, 2).values()) == ["# Night"]
+    assert [(one.ticket, one.about, one.result.value) for one in conditions.all(tx)] == [(2, (1,), "failed")]
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -303,6 +312,25 @@ def forge(tx: Transaction) -> None:
     assert tx.execute(forge_tables.forge_deliveries.select()).one().id == "d-1"
 
 
+def machine(tx: Transaction) -> None:
+    known = machines.of_token(tx, "a token")
+    assert known is not None
+    assert (known.name, known.labels, known.slots, known.mirrors) == ("desk", ("gpu", "linux"), 8, (1,))
+    assert [(one.name, one.state) for one in machines.open_on(tx, known.id)] == [
+        ("ticket-1-run-2", PlacementState.TAKEN)
+    ]
+    assert [(one.run, one.kind, one.facts) for one in machines.commands(tx, known.id)] == [
+        ("ticket-1-run-2", CommandKind.TELL, {"id": "m1", "text": "use tabs"})
+    ]
+    assert [run.machine for run in runs.of_ticket(tx, 1, role="")] == ["", "desk"]
+    assert [receipt.machine for receipt in receipts.of_ticket(tx, 1)] == ["desk"]
+
+
+def places(tx: Transaction) -> None:
+    assert tickets.get(tx, 3).spec.on == ("gpu",)
+    assert tickets.get(tx, 1).spec.on == ()
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -327,6 +355,9 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "forge": forge,
     "sessions": session,
     "lessons": lessons,
+    "machines": machine,
+    "specs": specs,
+    "places": places,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

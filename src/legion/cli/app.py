@@ -125,6 +125,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
         "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
     },
+    "Machines": {
+        "machine": CommandEntry("machines.command", "machine", "One machine: invite, pause, drain, update, remove."),
+    },
     "Conversations": {
         "conversations": CommandEntry(
             "conversations.listing", "conversations", "Conversations of your own agent programs."

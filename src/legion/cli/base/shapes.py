@@ -44,6 +44,17 @@ class Completion:
 
 
 @dataclass(kw_only=True)
+class MachineManifest:
+    """`legion machine manifest`."""
+
+    schema: str = "legion.machine_manifest/1"
+    kind: str
+    """systemd, launchd, compose or kubernetes."""
+    name: str
+    text: str
+
+
+@dataclass(kw_only=True)
 class NativeTaskLine:
     """A task of an Agent Team of Claude Code."""
 

@@ -13,37 +13,22 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
 
 from legion.domain.agents.agent import STANDING
 from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
+from legion.domain.machines.placement import Lack, Nowhere, RunPlace
+from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
+from legion.domain.scheduling.job_kinds import TAKES_A_SLOT as TAKES_A_SLOT
+from legion.domain.scheduling.job_kinds import Claim as Claim
+from legion.domain.scheduling.job_kinds import JobKind as JobKind
+from legion.domain.scheduling.job_places import JobPlaces
 from legion.domain.tickets import board
 from legion.domain.tickets.attempts import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
-
-class JobKind(Enum):
-    RUN = "run"
-    """An agent works on a ticket."""
-    CHECK = "check"
-    """A ticket's own proofs, or a checkpoint."""
-    REVIEW = "review"
-    """A reviewer reads a ticket's change."""
-    LAND = "land"
-    """One project's merge queue."""
-    BASELINE = "baseline"
-    """The project's checks on the target itself."""
-    SERVE = "serve"
-    """One turn of a standing agent."""
-    PLAN = "plan"
-    """A planner works on a plan."""
-
-
-TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE, JobKind.PLAN)
-"""The jobs of agents."""
 _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
 _NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
@@ -128,6 +113,16 @@ class BoardSnapshot:
     """Jobs that raised an error, and until when they back off."""
     admission: AdmissionState = field(default_factory=AdmissionState)
     """Limits, budgets and settings that hold starts."""
+    places: tuple[RunPlace, ...] = ()
+    """The head and its machines, with what runs there; empty: `slots` is all the room there is."""
+    travels: frozenset[JobKind] = frozenset()
+    """The jobs that can run on machines. The others stay on the head."""
+    labels: Mapping[tuple[JobKind, int], frozenset[str]] = field(default_factory=dict)
+    """What jobs ask of their place, in addition to the labels of their ticket."""
+    at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
+    """The machine of each job that runs."""
+    open_at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
+    """The places of runs whose end is not recorded: a job that follows one has to go there."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +132,19 @@ class StartJob:
     kind: JobKind
     subject: int
     version: int | None = None
+    place: str = ""
+    """The name of the machine; empty: the head."""
+    why: str = ""
+    """Why it is placed there; empty where there was no choice."""
+
+
+@dataclass(frozen=True)
+class ParkTicket:
+    """No machine can take it, now or when others have ended."""
+
+    ticket: int
+    version: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ class HandBack:
     version: int
 
 
-Command = StartJob | Wake | HandBack
+Command = StartJob | ParkTicket | Wake | HandBack
 
 
 @dataclass(frozen=True)
@@ -171,6 +179,7 @@ def decide(snapshot: BoardSnapshot, now: float) -> Decision:
     works = [_ProjectWork(snapshot, project) for project in snapshot.projects]
     for work in works:
         decision.commands += work.wakes(now)
+        decision.commands += work.machine_found(decision.places)
         if work.may_run:
             decision.commands += work.hand_backs()
             decision.offer_all(work.project, work.project_jobs() + work.started())
@@ -206,6 +215,16 @@ class _Round:
         self.commands: list[Command] = [*ending]
         self.held: dict[StartCandidate, HoldReason] = {}
         self._busy = jobs | backing_off
+        self._placed = bool(snapshot.places)
+        self.places = JobPlaces(
+            snapshot.places,
+            snapshot.tickets,
+            travels=snapshot.travels,
+            labels=snapshot.labels,
+            open_at=snapshot.open_at,
+        )
+        for start in ending:
+            self.places.take(start.kind, start.subject)
         self._room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
         self._admission = AdmissionRound(snapshot.admission, now)
         self._queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
@@ -243,11 +262,18 @@ class _Round:
         if (start.kind, start.subject) in self._busy or not self._has_room(project, start.kind):
             return
         candidate = self._candidate(start)
+        found = self.places.find(project.id, start.kind, start.subject)
+        if isinstance(found, Nowhere):
+            self._refuse(start, candidate, found)
+            return
         if candidate is not None:
             hold = self._admission.admit(candidate, started=candidate in self._to_review)
             if hold is not None:
                 self.held[candidate] = hold
                 return
+        if found is not None:
+            start = replace(start, place=found.machine, why=found.why)
+            self.places.take(start.kind, start.subject, found.machine)
         if start.kind in TAKES_A_SLOT:
             self._room -= 1
             at_work = self._on_tickets if start.kind in _PROJECT_LIMITED else self._on_turns
@@ -258,7 +284,14 @@ class _Round:
         """Only agents need room; checks and landing always have it."""
         if kind in _PROJECT_LIMITED and self._leaving + self._on_tickets[project.id] >= project.parallel:
             return False
-        return kind not in TAKES_A_SLOT or self._room > 0
+        return kind not in TAKES_A_SLOT or self._placed or self._room > 0
+
+    def _refuse(self, start: StartJob, candidate: StartCandidate | None, found: Nowhere) -> None:
+        if found.lack is Lack.MACHINE and isinstance(candidate, int) and start.version is not None:
+            self.commands.append(ParkTicket(candidate, start.version, found.why))
+        elif candidate is not None and found.lack is not Lack.SLOT:
+            rule = Rule.QUIET_HOURS if found.lack is Lack.HOURS else Rule.NO_ROOM
+            self.held[candidate] = HoldReason(rule=rule, why=found.why, until=found.until)
 
     def _candidate(self, start: StartJob) -> StartCandidate | None:
         """What admission control knows the job by; None for work that has started."""
@@ -307,6 +340,10 @@ class _ProjectWork:
             if timed or (red_target and self.project.baseline_known and not self.project.baseline_red):
                 wakes.append(Wake(ticket.id, ticket.version))
         return wakes
+
+    def machine_found(self, places: JobPlaces) -> list[Wake]:
+        parked = [one for one in self._tickets if one.parked and one.parked.reason is ParkReason.NO_MACHINE]
+        return [Wake(ticket.id, ticket.version) for ticket in parked if places.could_take(ticket)]
 
     def hand_backs(self) -> list[HandBack]:
         if not self._may_start:
@@ -394,7 +431,8 @@ def _runs_to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) 
     # A started turn is followed to its end even if its agent was fired.
     open_ += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
     open_ += [StartJob(JobKind.PLAN, plan.number) for plan in snapshot.plans if plan.in_a_run]
-    return [start for start in open_ if (start.kind, start.subject) not in busy]
+    left = [start for start in open_ if (start.kind, start.subject) not in busy]
+    return [replace(start, place=snapshot.open_at.get((start.kind, start.subject), "")) for start in left]
 
 
 def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
@@ -402,19 +440,3 @@ def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
     held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
     held += [plan.held_until for plan in snapshot.plans if plan.wanted and plan.held_until is not None]
     return [time for time in [*parked, *held, *snapshot.resting.values()] if time > now]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """The right to run one job. A later generation of a job voids the claim of the earlier one."""
-
-    id: int
-    kind: JobKind
-    subject: int
-    """The ticket (run, check, review), the project (land, baseline) or the agent (serve)."""
-    generation: int
-    """Counts the starts of this job; 1 is the first."""
-    machine: str
-    until: float | None
-    """When the claim lapses; None: it lasts until it is finished."""
-    active: bool

@@ -22,6 +22,7 @@ from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
+from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
@@ -53,6 +54,7 @@ class Housekeeper(BackgroundLoop):
         self._leader_notices = LeaderNotices(context)
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
+        self._result_conditions = ResultConditions(context)
         self._woken: list[BackgroundLoop] = [CanaryRunner(context), self._notifier]
         """Loops that look after every event; the others have a rhythm of their own."""
         self._timed: list[BackgroundLoop] = [
@@ -101,6 +103,7 @@ class Housekeeper(BackgroundLoop):
             try:
                 idle_claims.look(self.context)
                 self._leader_notices.look()
+                self._result_conditions.look()
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from legion.config.files.project import ProjectConfig
@@ -68,8 +69,12 @@ def dispatch(
     request: Dispatch,
     by: Dispatcher | None = None,
     also: Callable[[Transaction, Dispatched], None] | None = None,
+    drafts: Mapping[str, str] = MappingProxyType({}),
 ) -> Dispatched:
-    """Create all tickets of the request, or none. `also` is called in the same transaction."""
+    """Create all tickets of the request, or none. `also` is called in the same transaction.
+
+    `drafts`: by key, why a ticket is not submitted yet.
+    """
     found = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
@@ -106,7 +111,7 @@ def dispatch(
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
         kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
         placed, linked = upstream_edges.with_upstream(tx, record, config, request.tickets)
-        ids = _create(context, tx, record, config, placed, kept, by)
+        ids = _create(context, tx, record, config, placed, kept, by, drafts)
         for position, new in enumerate(request.tickets):
             start_points.apply(tx, starts, ids[position], new.branch)
         answer = Dispatched(
@@ -243,6 +248,7 @@ def _create(
     new: list[NewTicket],
     kept: list[str],
     by: Dispatcher | None,
+    drafts: Mapping[str, str],
 ) -> dict[int, int]:
     """Create tickets after those that they depend on; returns ids by position in the request."""
     keys = keys_of(new)
@@ -252,7 +258,7 @@ def _create(
         ticket = new[position]
         after = [*ticket.after, *(ids[keys[key]] for key in ticket.after_keys)]
         spec = _spec(context, config, ticket, after, kept[position], by)
-        ids[position] = tickets.create(tx, project.id, spec).id
+        ids[position] = tickets.create(tx, project.id, spec, draft_because=drafts.get(ticket.key, "")).id
         if ticket.plan_first:
             plan_approvals.want(tx, ids[position])
     return ids

@@ -74,10 +74,17 @@ _MOVING_COLUMNS = tuple(
 _ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW, QuestionKind.GATE)
 
 
-def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None = None) -> Ticket:
-    """Store the ticket and submit it. The tickets it comes after must exist. `rule`: why, if no caller asked."""
-    draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
-    ticket = rules.move(draft, Submit(), tx.now)
+def create(
+    tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None = None, draft_because: str = ""
+) -> Ticket:
+    """Store the ticket and submit it. The tickets it comes after must exist. `rule`: why, if no caller asked.
+
+    `draft_because`: it is stored as a draft, for this reason, and submitted later.
+    """
+    draft = Ticket(
+        id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now, moved_at=tx.now, reason=draft_because
+    )
+    ticket = draft if draft_because else rules.move(draft, Submit(), tx.now)
     texts = {"ticket": ticket.id} | {name: getattr(spec, name) for name in _TEXT_COLUMNS}
     tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket))
     tx.run(_INSERT_TEXTS, texts)
