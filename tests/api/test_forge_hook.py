@@ -48,10 +48,15 @@ def post(
     delivery: str = "11111111-a",
     body: bytes = BODY,
     query: str = "?project=1",
-    **more: str,
+    more: dict[str, str] | None = None,
 ):
     line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
-    headers = {"X-Hub-Signature-256": signature, "X-GitHub-Delivery": delivery, "X-GitHub-Event": "ping", **more}
+    headers = {
+        "X-Hub-Signature-256": signature,
+        "X-GitHub-Delivery": delivery,
+        "X-GitHub-Event": "ping",
+        **(more or {}),
+    }
     line.request("POST", f"/v1/forge/hook{query}", body=body, headers=headers)
     answer = line.getresponse()
     content = json.loads(answer.read())
@@ -93,10 +98,10 @@ def test_without_the_right_signature_nothing_happens(served: Served, secret: str
 
 def test_a_tunnel_of_any_name_reaches_the_webhook_and_nothing_else(served: Served, secret: str):
     tunnel = {"Host": "cat-dog.tunnel.example", "X-Forwarded-For": "140.82.112.1"}
-    assert post(served, signature_of(secret, BODY), delivery="33333333-c", **tunnel) == (202, {"new": True})
-    assert post(served, signature_of("guessed", BODY), delivery="44444444-d", **tunnel)[0] == 401
+    assert post(served, signature_of(secret, BODY), delivery="33333333-c", more=tunnel) == (202, {"new": True})
+    assert post(served, signature_of("guessed", BODY), delivery="44444444-d", more=tunnel)[0] == 401
     page = {"Host": tunnel["Host"], "Origin": "https://elsewhere.example"}
-    assert post(served, signature_of(secret, BODY), delivery="55555555-e", **page)[0] == 403
+    assert post(served, signature_of(secret, BODY), delivery="55555555-e", more=page)[0] == 403
     for path in ("/health", "/", "/v1/status", "/v1/forges", "/v1/forge/hook/"):
         line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
         line.request("GET", path, headers={**tunnel, "Authorization": f"Bearer {TOKEN}"})

@@ -103,9 +103,17 @@ def test_anything_else_is_no_command(body):
 
 def question(kind: QuestionKind, id: int = 3) -> Question:
     choices = CHOICES[kind]
-    times = {"asked_at": 0.0, "deadline": 1.0}
     return Question(
-        id=id, key=f"q{id}", kind=kind, project=1, words="Ask @all?", choices=choices, fallback="", ticket=1, **times
+        id=id,
+        key=f"q{id}",
+        kind=kind,
+        project=1,
+        words="Ask @all?",
+        choices=choices,
+        fallback="",
+        ticket=1,
+        asked_at=0.0,
+        deadline=1.0,
     )
 
 

@@ -197,9 +197,9 @@ def test_a_question_is_answered_by_a_comment_of_a_writer_and_only_then(desk: Des
     hosted.open_issue("Add a greeting", labels=("legion:go",))
     desk.look()
     with desk.store.write() as tx:
-        facts = {"project": 1, "ticket": 1, "deadline": time.time() + 600}
-        questions.ask(tx, key="a", kind=QuestionKind.ASK, words="Which style, @wanda?", **facts)
-        questions.ask(tx, key="b", kind=QuestionKind.PERMISSION, words="May it use curl?", **facts)
+        for kind, words in ((QuestionKind.ASK, "Which style, @wanda?"), (QuestionKind.PERMISSION, "May it use curl?")):
+            end = time.time() + 600
+            questions.ask(tx, key=words, kind=kind, words=words, project=1, ticket=1, deadline=end)
     desk.look()
     shown = hosted.issues[1].comments[0].body
     assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @wanda?\n```" in shown

@@ -1,9 +1,9 @@
 """The guard in front of every route: decides which requests reach the app at all.
 
 In this order: the Host must be one of ours (421, stops DNS rebinding; a webhook may come through a tunnel of any name,
-since its signature proves more), an Origin must be the page's own (403), the bearer token must be right (401, all routes
-but /health and the webhook), an agent must call under its own name and only what is open to agents (403, written down),
-the body must not be too big (413).
+since its signature proves more), an Origin must be the page's own (403), the bearer token must be right (401, all
+routes but /health and the webhook), an agent must call under its own name and only what is open to agents (403,
+written down), the body must not be too big (413).
 Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
 """
 

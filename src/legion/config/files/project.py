@@ -23,7 +23,7 @@ from legion.domain.agents.teams import SOLO, name_fault
 from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.destination import LandingTarget, PullUnit
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import LandingGate
 
@@ -101,6 +101,10 @@ class LandingSettings:
     target: LandingTarget = choice(
         LandingTarget.LOCAL,
         help='Where landed work goes. "branch": also to the forge\'s branch; "pr": through a pull request there.',
+    )
+    pulls: PullUnit = choice(
+        PullUnit.TICKET,
+        help='What becomes one pull request, with `target = "pr"`. "epic": all tickets of an epic together.',
     )
     automerge: bool = flag(
         False, help='Whether Legion merges an approved pull request with green checks itself, with `target = "pr"`.'

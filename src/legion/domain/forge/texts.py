@@ -37,6 +37,8 @@ class PullFacts:
     files: Sequence[str] = ()
     attempts: int = 1
     usd: float | None = None
+    parts: Sequence[str] = ()
+    """The tickets of an epic that is one pull request."""
 
 
 def pull_key(ticket: int) -> str:
@@ -54,6 +56,7 @@ def pull_body(facts: PullFacts) -> str:
     parts = [
         closes,
         _section("Asked", [] if facts.issue is not None else fenced([_cut(facts.asked, _MOST_ASKED)])),
+        _section("Tickets of this epic", fenced(facts.parts)),
         _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
         _section("Proven criteria", fenced(facts.proven)),

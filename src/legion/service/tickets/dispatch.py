@@ -30,12 +30,13 @@ from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
 from legion.runner.spec import RunnerError
+from legion.service.projects import epic_branches, trust
 from legion.service.projects import registry as project_cases
-from legion.service.projects import trust
 from legion.service.projects.session_notes import session_notes
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
+from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -74,9 +75,10 @@ def dispatch(
 
     `drafts`: by key, why a ticket is not submitted yet.
     """
-    record = project_cases.find(context, request.cwd)
+    found = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
+    record = _session_for(context, found, request)
     project = context.project_of(record)
     upstream.fetch(context, project)
     config = settings_of(record, origin="legion.toml")
@@ -115,7 +117,7 @@ def dispatch(
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=[*_notes(context, tx, record), *_session_notes(tx, record, request.cwd), *linked, *untrusted],
+            notes=[*_notes(context, tx, record), *_session_notes(tx, found, record, request.cwd), *linked, *untrusted],
         )
         if also is not None:
             also(tx, answer)
@@ -308,8 +310,17 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
-def _session_notes(tx: ReadTransaction, record: Project, cwd: str) -> list[str]:
-    """Where the ticket goes, if the person's checkout has another branch."""
+def _session_for(context: Context, found: Project, request: Dispatch) -> Project:
+    """Tickets of an epic with a branch of its own go to its session, but for the one that lands that branch."""
+    if epic_sessions.lands_a_branch(request.request):
+        return found
+    return epic_branches.redirected(context, found, request.tickets, dry_run=request.dry_run)
+
+
+def _session_notes(tx: ReadTransaction, found: Project, record: Project, cwd: str) -> list[str]:
+    """Where the ticket goes, if the person's checkout has another branch, or its epic one of its own."""
+    if found.id != record.id:
+        return [f"It goes to session {record.session_name}: its epic lands on {record.branch}."]
     return [f"{note[0].upper()}{note[1:]}." for note in session_notes(tx, record, cwd)]
 
 

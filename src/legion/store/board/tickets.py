@@ -256,6 +256,12 @@ def of_epic(tx: ReadTransaction, project: int, epic: str) -> tuple[Ticket, ...]:
     return get_many(tx, tx.execute(found).scalars())
 
 
+def epics_of(tx: ReadTransaction, project: int) -> tuple[str, ...]:
+    """The names of the epics that tickets of a project belong to."""
+    found = select(_TABLE.epic).where(_TABLE.project == project, _TABLE.epic != "", _ON_BOARD).distinct()
+    return tuple(tx.execute(found.order_by(_TABLE.epic)).scalars())
+
+
 def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
     """Those on the board that take this one back, oldest first, without their long texts."""
     found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
