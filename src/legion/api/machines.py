@@ -194,10 +194,14 @@ async def _late(request: Request, head: DialIn) -> Response:
 
 
 async def _gateway(request: Request, head: DialIn) -> Response:
+    """The gateway checks the run's own pass, as for an agent on the head."""
     return await _relayed(request, head, head.gateway)
 
 
 async def _tools(request: Request, head: DialIn) -> Response:
+    """Legion's own tools, with the token of the run's agent; nothing else of the person's API."""
+    if not request.path_params["path"].startswith("v1/tools/"):
+        raise BadInput("Only Legion's tools are reachable here.")
     return await _relayed(request, head, head.tools)
 
 

@@ -21,15 +21,15 @@ from typing import Any
 from legion import __version__
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
-from legion.domain.errors import StateConflict
+from legion.domain.errors import NotAllowed, StateConflict
 from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
-from legion.jobs.agent.on_machine import RelayAddress
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.machine import facts
 from legion.machine.errors import HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
 from legion.machine.membership import Membership
+from legion.machine.relay import Relay
 from legion.machine.work import RunWork, unfinished, write_job
 from legion.runner import launch, lease
 from legion.runner.launch import Launcher
@@ -63,14 +63,14 @@ class Worker:
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
         self._over = threading.Event()
-        self.exit_code = 0
-        self._update: int | None = None
-        """The request to start again, while the head does not know that it arrived."""
-        self.starts_again = False
-        self._relays: dict[str, RelayAddress] = {}
+        self.why_over = ""
+        self.restarts = False
+        """The head asked for another start, as the release that is installed here now."""
+        self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
         """Until a signal, or until the head has removed this machine."""
+        self._relay.start()
         for job in unfinished(self.context):
             self._take_up(job)
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
@@ -81,7 +81,8 @@ class Worker:
         for work in works:
             work.close()
         beating.join()
-        return self.exit_code
+        self._relay.stop()
+        return NotAllowed.exit_code if self.why_over else 0
 
     def stop(self) -> None:
         self._over.set()
@@ -126,10 +127,10 @@ class Worker:
         try:
             answer = self._link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
         except NotAMachine as removed:
-            self._end(removed)
+            self._end(removed.message)
             return False
         except OutOfDate as far:
-            self._end(far)
+            self._end(far.message)
             return False
         except (HeadUnreachable, Refused) as away:
             log.warning("%s", away.message)
@@ -137,11 +138,10 @@ class Worker:
         self._renew(sent, answer)
         with self._lock:
             self._acks -= acks
-            knows = self._update in acks
-        if knows:
-            self.starts_again = True
+            known = not self._acks
+        if self.restarts and known:
+            # The head has the acknowledgement, so it will not ask the next worker for the same.
             self._over.set()
-            return True
         self._obey(answer)
         return True
 
@@ -181,7 +181,7 @@ class Worker:
                 job,
                 phase=self.phase,
                 lease=self._lease_file,
-                relay=self._relay,
+                relay=self._relay.address,
                 seat=self._seats[job.run.seat],
                 ended=self._ended,
             )
@@ -194,7 +194,7 @@ class Worker:
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""
         if command["kind"] == CommandKind.UPDATE.value:
-            self._update = int(command["id"])
+            self.restarts = True
             return True
         with self._lock:
             work = self._works.get(str(command["run"]))
@@ -222,19 +222,16 @@ class Worker:
             log.warning("run %s: %s", work.name, silent.message)
         return False
 
-    def _relay(self, job: MachineJob) -> RelayAddress:
-        raise Refused(f"This release cannot run {job.driver} on a machine.")
-
     def _mirrors(self) -> list[int]:
         places = self.context.data.projects.glob("*/hub.git")
         return sorted(int(place.parent.name) for place in places if place.parent.name.isdecimal())
 
-    def _end(self, why: MachineError) -> None:
+    def _end(self, why: str) -> None:
         """The head has removed this machine, or is too far apart: agents end now, and nothing is sent any more."""
         if self._over.is_set():
             return
-        self.exit_code = why.exit_code
-        log.error("%s", why.message)
+        self.why_over = why
+        log.error("%s", why)
         with self._lock:
             works = list(self._works.values())
         for work in works:
@@ -282,9 +279,9 @@ def serve(data_dir: Path, membership: Membership) -> int:
             signal.signal(number, lambda *_: worker.stop())
         log.info("machine %s works for %s (pid %s)", membership.name, membership.url, os.getpid())
         code = worker.run()
-    if worker.starts_again:
-        log.info("this worker starts again, as the release that is installed here now")
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    if worker.restarts:
+        log.info("machine %s starts again", membership.name)
+        os.execv(sys.executable, [sys.executable, "-m", "legion.machine", "--data-dir", str(data_dir)])
     return code
 
 
