@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from legion.domain.machines.placement import Place, PlaceState
+from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import (
     AgentView,
@@ -24,9 +24,9 @@ from legion.domain.scheduling.decide import (
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 
-HEAD = Place(name="head", head=True, slots=2)
-DESK = Place(name="desk", slots=2, mirrors=frozenset({1, 2}))
-GPU = Place(name="gpu1", slots=2, labels=frozenset({"gpu"}), mirrors=frozenset({1, 2}))
+HEAD = RunPlace(name="head", head=True, slots=2)
+DESK = RunPlace(name="desk", slots=2, mirrors=frozenset({1, 2}))
+GPU = RunPlace(name="gpu1", slots=2, labels=frozenset({"gpu"}), mirrors=frozenset({1, 2}))
 TRAVELS = frozenset({JobKind.RUN, JobKind.REVIEW})
 
 
@@ -47,7 +47,7 @@ def parked(number: int, reason: ParkReason = ParkReason.NO_MACHINE, **spec) -> T
     return replace(ticket(number, State.PARKED, **spec), parked=why)
 
 
-def look(*tickets: Ticket, places: tuple[Place, ...] = (HEAD, DESK, GPU), **more) -> BoardSnapshot:
+def look(*tickets: Ticket, places: tuple[RunPlace, ...] = (HEAD, DESK, GPU), **more) -> BoardSnapshot:
     values = {"projects": (project(1), project(2)), "ended": {}, "jobs": frozenset(), "travels": TRAVELS} | more
     return BoardSnapshot(tickets=tickets, places=places, slots=2, **values)
 
@@ -152,7 +152,7 @@ def test_the_head_alone_decides_as_if_there_were_no_places():
         slots = chance.randint(1, 5)
         agents = (AgentView(number=1, project=1, wanted=chance.random() < 0.5),)
         bare = replace(look(*tickets, places=(), jobs=jobs, agents=agents), slots=slots)
-        head = Place(name="head", head=True, slots=slots, builders=len(jobs))
+        head = RunPlace(name="head", head=True, slots=slots, builders=len(jobs))
         here = decide(replace(bare, places=(head,)), 0.0)
         plain = tuple(replace(one, place="", why="") if isinstance(one, StartJob) else one for one in here.commands)
         assert plain == decide(bare, 0.0).commands

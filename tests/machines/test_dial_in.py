@@ -14,8 +14,8 @@ from legion import __version__
 from legion.daemon.machine_server import MachineListener
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import placing
-from legion.machine.errors import Fenced, NotAMachine, OffsetGap, OutOfDate, Refused
+from legion.jobs.machine_runs import placements
+from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
@@ -32,6 +32,7 @@ class Head:
         self.board = Board(folder)
         self.listener = MachineListener(self.board.data, DialIn(self.board.context))
         self.url = self.listener.open("127.0.0.1", 0)
+        self._links: list[HeadLink] = []
 
     def line(self, name: str, seconds: float = 60.0) -> str:
         with self.board.store.write() as tx:
@@ -43,18 +44,26 @@ class Head:
         root.mkdir()
         return join(root, self.line(name))
 
+    def link(self, machine: Membership | str) -> HeadLink:
+        """The client of a machine, or of a new one of this name."""
+        link = (self.machine(machine) if isinstance(machine, str) else machine).link()
+        self._links.append(link)
+        return link
+
     def taken(self, ticket: int, machine: str) -> Run:
         """A run that this machine has taken."""
         context = self.board.context
         self.board.put(ticket, state="working", command="true")
         with self.board.store.write() as tx:
             run = runs.start(tx, ticket, 1, machine=machine)
-        assert placing.place(context, context.project(1), self.board.tickets[ticket], run) is not None
+        assert placements.place(context, context.project(1), self.board.tickets[ticket], run) is not None
         with self.board.store.write() as tx:
             machines.move(tx, run.id, PlacementState.TAKEN)
         return run
 
     def close(self) -> None:
+        for link in self._links:
+            link.close()
         self.listener.stop()
         self.board.close()
 
@@ -105,7 +114,7 @@ def test_another_certificate_than_the_invitations_is_refused_before_anything_is_
 def test_a_token_opens_nothing_but_the_runs_of_its_machine(head: Head):
     desk, lap = head.machine("desk"), head.machine("lap")
     run = head.taken(1, "desk")
-    own, other = desk.link(), lap.link()
+    own, other = head.link(desk), head.link(lap)
     assert put(own, run, "output", 0, b"mine") == 4
     for ask in (
         lambda: put(other, run, "output", 4, b"theirs"),
@@ -117,17 +126,18 @@ def test_a_token_opens_nothing_but_the_runs_of_its_machine(head: Head):
         with pytest.raises(Fenced):
             ask()
     for path in ("/../../v1/status", of(run, "tools/v1/status"), of(run, "result")):
-        with pytest.raises(Refused):
+        with pytest.raises(HeadRefused):
             own.call("POST" if "tools" in path else "PUT", path)
-    with pytest.raises(Refused, match="full id"):
+    with pytest.raises(HeadRefused, match="full id"):
         own.call("GET", of(run, "pack"), query={"have": "refs/legion/target"})
     stranger = HeadLink(desk.url, authority=desk.authority, token="x" * 43)
     with pytest.raises(NotAMachine):
         stranger.call("POST", "/beat", content=beat())
+    stranger.close()
 
 
 def test_files_arrive_by_offset_and_within_limits(head: Head):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     run = head.taken(1, "desk")
     assert put(link, run, "journal", 0, b'{"a": 1}\n') == 9
     with pytest.raises(OffsetGap) as gap:
@@ -137,12 +147,12 @@ def test_files_arrive_by_offset_and_within_limits(head: Head):
     piece, size = b"x" * (1 << 20), 0
     for _ in range(4):
         size = put(link, run, "complaints", size, piece)
-    with pytest.raises(Refused, match="larger than 4 MB"):
+    with pytest.raises(HeadRefused, match="larger than 4 MB"):
         put(link, run, "complaints", size, b"x")
 
 
 def test_everything_of_an_old_generation_is_refused_and_its_tree_is_kept_as_late_work(head: Head):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     run = head.taken(1, "desk")
     with pytest.raises(Fenced):
         link.call("PUT", f"/runs/{run.name}/{run.generation + 1}/output", query={"offset": "0"}, body=b"x")
@@ -170,7 +180,7 @@ def test_everything_of_an_old_generation_is_refused_and_its_tree_is_kept_as_late
 
 
 def test_an_end_is_accepted_once_and_its_repetition_changes_nothing(head: Head):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     run = head.taken(1, "desk")
     change = head.board.change
     put(link, run, "pack", 0, pack_of(head, change))
@@ -182,7 +192,7 @@ def test_an_end_is_accepted_once_and_its_repetition_changes_nothing(head: Head):
 
 
 def test_hostile_packs_do_not_reach_the_hub(head: Head):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     run = head.taken(1, "desk")
     git = head.board.repository.git
     unrelated = git("commit-tree", "-m", "unrelated", git("rev-parse", "change^{tree}"))
@@ -202,11 +212,12 @@ def test_hostile_packs_do_not_reach_the_hub(head: Head):
     }
     for name, (pack, commit) in hostile.items():
         put(link, run, "pack", 0, pack)
-        with pytest.raises(Refused):
+        with pytest.raises(HeadRefused):
             link.call("POST", of(run, "end"), content=asdict(MachineRunEnd(saved={"commit": commit})))
         assert hub.kept("wip") == {}, name
         (head.board.data.runs / run.name / "arriving.pack").unlink(missing_ok=True)
-    for object in (head.board.change, unrelated, evil):
+    # The hub has the change already, from the person's own branch.
+    for object in (unrelated, evil):
         assert hub.resolve(object) is None
     put(link, run, "pack", 0, whole)
     link.call("POST", of(run, "end"), content=asdict(MachineRunEnd(saved={"commit": head.board.change})))
@@ -214,7 +225,7 @@ def test_hostile_packs_do_not_reach_the_hub(head: Head):
 
 
 def test_a_removed_machine_is_out_while_it_waits(head: Head):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     refused = threading.Event()
 
     def wait() -> None:
@@ -235,7 +246,7 @@ def test_a_removed_machine_is_out_while_it_waits(head: Head):
 
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
 def test_a_release_that_is_too_far_apart_is_refused_with_the_update_to_make(head: Head, apart: int):
-    link = head.machine("desk").link()
+    link = head.link("desk")
     with pytest.raises(OutOfDate, match="update"):
         link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart))
     link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart // 2))
@@ -252,3 +263,25 @@ def pack_of(head: Head, commit: str) -> bytes:
     argv = ["git", "-C", str(head.board.repository.root), "pack-objects", "--revs", "--thin", "--stdout", "-q"]
     known = f"{commit}\n^{head.board.base}\n".encode()
     return subprocess.run(argv, input=known, capture_output=True, check=True).stdout
+
+
+def test_a_job_whose_answer_was_lost_is_sent_again_to_the_same_process_only(head: Head):
+    """A copy of the machine's folder has the same token: it must not start what the first may still work on."""
+    link = head.link("desk")
+    run = head.taken(1, "desk")
+    with head.board.store.write() as tx:
+        machines.take(tx, run.id, "first")
+
+    def jobs(worker: str, running: list[dict[str, object]]) -> list[str]:
+        content = {**beat(), "worker": worker, "running": running}
+        answer = link.call("POST", "/beat", content=content).json()
+        assert answer["stop"] == []
+        return [job["run"]["conversation"] for job in answer["jobs"]]
+
+    assert jobs("first", []) == [run.conversation]
+    assert jobs("copy", []) == []
+    assert jobs("first", [{"run": run.name, "generation": run.generation}]) == []
+    with head.board.store.read() as reading:
+        placed = machines.placed(reading, run.id)
+    assert placed is not None
+    assert placed.beats == 1, "only a beat that names the run renews its lease"

@@ -54,6 +54,7 @@ LEFT_OUT = {
     "machine_invitations": "",
     "machine_runs": "",
     "machine_commands": "",
+    "head_leases": "",
     "watches": "",
     "helps": "",
 }

@@ -10,21 +10,21 @@ import pytest
 from legion.domain.machines.placement import (
     Lack,
     Nowhere,
-    Place,
     Placed,
     PlacementRound,
     PlaceState,
+    RunPlace,
     Wanted,
     cost,
     place,
 )
 
-HEAD = Place(name="head", head=True, slots=4)
-GPU = Place(name="gpu1", slots=4, labels=frozenset({"gpu"}), mirrors=frozenset({1}))
-PLAIN = Place(name="plain", slots=4, mirrors=frozenset({1}))
+HEAD = RunPlace(name="head", head=True, slots=4)
+GPU = RunPlace(name="gpu1", slots=4, labels=frozenset({"gpu"}), mirrors=frozenset({1}))
+PLAIN = RunPlace(name="plain", slots=4, mirrors=frozenset({1}))
 
 ONE_PLACE = [
-    Place(
+    RunPlace(
         name="m",
         slots=2,
         head=head,
@@ -56,7 +56,7 @@ WISHES = [
 ]
 
 
-def _fits(wanted: Wanted, one: Place) -> bool:
+def _fits(wanted: Wanted, one: RunPlace) -> bool:
     """The rule, said another way."""
     known = one.labels | {one.name}
     return (
@@ -129,7 +129,7 @@ def test_every_taken_slot_makes_a_place_more_expensive():
         ),
     ],
 )
-def test_the_choice(wanted: Wanted, places: list[Place], machine: str):
+def test_the_choice(wanted: Wanted, places: list[RunPlace], machine: str):
     found = place(wanted, places)
     assert isinstance(found, Placed)
     assert found.machine == machine
@@ -158,7 +158,7 @@ def test_a_round_agrees_with_single_placements():
         if isinstance(found, Placed):
             one = state[found.machine]
             counted = "readers" if wanted.reads else "builders"
-            state[one.name] = Place(**{**vars(one), counted: getattr(one, counted) + 1})
+            state[one.name] = RunPlace(**{**vars(one), counted: getattr(one, counted) + 1})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_round_agrees_with_single_placements():
         ),
     ],
 )
-def test_why_nowhere(wanted: Wanted, places: list[Place], why: str):
+def test_why_nowhere(wanted: Wanted, places: list[RunPlace], why: str):
     found = place(wanted, places)
     assert found == Nowhere(Lack.MACHINE, why)
 

@@ -32,7 +32,7 @@ class PlaceState(Enum):
     DRAINING = "draining"
     """It is to be removed or updated when its runs have ended."""
     QUIET = "quiet"
-    """Its quiet hours last until `Place.quiet_until`."""
+    """Its quiet hours last until `RunPlace.quiet_until`."""
     SILENT = "silent"
     """It was not heard for so long that its lease ended."""
     OUTDATED = "outdated"
@@ -40,7 +40,7 @@ class PlaceState(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RunPlace:
     """The head or a machine, as far as placement depends on it."""
 
     name: str
@@ -106,16 +106,16 @@ class Nowhere:
     until: float | None = None
 
 
-def place(wanted: Wanted, places: Iterable[Place]) -> Placed | Nowhere:
+def place(wanted: Wanted, places: Iterable[RunPlace]) -> Placed | Nowhere:
     return PlacementRound(places).place(wanted)
 
 
-def cost(wanted: Wanted, place: Place) -> float:
+def cost(wanted: Wanted, place: RunPlace) -> float:
     """The lower, the better."""
     return _cost_when_warm(wanted, place) + (0.0 if place.is_warm(wanted.project) else COLD_COST)
 
 
-def _cost_when_warm(wanted: Wanted, place: Place) -> float:
+def _cost_when_warm(wanted: Wanted, place: RunPlace) -> float:
     load = (place.slots - place.free + 1) / place.slots
     other = (place.builders if wanted.reads else place.readers) / place.slots
     spare = SPARE_LABELS_COST if place.labels - wanted.labels else 0.0
@@ -129,12 +129,14 @@ class PlacementRound:
     heap per kind of run leaves the code aside; one per project has the few places with its code.
     """
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    def __init__(self, places: Iterable[RunPlace]) -> None:
         self._places = {one.name: one for one in places}
         self._warm: dict[int, list[str]] = {}
         for one in self._places.values():
             for project in one.mirrors:
                 self._warm.setdefault(project, []).append(one.name)
+        self.free = sum(max(0, one.free) for one in self._places.values() if one.state is PlaceState.OPEN)
+        """Slots of places that take new work."""
         self._heads = [one.name for one in self._places.values() if one.head]
         self._heaps: dict[Wanted, _Heap] = {}
         self._nowhere: dict[Wanted, Nowhere] = {}
@@ -160,9 +162,10 @@ class PlacementRound:
         """Count a run there. One on a machine that was removed counts nowhere."""
         one = self._places.get(name)
         if one is not None:
+            self.free -= one.state is PlaceState.OPEN and one.free > 0
             self._places[name] = replace(one, readers=one.readers + reads, builders=one.builders + (not reads))
 
-    def _cheapest(self, wanted: Wanted) -> Place | None:
+    def _cheapest(self, wanted: Wanted) -> RunPlace | None:
         anywhere = self._first(replace(wanted, project=_ANY), self._places)
         if anywhere is None or anywhere.is_warm(wanted.project):
             return anywhere
@@ -170,7 +173,7 @@ class PlacementRound:
         both = [one for one in (anywhere, warm) if one is not None]
         return min(both, key=lambda one: (cost(wanted, one), not one.head, one.name))
 
-    def _first(self, wanted: Wanted, names: Iterable[str]) -> Place | None:
+    def _first(self, wanted: Wanted, names: Iterable[str]) -> RunPlace | None:
         """The cheapest of these places if all had the code. `names` counts at the first call only."""
         heap = self._heaps.get(wanted)
         if heap is None:
@@ -195,15 +198,15 @@ _Heap = list[tuple[float, bool, str]]
 """Cost, whether it is a machine and not the head, name: the smallest is chosen."""
 
 
-def _entry(wanted: Wanted, place: Place) -> tuple[float, bool, str]:
+def _entry(wanted: Wanted, place: RunPlace) -> tuple[float, bool, str]:
     return _cost_when_warm(wanted, place), not place.head, place.name
 
 
-def _takes(wanted: Wanted, place: Place) -> bool:
+def _takes(wanted: Wanted, place: RunPlace) -> bool:
     return place.state is PlaceState.OPEN and place.free > 0 and _suits(wanted, place)
 
 
-def _suits(wanted: Wanted, place: Place) -> bool:
+def _suits(wanted: Wanted, place: RunPlace) -> bool:
     if wanted.stays and not place.head:
         return False
     if wanted.toolchain is not None and place.toolchain != wanted.toolchain:
@@ -211,7 +214,7 @@ def _suits(wanted: Wanted, place: Place) -> bool:
     return all(place.has(label) for label in wanted.labels)
 
 
-def _why(wanted: Wanted, place: Place) -> str:
+def _why(wanted: Wanted, place: RunPlace) -> str:
     """`place` as it was before the run."""
     reasons = [f"has {_listed(wanted.labels)}"] if wanted.labels else []
     reasons.append(f"{place.free} of {place.slots} slots were free")
@@ -220,7 +223,7 @@ def _why(wanted: Wanted, place: Place) -> str:
     return ", ".join(reasons)
 
 
-def _nowhere(wanted: Wanted, places: Iterable[Place]) -> Nowhere:
+def _nowhere(wanted: Wanted, places: Iterable[RunPlace]) -> Nowhere:
     suitable = sorted((one for one in places if _suits(wanted, one)), key=lambda one: one.name)
     if not suitable:
         return Nowhere(Lack.MACHINE, _unsuitable(wanted))
@@ -256,7 +259,7 @@ def _listed(labels: Iterable[str]) -> str:
     return " and ".join(sorted(labels))
 
 
-def _some(places: Sequence[Place]) -> str:
+def _some(places: Sequence[RunPlace]) -> str:
     names = [one.name for one in places[:_MOST_NAMED]]
     more = len(places) - len(names)
     return f"{', '.join(names)} and {more} more" if more else " or ".join(names)

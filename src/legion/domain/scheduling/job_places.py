@@ -1,10 +1,10 @@
-"""Where the jobs of one decision run: what each asks of its place, and the round that places them."""
+"""Places of the jobs of one decision: what each job asks of its place, and the round that places them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from legion.domain.machines.placement import Lack, Nowhere, Place, Placed, PlacementRound, Wanted
+from legion.domain.machines.placement import Lack, Nowhere, Placed, PlacementRound, RunPlace, Wanted
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
 
@@ -18,7 +18,7 @@ class JobPlaces:
 
     def __init__(
         self,
-        places: tuple[Place, ...],
+        places: tuple[RunPlace, ...],
         tickets: Iterable[Ticket],
         *,
         travels: frozenset[JobKind],
@@ -31,6 +31,16 @@ class JobPlaces:
         self._travels = travels
         self._labels = labels
         self._open_at = open_at
+
+    @property
+    def free(self) -> int:
+        """Slots of places that take new work."""
+        return self._round.free
+
+    def is_choosy(self, kind: JobKind, subject: int) -> bool:
+        """Whether it asks for labels."""
+        ticket = self._tickets.get(subject)
+        return (kind, subject) in self._labels or (ticket is not None and bool(ticket.spec.on))
 
     def find(self, project: int, kind: JobKind, subject: int) -> Placed | Nowhere | None:
         """The place of the job; None where there is nothing to place."""

@@ -10,7 +10,7 @@ from legion.config.sections.limits import hours_of
 from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import Machine, MachineState, ProtocolFit, protocol_fit
-from legion.domain.machines.placement import Place, PlaceState
+from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent import teams
@@ -26,12 +26,12 @@ _STATES = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceS
 
 def places(
     context: Context, tx: ReadTransaction, at: Mapping[tuple[JobKind, int], str], now: float
-) -> tuple[Place, ...]:
+) -> tuple[RunPlace, ...]:
     """The head first. `at`: the machine of each job that runs."""
     builders = Counter(machine for (kind, _), machine in at.items() if kind in TAKES_A_SLOT and kind not in READS)
     readers = Counter(machine for (kind, _), machine in at.items() if kind in READS)
     settings = context.user.daemon
-    head = Place(
+    head = RunPlace(
         name=context.machine,
         head=True,
         slots=settings.slots,
@@ -69,9 +69,9 @@ def _next_stage(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> tuple[JobKin
     return JobKind.REVIEW, crew.stage(pending[0].reader) if pending else None
 
 
-def _place(machine: Machine, times: LeaseTimes, now: float, *, builders: int, readers: int) -> Place:
+def _place(machine: Machine, times: LeaseTimes, now: float, *, builders: int, readers: int) -> RunPlace:
     quiet_until = _quiet_until(machine.quiet_hours, now)
-    return Place(
+    return RunPlace(
         name=machine.name,
         slots=machine.slots,
         labels=frozenset(machine.labels),

@@ -1,4 +1,4 @@
-"""What a machine may ask of the head with its token: to join, to beat, to fetch its jobs' code, to send their files.
+"""The requests of machines to the head: join, beat, fetch the code of a job, send its files.
 
 Nothing else is reachable with that token, and everything here is about runs that this very machine was given.
 """
@@ -156,6 +156,7 @@ class DialIn:
 def _facts(wanted: MachineBeat) -> BeatFacts:
     return BeatFacts(
         boot=wanted.boot[:_MOST_TEXT],
+        worker=wanted.worker[:_MOST_TEXT],
         version=wanted.version[:_MOST_TEXT],
         protocol=wanted.protocol,
         running=frozenset((one.run, one.generation) for one in wanted.running),
