@@ -14,6 +14,7 @@ from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
 from legion.wire.machine_pages import RemoveMachine
+from legion.wire.machines import InviteMachine
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
@@ -56,6 +57,7 @@ BODIES: dict[str, object] = {
     "merge_pulls": MergePulls(cwd="CWD"),
     "tried": TriedByHand(),
     "remove_machine": RemoveMachine(),
+    "invite_machine": InviteMachine(name="desk"),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
@@ -192,5 +194,6 @@ REFUSED = {
     "pull": NotFound,
     **dict.fromkeys(("machine_log", "pause_machine", "resume_machine", "drain_machine"), NotFound),
     **dict.fromkeys(("remove_machine", "update_machine"), NotFound),
+    "invite_machine": NotAllowed,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

@@ -21,8 +21,8 @@ ELSEWHERE = (
 )
 POINTS = [point for point in Point if not point.value.startswith(ELSEWHERE)]
 """Those of standing agents, advice, plans, liveness and rewinds need a conversation, those of a rebuild no daemon:
-`tests/scenarios` has tests that pass them, and those of adoptions. `tests/forge` passes those of forges, `tests/machines`
-those of machines."""
+`tests/scenarios` has tests that pass them, and those of adoptions. `tests/forge` passes those of forges,
+`tests/machines` those of machines."""
 
 
 def is_in_runner(point: Point) -> bool:

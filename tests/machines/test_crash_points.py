@@ -15,11 +15,11 @@ from tests.support.legion import Project, new
 from tests.support.repository import Repository
 from tests.support.sampling import sampled
 
-HEAD = [
+HEAD: list[Point] = [
     point for point in Point if point.value.startswith("jobs.machine-") and point is not Point.MACHINE_LATE_AFTER_KEEP
 ]
 """Late work needs a lease that ended: `test_slice` passes that point."""
-WORKER = [point for point in Point if point.value.startswith("machine.")]
+WORKER: list[Point] = [point for point in Point if point.value.startswith("machine.")]
 
 
 @pytest.fixture(scope="module")

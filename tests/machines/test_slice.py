@@ -107,3 +107,25 @@ def test_a_silent_machine_stops_by_itself_and_its_run_goes_elsewhere_and_its_tre
     assert project.hub_git("show", f"{late}:made.txt") == "first\n"
     assert project.landed("made.txt") == "second\n"
     assert project.landed("never.txt") is None
+
+
+def test_the_next_attempt_on_another_machine_starts_with_the_files_of_the_last(
+    house: MachineHouse, project: Project, gate: Gate
+):
+    first = house.worker("red", labels=["moves"], slots=1)
+    command = (
+        f"if test -f made.txt; then echo fixed > made.txt; pwd > second.txt; "
+        f"else echo BROKEN > made.txt; pwd > first.txt; {gate.pause}; fi"
+    )
+    ticket = project.dispatch("moves on", command, on=["moves"])
+    gate.arrived()
+    house.head.client.pause_machine("red")
+    house.worker("green", labels=["moves"], slots=1)
+    gate.open()
+    project.until_settled(ticket)
+    page = project.ticket(ticket)
+    assert page.ticket.state == "done", (page, house.head.log[-2000:], first.log[-2000:])
+    assert [(run.attempt, run.outcome) for run in page.runs] == [(1, "finished"), (2, "finished")]
+    assert project.landed("made.txt") == "fixed\n"
+    places = {project.landed(name) for name in ("first.txt", "second.txt")}
+    assert places == {f"{house.folder}/{name}/data/worktrees/1/ticket-{ticket}\n" for name in ("red", "green")}

@@ -132,7 +132,10 @@ class MachineHouse:
         self, name: str, *, labels: Sequence[str] = (), slots: int = 4, extra: Mapping[str, str] | None = None
     ) -> WorkerProcess:
         """A new machine that has joined."""
-        line = self.invite(name, labels=labels, slots=slots)
+        return self.join(name, self.invite(name, labels=labels, slots=slots), extra)
+
+    def join(self, name: str, line: str, extra: Mapping[str, str] | None = None) -> WorkerProcess:
+        """A worker that has joined with this line."""
         gates = self.folder / "gates"
         settings = f'[sandbox]\nwrite = ["{gates}"]\n'
         made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings).start(extra)

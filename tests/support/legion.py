@@ -33,18 +33,16 @@ PLAIN = (sys.executable,)
 class Squad:
     """One person's Legion: a daemon that can be killed and started again, and a project or more."""
 
-    def __init__(
-        self, folder: Path, *, settings: str = "", database: str = "", daemon: str = "", launch: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, folder: Path, *, settings: str = "", database: str = "", launch: Sequence[str] = ()) -> None:
         """`launch` comes before the daemon's own command line; the interpreter is its last word.
 
-        Without it the daemon is forked from a warm process. `daemon`: more lines of the section [daemon].
+        Without it the daemon is forked from a warm process.
         """
         self.folder = folder
         self.launch = launch
         self.data = DataDir(folder / "data")
         self.settings = folder / "config.toml"
-        lines = f'[daemon]\ndatabase = "{database}"\n{daemon}\n' if database else ""
+        lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
         self.settings.write_text(f"{settings}\n{lines}")
         self._on_sqlite = not database
         self.process: subprocess.Popen[bytes] | Forked | None = None

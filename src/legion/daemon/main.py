@@ -28,6 +28,7 @@ from legion.daemon import listener as addresses
 from legion.daemon import web_sockets
 from legion.daemon.machine_server import MachineListener
 from legion.daemon.page_server import PageServer
+from legion.daemon.standby import FolderInUse, Leadership, serve_in_turn
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
@@ -71,16 +72,23 @@ def serve(
     host: str | None = None,
     data_dir: Path | None = None,
     announce: Callable[[str], None] | None = None,
+    *,
+    standby: bool = False,
 ) -> int:
     """Serve in the foreground until a signal or `legion down`. Returns the exit code.
 
+    A `standby` first waits until no other head serves the same database.
     With `announce` the address is passed to it and errors are raised; without, both are printed.
     """
     data = DataDir((data_dir or default_data_dir()).expanduser().absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         with _translate_full_disk(data):
-            _serve(port, host, data, announce)
+            if standby:
+                url = settings.load().daemon.database
+                serve_in_turn(lambda: _serve(port, host, data, announce), _print, url)
+            else:
+                _serve(port, host, data, announce)
     except LegionError as error:
         _report_start(f"error: {error.message}")
         if announce is not None:
@@ -230,7 +238,7 @@ def locked(data: DataDir) -> Iterator[None]:
         data.prepare()
         lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
-        raise StateConflict(
+        raise FolderInUse(
             f"Another Legion daemon already serves {data.root}: use it, or end it with `legion down`."
         ) from None
     except OSError as error:
@@ -262,8 +270,9 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     if is_foreign(data.database):
         data.second_database.touch(mode=0o600)
     store = Store(user.daemon.database or sqlite_url(data.database))
+    leadership = Leadership(user.daemon.database, data, store)
     try:
-        store.migrate()
+        leadership.start()
         _refuse_lost(store, data)
         context = Context(
             data=data,
@@ -300,6 +309,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
             mirror.stop()
     finally:
         launcher.close()
+        leadership.stop()
         store.close()
 
 

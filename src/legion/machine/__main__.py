@@ -29,12 +29,14 @@ def start(data_dir: Path, line: str) -> int:
 
 
 def member(data_dir: Path, line: str) -> Membership:
-    """Join with this line, or be what this folder is already. Raises BadInput where it is no machine yet."""
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = join(data_dir, line) if line else Membership.read(data_dir)
-    if found is None:
+    """The machine that this folder is, after it has joined with this line. Raises BadInput where it is none."""
+    if line:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return join(data_dir, line)
+    known = Membership.read(data_dir)
+    if known is None:
         raise BadInput("This folder is no machine yet: pass the line that `legion machine invite` printed on the head.")
-    return found
+    return known
 
 
 if __name__ == "__main__":

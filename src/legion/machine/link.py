@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from legion.machine.errors import Fenced, HeadUnreachable, MachineError, NotAMachine, OffsetGap, OutOfDate, Refused
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OffsetGap, OutOfDate
 
 PREFIX = "/machine/v1"
 PATIENCE = 20.0
@@ -43,6 +43,15 @@ class HeadLink:
         self._token = token
         self._context = tls_context(authority)
         self._local = threading.local()
+        self._open: set[http.client.HTTPSConnection] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """No thread may use it any more."""
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -82,6 +91,8 @@ class HeadLink:
         if known is None:
             known = http.client.HTTPSConnection(self._host, self._port, timeout=patience, context=self._context)
             self._local.connection = known
+            with self._lock:
+                self._open.add(known)
         known.timeout = patience
         if known.sock is not None:
             known.sock.settimeout(patience)
@@ -92,6 +103,8 @@ class HeadLink:
         self._local.connection = None
         if known is not None:
             known.close()
+            with self._lock:
+                self._open.discard(known)
 
 
 def tls_context(authority: str) -> ssl.SSLContext:
@@ -144,4 +157,4 @@ def _error(status: int, body: bytes) -> MachineError:
         return Fenced(message)
     if status == 416 and isinstance(facts.get("size"), int):
         return OffsetGap(facts["size"])
-    return HeadUnreachable(message) if status >= 500 else Refused(message)
+    return HeadUnreachable(message) if status >= 500 else HeadRefused(message)

@@ -62,7 +62,11 @@ def join(root: Path, line: str) -> Membership:
     wanted = MachineJoin(
         code=code, version=__version__, protocol=PROTOCOL, boot=facts.boot(), toolchain=facts.toolchain()
     )
-    joined = HeadLink(url, authority=authority).call("POST", "/join", content=asdict(wanted)).json()
+    link = HeadLink(url, authority=authority)
+    try:
+        joined = link.call("POST", "/join", content=asdict(wanted)).json()
+    finally:
+        link.close()
     times = LeaseTimes(**{name: float(joined["lease"][name]) for name in ("beat", "quiet", "stop", "reap")})
     made = Membership(name=str(joined["name"]), url=url, token=str(joined["token"]), authority=authority, lease=times)
     files.write_atomic(root / FILE, json.dumps(asdict(made)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from legion.jobs.machines.travel import MachineJob
-from legion.machine.errors import Fenced, HeadUnreachable, NotAMachine, OffsetGap, Refused
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap
 from legion.machine.link import HeadLink
 from legion.runner.spec import RunFolder
 
@@ -53,7 +53,7 @@ class Uploader:
             except (Fenced, NotAMachine):
                 self._fenced()
                 return
-            except (HeadUnreachable, Refused):
+            except (HeadUnreachable, HeadRefused):
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
                 pause = _LOOK_EVERY

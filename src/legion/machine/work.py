@@ -29,13 +29,13 @@ from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.save import Saved, branch_name, save
 from legion.machine import mirror
-from legion.machine.errors import Fenced, HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.uploads import Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun
 from legion.runner.spec import RunFolder, RunnerError, write_spec
-from legion.store.board import tickets
+from legion.store.board import projects, tickets
 from legion.store.work import mirrored, runs
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -213,6 +213,8 @@ class RunWork:
         )
         with self._context.store.write() as tx:
             mirrored.put_project(tx, record)
+            # The head sends jobs only of what the person trusts there.
+            projects.trust(tx, record.id, record.config_hash)
         return self._context.project_of(record)
 
     def _worktree(self, project: ProjectContext) -> Path:
@@ -303,7 +305,7 @@ class RunWork:
                     self._insist(lambda: self._send_pack(saved.commit, late=False))
                     crash.reach(Point.MACHINE_SEND_AFTER_PACK)
                 self._report(end)
-            except Refused as refused:
+            except HeadRefused as refused:
                 log.error("run %s: the head refuses its end: %s", self.name, refused.message)
                 if not left:
                     self._report(MachineRunEnd(result=result, failed=refused.message))
@@ -340,7 +342,7 @@ class RunWork:
                     self._insist(lambda: self._send_pack(saved.commit, late=True), fenced=True)
                     path = f"/runs/{self.name}/{self.job.run.generation}/late"
                     self._insist(lambda: self._link.call("POST", path, query={"commit": saved.commit}), fenced=True)
-                except (Fenced, Refused) as refused:
+                except (Fenced, HeadRefused) as refused:
                     log.warning("run %s: its late work stays in this machine's mirror: %s", self.name, refused.message)
         self._done()
 

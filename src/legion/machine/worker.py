@@ -1,4 +1,4 @@
-"""The worker: keeps the lease, takes jobs, passes on what the head asks of runs, and ends when it is told to.
+"""The worker: keeps the lease, takes jobs, passes requests of the head on to runs, and ends on request.
 
 Runs outlive it. A new worker on the same folder continues with every run that the head has not settled.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -21,13 +22,14 @@ from typing import Any
 from legion import __version__
 from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
-from legion.domain.errors import NotAllowed, StateConflict
+from legion.domain.errors import StateConflict
 from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
 from legion.machine import facts
-from legion.machine.errors import HeadUnreachable, MachineError, NotAMachine, OutOfDate, Refused
+from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
+from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.membership import Membership
 from legion.machine.relay import Relay
 from legion.machine.work import RunWork, unfinished, write_job
@@ -59,13 +61,15 @@ class Worker:
         # An earlier worker's lease counts: its runs may be alive by it.
         self._sent = known.sent if known is not None and known.left() > 0 else lease.now() - self._times.stop
         self._lock = threading.Lock()
+        self._name = secrets.token_hex(8)
         self._works: dict[str, RunWork] = {}
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
         self._over = threading.Event()
-        self.why_over = ""
-        self.restarts = False
-        """The head asked for another start, as the release that is installed here now."""
+        self.exit_code = 0
+        self._update: int | None = None
+        """The request to start again, while the head does not know that it arrived."""
+        self.starts_again = False
         self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
@@ -73,6 +77,8 @@ class Worker:
         self._relay.start()
         for job in unfinished(self.context):
             self._take_up(job)
+        housekeeper = MachineHousekeeper(self.context, self._busy_seats)
+        housekeeper.start()
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
         beating.start()
         self._keep_asking()
@@ -80,12 +86,17 @@ class Worker:
             works = list(self._works.values())
         for work in works:
             work.close()
+        housekeeper.stop()
         beating.join()
         self._relay.stop()
-        return NotAllowed.exit_code if self.why_over else 0
+        return self.exit_code
 
     def stop(self) -> None:
         self._over.set()
+
+    def _busy_seats(self) -> set[str]:
+        with self._lock:
+            return {one.job.run.seat for one in self._works.values()}
 
     def phase(self) -> LeasePhase:
         with self._lock:
@@ -115,6 +126,7 @@ class Worker:
             acks = set(self._acks)
         wanted = MachineBeat(
             boot=facts.boot(),
+            worker=self._name,
             version=__version__,
             protocol=PROTOCOL,
             running=running,
@@ -127,21 +139,25 @@ class Worker:
         try:
             answer = self._link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
         except NotAMachine as removed:
-            self._end(removed.message)
+            self._end(removed)
             return False
         except OutOfDate as far:
-            self._end(far.message)
+            # Its runs continue for the rest of the lease: an update takes less.
+            self.exit_code = far.exit_code
+            log.error("%s", far.message)
+            self._over.set()
             return False
-        except (HeadUnreachable, Refused) as away:
+        except (HeadUnreachable, HeadRefused) as away:
             log.warning("%s", away.message)
             return False
         self._renew(sent, answer)
         with self._lock:
             self._acks -= acks
-            known = not self._acks
-        if self.restarts and known:
-            # The head has the acknowledgement, so it will not ask the next worker for the same.
+            knows = self._update in acks
+        if knows:
+            self.starts_again = True
             self._over.set()
+            return True
         self._obey(answer)
         return True
 
@@ -194,7 +210,7 @@ class Worker:
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""
         if command["kind"] == CommandKind.UPDATE.value:
-            self.restarts = True
+            self._update = int(command["id"])
             return True
         with self._lock:
             work = self._works.get(str(command["run"]))
@@ -226,12 +242,12 @@ class Worker:
         places = self.context.data.projects.glob("*/hub.git")
         return sorted(int(place.parent.name) for place in places if place.parent.name.isdecimal())
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: MachineError) -> None:
         """The head has removed this machine, or is too far apart: agents end now, and nothing is sent any more."""
         if self._over.is_set():
             return
-        self.why_over = why
-        log.error("%s", why)
+        self.exit_code = why.exit_code
+        log.error("%s", why.message)
         with self._lock:
             works = list(self._works.values())
         for work in works:
@@ -279,9 +295,9 @@ def serve(data_dir: Path, membership: Membership) -> int:
             signal.signal(number, lambda *_: worker.stop())
         log.info("machine %s works for %s (pid %s)", membership.name, membership.url, os.getpid())
         code = worker.run()
-    if worker.restarts:
-        log.info("machine %s starts again", membership.name)
-        os.execv(sys.executable, [sys.executable, "-m", "legion.machine", "--data-dir", str(data_dir)])
+    if worker.starts_again:
+        log.info("this worker starts again, as the release that is installed here now")
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     return code
 
 

@@ -1,9 +1,9 @@
 -- A machine with a run of the first ticket, a message for that run, and a receipt that names the machine.
 
 INSERT INTO machines (id, name, labels, slots, state, token_hash, boot, version, protocol, toolchain, quiet_hours,
-    mirrors, beats, heard_at, joined_at, removed_at)
+    mirrors, heard_at, joined_at, removed_at)
 VALUES (1, 'desk', '["gpu", "linux"]', 8, 'active',
-    'e3316e2bafebb6103a3418e8778c0adc960d40213a03a7e7f4fcd3426ed807bf', 'boot-1', '0.1', 1, 'tools', '', '[1]', 7,
+    'e3316e2bafebb6103a3418e8778c0adc960d40213a03a7e7f4fcd3426ed807bf', 'boot-1', '0.1', 1, 'tools', '', '[1]',
     2400.0, 2390.0, NULL);
 
 INSERT INTO machine_invitations (id, code_hash, name, labels, slots, quiet_hours, made_at, ends_at, used_at)

@@ -93,13 +93,13 @@ class _MachineDemo:
     def run(self) -> MachineDemoSummary:
         problems = []
         try:
+            self._until(lambda: len(self._ready()) == len(self._crew), "all machines")
             self._play()
         except LegionError as stuck:
             problems.append(stuck.message)
         return self._summary(problems)
 
     def _play(self) -> None:
-        self._until(lambda: len(self._ready()) == len(self._crew), "all machines")
         self._say(f"legion machine invite, legion join: {', '.join(self._crew)} have joined", "done")
         self._hub = Path(self._head.add_project(AddProject(path=self._cwd)).hub)
         hashes = [text.hash for text in self._head.trustable(self._cwd).texts]
@@ -108,7 +108,7 @@ class _MachineDemo:
         self._tickets = self._head.dispatch(Dispatch(cwd=self._cwd, tickets=wanted)).ids
         self._say(f"legion dispatch --on {LABEL}: {count(len(wanted), 'ticket')}", "queued")
         victim = self._crew["m1"]
-        self._until(lambda: self._states("m1").get("taken", 0) > 0, "a run on m1")
+        self._until(self._counts_on_first, "a run on m1")
         self._say("every machine has work; the cable of m1 is pulled", "failed")
         victim.link.cut()
         self._until(lambda: self._states("m1").get("lapsed", 0) > 0, "the end of m1's lease")
@@ -127,7 +127,15 @@ class _MachineDemo:
         return [one.name for one in self._head.machines().machines if not one.head and one.state == "open"]
 
     def _states(self, machine: str) -> Counter[str]:
+        """How many of its runs are in which state; none where it could not join."""
+        if machine not in {one.name for one in self._head.machines().machines}:
+            return Counter()
         return Counter(one.state for one in self._head.machine_log(machine, limit=1000).runs)
+
+    def _counts_on_first(self) -> bool:
+        """An agent on m1 has written something."""
+        there = [one.ticket for one in self._head.machine_log("m1").runs if one.state == "taken" and one.ticket]
+        return any("tile" in self._head.log(ticket).text for ticket in there)
 
     def _all_done(self) -> bool:
         return all(self._head.ticket(one).ticket.state == "done" for one in self._tickets)
@@ -177,5 +185,5 @@ def _title(number: int) -> str:
 
 
 def _ticket(number: int) -> NewTicket:
-    work = f"for tile in $(seq {_STEPS}); do echo tile $tile >> room-{number}.txt; sleep 1; done"
+    work = f"for tile in $(seq {_STEPS}); do echo tile $tile | tee -a room-{number}.txt; sleep 1; done"
     return NewTicket(title=_title(number), command=work, on=[LABEL])

@@ -60,10 +60,10 @@ def phase(*, sent: float, now: float, times: LeaseTimes) -> LeasePhase:
 
 
 class HeadLeases:
-    """The head's side: which machines were silent for too long. It is given times of one monotonic clock.
+    """The head's side: which runs were not named in a beat for too long. It is given times of one monotonic clock.
 
-    A `mark` is any value that changes with each beat of a machine, whichever head received it. A machine that is seen
-    for the first time counts as just heard: a head that has just started knows nothing of the time before.
+    A `mark` is any value that changes with each beat that names the run, whichever head received it. A run that is seen
+    for the first time counts as just named: a head that has just started knows nothing of the time before.
     """
 
     def __init__(self, times: LeaseTimes) -> None:
@@ -71,11 +71,11 @@ class HeadLeases:
         self._heard: dict[int, tuple[Hashable, float]] = {}
 
     def observe(self, marks: Mapping[int, Hashable], now: float) -> None:
-        """The marks of all machines, as the store has them now."""
-        for machine, mark in marks.items():
-            known = self._heard.get(machine)
+        """The marks of all open runs, as the store has them now."""
+        for run, mark in marks.items():
+            known = self._heard.get(run)
             if known is None or known[0] != mark:
-                self._heard[machine] = (mark, now)
+                self._heard[run] = (mark, now)
         for gone in self._heard.keys() - marks.keys():
             del self._heard[gone]
 

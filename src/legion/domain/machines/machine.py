@@ -74,6 +74,10 @@ class PlacedRun:
     placed_at: float
     taken_at: float | None = None
     """When its machine took it; None: no program of it was ever started."""
+    taken_by: str = ""
+    """The worker process that took it. Another one gets it only if it names the run itself."""
+    beats: int = 0
+    """Grows with every beat that names the run: the lease of a run is renewed by those and no others."""
     ended_at: float | None = None
     why: str = ""
     """Why it lapsed."""

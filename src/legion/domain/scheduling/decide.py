@@ -11,12 +11,12 @@ longest. A candidate that a limit or a budget holds takes no slot.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from legion.domain.agents.agent import STANDING
-from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
+from legion.domain.landing.conflicts import AT_WORK, ordered
 from legion.domain.machines.placement import Lack, Nowhere, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
@@ -25,6 +25,9 @@ from legion.domain.scheduling.job_kinds import TAKES_A_SLOT as TAKES_A_SLOT
 from legion.domain.scheduling.job_kinds import Claim as Claim
 from legion.domain.scheduling.job_kinds import JobKind as JobKind
 from legion.domain.scheduling.job_places import JobPlaces
+from legion.domain.scheduling.views import AgentView as AgentView
+from legion.domain.scheduling.views import PlanView as PlanView
+from legion.domain.scheduling.views import ProjectView as ProjectView
 from legion.domain.tickets import board
 from legion.domain.tickets.attempts import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
@@ -33,55 +36,6 @@ _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
 _NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
 """States in which Legion works on a claimed ticket, not the standing agent that claimed it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProjectView:
-    id: int
-    parallel: int
-    """How many agents may work on tickets at once."""
-    paused: bool
-    trusted: bool
-    """The person has trusted the commands in the target's legion.toml."""
-    baseline_known: bool
-    """The target's own checks have receipts, or there are none to run."""
-    baseline_red: bool
-    upstream_pending: bool
-    """The person committed something that is not in the target and was not refused yet."""
-    overlap: Overlap = Overlap.OFF
-    """What follows if tickets declare the same files."""
-    landing_open: bool = False
-    """The intent to move the target is stored, and its end is not."""
-    readable: bool = True
-    """Its stored legion.toml can be parsed. Without that none of its jobs can run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentView:
-    """A standing agent, or a fired one whose last turn has not ended."""
-
-    number: int
-    project: int
-    wanted: bool
-    """It has mail, or must resume an interrupted turn."""
-    held_until: float | None = None
-    in_a_turn: bool = False
-    """A turn has started and its end is not recorded."""
-    waiting_since: float = 0.0
-    """When its oldest waiting message was sent; 0 for an interrupted turn."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanView:
-    """A plan that needs its planner, or whose planner's run has not ended."""
-
-    number: int
-    project: int
-    wanted: bool
-    held_until: float | None = None
-    in_a_run: bool = False
-    """A run has started and its end is not recorded."""
-    waiting_since: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +130,11 @@ class Decision:
 
 def decide(snapshot: BoardSnapshot, now: float) -> Decision:
     decision = _Round(snapshot, now)
-    works = [_ProjectWork(snapshot, project) for project in snapshot.projects]
+    states = dict(snapshot.ended) | {ticket.id: ticket.state for ticket in snapshot.tickets}
+    tickets: defaultdict[int, list[Ticket]] = defaultdict(list)
+    for ticket in snapshot.tickets:
+        tickets[ticket.project].append(ticket)
+    works = [_ProjectWork(snapshot, project, tickets[project.id], states) for project in snapshot.projects]
     for work in works:
         decision.commands += work.wakes(now)
         decision.commands += work.machine_found(decision.places)
@@ -194,13 +152,16 @@ def decide(snapshot: BoardSnapshot, now: float) -> Decision:
     return Decision(tuple(decision.commands), wake_at, decision.held)
 
 
+_Start = tuple[float, JobKind, int, int | None]
+"""The time since which it waits, then the fields of StartJob: thousands may wait, and few start."""
+
+
 @dataclass
 class _StartQueue:
     """Candidates of one project that share slots with other queues, in order."""
 
     project: ProjectView
-    starts: deque[tuple[float, StartJob]]
-    """Each with the time since which it waits."""
+    starts: deque[_Start]
     turns: bool = False
     """Turns of standing agents, and planners: they count against the machine's slots, not the project's limit."""
 
@@ -245,13 +206,25 @@ class _Round:
         self._on_turns.update(planned[plan] for plan in planning if plan in planned)
 
     def share(self, queues: list[_StartQueue]) -> None:
-        """Offer all starts, each time the next one of the queue with the fewest agents at work."""
+        """Offer starts, each time the next one of the queue with the fewest agents at work, while there is room."""
         left = [queue for queue in queues if queue.starts]
-        while left:
+        while left and self._some_room():
             queue = min(left, key=lambda one: (self._at_work(one), one.starts[0][0]))
-            self.offer(queue.project, queue.starts.popleft()[1])
+            if not queue.turns and self._is_full(queue.project):
+                self._offer_special(queue)
+                left.remove(queue)
+                continue
+            self.offer(queue.project, StartJob(*queue.starts.popleft()[1:]))
             if not queue.starts:
                 left.remove(queue)
+        for queue in left:
+            self._offer_special(queue)
+
+    def _offer_special(self, queue: _StartQueue) -> None:
+        """Without room: what needs none, and what asks for labels that perhaps no machine has."""
+        for _, kind, subject, version in queue.starts:
+            if kind not in TAKES_A_SLOT or self.places.is_choosy(kind, subject):
+                self.offer(queue.project, StartJob(kind, subject, version))
 
     def offer_all(self, project: ProjectView, starts: Iterable[StartJob]) -> None:
         for start in starts:
@@ -282,9 +255,15 @@ class _Round:
 
     def _has_room(self, project: ProjectView, kind: JobKind) -> bool:
         """Only agents need room; checks and landing always have it."""
-        if kind in _PROJECT_LIMITED and self._leaving + self._on_tickets[project.id] >= project.parallel:
+        if kind in _PROJECT_LIMITED and self._is_full(project):
             return False
         return kind not in TAKES_A_SLOT or self._placed or self._room > 0
+
+    def _is_full(self, project: ProjectView) -> bool:
+        return self._leaving + self._on_tickets[project.id] >= project.parallel
+
+    def _some_room(self) -> bool:
+        return self.places.free > 0 if self._placed else self._room > 0
 
     def _refuse(self, start: StartJob, candidate: StartCandidate | None, found: Nowhere) -> None:
         if found.lack is Lack.MACHINE and isinstance(candidate, int) and start.version is not None:
@@ -315,10 +294,13 @@ class _Round:
 class _ProjectWork:
     """What one project wants to run."""
 
-    def __init__(self, snapshot: BoardSnapshot, project: ProjectView) -> None:
+    def __init__(
+        self, snapshot: BoardSnapshot, project: ProjectView, tickets: list[Ticket], states: Mapping[int, State]
+    ) -> None:
         self.project = project
         self._snapshot = snapshot
-        self._tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
+        self._tickets = tickets
+        self._states = states
 
     @property
     def may_run(self) -> bool:
@@ -368,40 +350,36 @@ class _ProjectWork:
         ours = free + [one for one in self._tickets if one.id in claimed and one.state in _NOT_WITH_HOLDER]
         return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in ours if ticket.state in kinds]
 
-    def new_starts(self) -> deque[tuple[float, StartJob]]:
+    def new_starts(self) -> deque[_Start]:
         """Unclaimed tickets that may start, sorted: retries first, then priority, then age."""
         if not self._may_start:
             return deque()
-        states = dict(self._snapshot.ended) | {ticket.id: ticket.state for ticket in self._snapshot.tickets}
         ready = [
             ticket
             for ticket in self._free()
             if ticket.state is State.QUEUED
             and ticket.spec.driver != STANDING
-            and board.ready(ticket.spec.after, states)
+            and board.ready(ticket.spec.after, self._states)
         ]
         ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
         at_work = [ticket for ticket in self._tickets if ticket.state in AT_WORK]
         return deque(
-            (
-                ticket.moved_at,
-                StartJob(JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version),
-            )
+            (ticket.moved_at, JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version)
             for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
 
-    def turns(self, now: float) -> deque[tuple[float, StartJob]]:
+    def turns(self, now: float) -> deque[_Start]:
         """Turns of standing agents that have something to do, and planners."""
         if self.project.paused:
             return deque()
         mine = [agent for agent in self._snapshot.agents if agent.project == self.project.id]
-        found = [
-            (agent.waiting_since, StartJob(JobKind.SERVE, agent.number))
+        found: list[_Start] = [
+            (agent.waiting_since, JobKind.SERVE, agent.number, None)
             for agent in mine
             if agent.wanted and not agent.in_a_turn and (agent.held_until is None or agent.held_until <= now)
         ]
         found += [
-            (plan.waiting_since, StartJob(JobKind.PLAN, plan.number))
+            (plan.waiting_since, JobKind.PLAN, plan.number, None)
             for plan in self._snapshot.plans
             if plan.project == self.project.id
             and plan.wanted

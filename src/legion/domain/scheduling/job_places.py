@@ -32,6 +32,16 @@ class JobPlaces:
         self._labels = labels
         self._open_at = open_at
 
+    @property
+    def free(self) -> int:
+        """Slots of places that take new work."""
+        return self._round.free
+
+    def is_choosy(self, kind: JobKind, subject: int) -> bool:
+        """Whether it asks for labels."""
+        ticket = self._tickets.get(subject)
+        return (kind, subject) in self._labels or (ticket is not None and bool(ticket.spec.on))
+
     def find(self, project: int, kind: JobKind, subject: int) -> Placed | Nowhere | None:
         """The place of the job; None where there is nothing to place."""
         if not self._any or kind not in TAKES_A_SLOT:

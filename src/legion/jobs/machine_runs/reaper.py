@@ -15,6 +15,11 @@ from legion.store.work import machines
 log = logging.getLogger(__name__)
 
 
+def _mark(placed: PlacedRun) -> tuple[bool, int]:
+    """Changes when the run is taken, and with each beat that names it."""
+    return placed.taken, placed.beats
+
+
 class Reaper:
     """A thread of the daemon. `clock` is monotonic: neither a set clock nor a sleep of the head ends a lease."""
 
@@ -43,27 +48,24 @@ class Reaper:
     def look(self) -> None:
         """One look at all machines with runs."""
         with self.context.store.read() as tx:
-            marks = machines.marks(tx)
             open_runs = machines.open_on(tx)
             present = {one.id: one for one in machines.all(tx)}
         now = self._clock()
-        self._leases.observe(marks, now)
+        self._leases.observe({one.run: _mark(one) for one in open_runs}, now)
         lapsed = self._leases.lapsed(now)
         for placed in open_runs:
             machine = present.get(placed.machine)
-            if placed.machine in lapsed:
+            if placed.run in lapsed:
                 silent = f"{self.context.machines.times.reap:g} s"
-                self._lapse(placed, f"its machine was not heard for {silent}", mark=marks[placed.machine])
+                self._lapse(placed, f"its machine was not heard for {silent}")
             elif not placed.taken and (machine is None or machine.state is not MachineState.ACTIVE):
-                self._lapse(placed, "its machine takes no new runs", only_waiting=True)
+                self._lapse(placed, "its machine takes no new runs")
 
-    def _lapse(self, placed: PlacedRun, why: str, *, mark: int | None = None, only_waiting: bool = False) -> None:
+    def _lapse(self, placed: PlacedRun, why: str) -> None:
         with self.context.store.write() as tx:
             # In this transaction: the machine may have been heard, or have taken the run, since the look.
-            if mark is not None and machines.marks(tx).get(placed.machine) != mark:
-                return
             now = machines.placed(tx, placed.run)
-            if now is None or (only_waiting and now.state is not PlacementState.PLACED):
+            if now is None or _mark(now) != _mark(placed):
                 return
             if not machines.move(tx, placed.run, PlacementState.LAPSED, why):
                 return

@@ -15,8 +15,8 @@ from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.unfinished import GitOperation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import placing
-from legion.jobs.machine_runs.stand_in import StandIn
+from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs.run_proxy import RunProxy
 from legion.jobs.machines.travel import SAVED
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.wait import stop_when_unwanted
@@ -45,13 +45,13 @@ def run_to_end(
     if placed is None:
         if not wanted():
             return None
-        placed = placing.place(context, project, ticket, this_run)
+        placed = placements.place(context, project, ticket, this_run)
         if placed is None:
             return None
     if placed.open:
-        placing.queue(context, this_run)
+        placements.queue(context, this_run)
         placed = _wait(context, this_run, placed, wanted, on_event)
-    placing.unqueue(context, this_run)
+    placements.unqueue(context, this_run)
     usage.catch_up(context)
     return _ended(context, this_run, placed)
 
@@ -103,10 +103,10 @@ def _wait(
     folder = context.data.runs / this_run.name
     journal = JournalReader(folder)
     listener = stop_when_unwanted(folder, wanted, on_event)
-    stand_in = StandIn(context, placed, folder)
-    with stand_in.open(), context.machines.bells.listening(this_run.name, stand_in.ring):
+    proxy = RunProxy(context, placed, folder)
+    with proxy.open(), context.machines.bells.listening(this_run.name, proxy.ring):
         while True:
-            stand_in.grown.clear()
+            proxy.grown.clear()
             now = _placed(context, this_run)
             assert now is not None, "a placed run stays placed"
             for event in journal.read_on():
@@ -116,7 +116,7 @@ def _wait(
             if now.state is PlacementState.PLACED and not wanted():
                 _withdraw(context, this_run)
                 continue
-            if not stand_in.grown.wait(_LOOK_EVERY) and not wanted():
+            if not proxy.grown.wait(_LOOK_EVERY) and not wanted():
                 stop_again(context, now)
 
 

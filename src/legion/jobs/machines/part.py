@@ -1,4 +1,4 @@
-"""What the jobs need to use other machines: the queue, the times of leases, and a bell per run that is on a machine."""
+"""The queue, the lease times and the bells that jobs use for runs on other machines."""
 
 from __future__ import annotations
 

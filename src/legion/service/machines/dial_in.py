@@ -1,4 +1,4 @@
-"""What a machine may ask of the head with its token: to join, to beat, to fetch its jobs' code, to send their files.
+"""The requests of machines to the head: join, beat, fetch the code of a job, send its files.
 
 Nothing else is reachable with that token, and everything here is about runs that this very machine was given.
 """
@@ -85,8 +85,7 @@ class DialIn:
         return found
 
     def beat(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
-        """A sign of life. Raises MachineOld."""
-        _refuse_far(wanted.protocol)
+        """A sign of life. A machine whose release is too far away keeps its runs and gets no others."""
         facts = _facts(wanted)
         beats.note(self._context, machine, facts)
         return self._answer(beats.answer(self._context, machine, facts))
@@ -157,12 +156,13 @@ class DialIn:
 def _facts(wanted: MachineBeat) -> BeatFacts:
     return BeatFacts(
         boot=wanted.boot[:_MOST_TEXT],
+        worker=wanted.worker[:_MOST_TEXT],
         version=wanted.version[:_MOST_TEXT],
         protocol=wanted.protocol,
         running=frozenset((one.run, one.generation) for one in wanted.running),
         mirrors=frozenset(wanted.mirrors),
         acks=frozenset(wanted.acks),
-        free=max(0, wanted.free),
+        free=max(0, wanted.free) if protocol_fit(wanted.protocol) is ProtocolFit.SERVED else 0,
         toolchain=wanted.toolchain,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, insert, select, update
 
@@ -90,7 +91,6 @@ def join(
         "toolchain": toolchain,
         "quiet_hours": invited.quiet_hours,
         "mirrors": [],
-        "beats": 1,
         "heard_at": tx.now,
         "joined_at": tx.now,
         "removed_at": None,
@@ -133,12 +133,7 @@ def beat(
     values = {"boot": boot, "version": version, "protocol": protocol, "mirrors": sorted(mirrors), "heard_at": tx.now}
     if toolchain is not None:
         values["toolchain"] = toolchain
-    tx.execute(update(schema.machines).where(_TABLE.id == machine).values(beats=_TABLE.beats + 1, **values))
-
-
-def marks(tx: ReadTransaction) -> dict[int, int]:
-    """A value per machine that changes with each beat, also of removed machines: they may have runs to settle."""
-    return {row.id: row.beats for row in tx.execute(select(_TABLE.id, _TABLE.beats))}
+    tx.execute(update(schema.machines).where(_TABLE.id == machine).values(values))
 
 
 def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
@@ -158,7 +153,7 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
     known = placed(tx, run.id)
     if known is not None:
         return known
-    row = {
+    row: dict[str, Any] = {
         "run": run.id,
         "name": run.name,
         "project": run.project,
@@ -167,6 +162,8 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "state": PlacementState.PLACED,
         "placed_at": tx.now,
         "taken_at": None,
+        "taken_by": "",
+        "beats": 0,
         "ended_at": None,
         "why": "",
     }
@@ -198,6 +195,21 @@ def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ..
     """The runs that this machine was given, newest first."""
     found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
     return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+
+
+def take(tx: Transaction, run: int, worker: str) -> bool:
+    """This worker process has it now. False where it has ended or lapsed already."""
+    mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
+    values = {"state": PlacementState.TAKEN, "taken_at": tx.now, "taken_by": worker}
+    tx.tell()
+    return tx.execute(mine.values(values)).rowcount == 1
+
+
+def named(tx: Transaction, machine: int, names: Collection[str]) -> None:
+    """The machine has named these runs in a beat: their leases are renewed."""
+    if names:
+        mine = (_RUNS.machine == machine, _RUNS.ended_at.is_(None), _RUNS.name.in_(names))
+        tx.execute(update(schema.machine_runs).where(*mine).values(beats=_RUNS.beats + 1))
 
 
 def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:

@@ -8,13 +8,12 @@ from sqlalchemy import insert, select, update
 
 from legion.domain.projects import Project
 from legion.domain.runs import Run
-from legion.store.board import projects
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
 
 
 def put_project(tx: Transaction, project: Project) -> None:
-    """As it is now on the head, trusted as it is there."""
+    """As it is now on the head."""
     known = tx.execute(select(schema.projects.c.id).where(schema.projects.c.id == project.id)).first()
     values = asdict(project)
     if known is None:
@@ -22,7 +21,6 @@ def put_project(tx: Transaction, project: Project) -> None:
     else:
         del values["id"]
         tx.execute(update(schema.projects).where(schema.projects.c.id == project.id).values(values))
-    projects.trust(tx, project.id, project.config_hash)
 
 
 def put_run(tx: Transaction, run: Run) -> None:

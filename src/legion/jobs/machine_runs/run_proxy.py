@@ -1,7 +1,7 @@
-"""Stands in for the runner of a run that is on a machine, so that the head asks for it in the usual way.
+"""The proxy of a runner on a machine, so that the head asks for its run in the usual way.
 
 It holds the lock and the control socket in the head's folder of the run. Requests to stop, to interrupt and to tell
-are stored for the machine; whoever follows the journal is notified when the head's copy of it has grown.
+are stored for the machine; clients that follow the journal are notified when the head's copy of it has grown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCK_PATIENCE = 5.0
 """Seconds: another thread that looks whether the run has a runner holds the lock for a moment."""
 
 
-class StandIn:
+class RunProxy:
     """Open it as a context. `ring` may be called from any thread."""
 
     def __init__(self, context: Context, placed: PlacedRun, folder: Path) -> None:
@@ -49,7 +49,7 @@ class StandIn:
             os.write(self._writing, b".")
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[StandIn]:
+    def open(self) -> Iterator[RunProxy]:
         with gate(self._folder):
             held = files.lock(RunFolder(self._folder).lock, patience=_LOCK_PATIENCE)
             server = ControlServer(self._folder, self._placed.name)
