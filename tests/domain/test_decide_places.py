@@ -169,6 +169,7 @@ def test_the_head_alone_decides_as_if_there_were_no_places():
         bare = replace(look(*tickets, places=(), jobs=jobs, agents=agents), slots=slots)
         head = RunPlace(name="head", head=True, slots=slots, builders=len(jobs))
         here = decide(replace(bare, places=(head,)), 0.0)
-        plain = tuple(replace(one, place="", why="") if isinstance(one, StartJob) else one for one in here.commands)
+        assert all(one.why == "" for one in here.commands if isinstance(one, StartJob))
+        plain = tuple(replace(one, place="") if isinstance(one, StartJob) else one for one in here.commands)
         assert plain == decide(bare, 0.0).commands
         assert here.held == decide(bare, 0.0).held

@@ -266,7 +266,7 @@ class _Round:
                 self.held[candidate] = hold
                 return
         if found is not None:
-            start = replace(start, place=found.machine, why=found.why)
+            start = replace(start, place=found.machine, why=found.why if self.places.several else "")
             self.places.take(start.kind, start.subject, found.machine)
         if start.kind in TAKES_A_SLOT:
             self._room -= 1
