@@ -93,13 +93,13 @@ class _MachineDemo:
     def run(self) -> MachineDemoSummary:
         problems = []
         try:
+            self._until(lambda: len(self._ready()) == len(self._crew), "all machines")
             self._play()
         except LegionError as stuck:
             problems.append(stuck.message)
         return self._summary(problems)
 
     def _play(self) -> None:
-        self._until(lambda: len(self._ready()) == len(self._crew), "all machines")
         self._say(f"legion machine invite, legion join: {', '.join(self._crew)} have joined", "done")
         self._hub = Path(self._head.add_project(AddProject(path=self._cwd)).hub)
         hashes = [text.hash for text in self._head.trustable(self._cwd).texts]
@@ -127,6 +127,9 @@ class _MachineDemo:
         return [one.name for one in self._head.machines().machines if not one.head and one.state == "open"]
 
     def _states(self, machine: str) -> Counter[str]:
+        """How many of its runs are in which state; none where it could not join."""
+        if machine not in {one.name for one in self._head.machines().machines}:
+            return Counter()
         return Counter(one.state for one in self._head.machine_log(machine, limit=1000).runs)
 
     def _counts_on_first(self) -> bool:
