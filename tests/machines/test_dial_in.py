@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -84,8 +84,8 @@ def put(link: HeadLink, run: Run, file: str, offset: int, piece: bytes, late: st
     return int(link.call("PUT", of(run, file), query=query, body=piece).json()["size"])
 
 
-def beat(wait: float = 0.0) -> dict[str, object]:
-    return asdict(MachineBeat(boot="b", version=__version__, protocol=PROTOCOL, wait=wait))
+def beat(protocol: int = PROTOCOL, wait: float = 0.0) -> dict[str, object]:
+    return asdict(MachineBeat(boot="b", version=__version__, protocol=protocol, wait=wait))
 
 
 def test_an_invitation_works_once_and_in_time_and_no_secret_is_stored(head: Head, tmp_path: Path):
@@ -245,15 +245,26 @@ def test_a_removed_machine_is_out_while_it_waits(head: Head):
 
 
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
-def test_a_release_that_is_too_far_apart_cannot_join_and_one_step_can(head: Head, apart: int):
-    link = HeadLink(head.url, authority=(head.board.data.root / "machine-keys/authority.pem").read_text())
+def test_a_release_that_is_too_far_apart_keeps_its_lease_and_gets_the_update_to_make(head: Head, apart: int):
+    link = head.link("desk")
+
+    def notice(protocol: int) -> str:
+        return str(link.call("POST", "/beat", content=beat(protocol=protocol)).json()["notice"])
+
+    assert "update" in notice(PROTOCOL + apart)
+    with head.board.store.read() as tx:
+        assert machines.get(tx, "desk").protocol == PROTOCOL + apart
+    assert notice(PROTOCOL + apart // 2) == ""
+
+
+@pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
+def test_a_release_that_is_too_far_apart_cannot_join(head: Head, apart: int):
     code = head.line("desk").partition("#")[2].partition("/")[0]
-    wanted = MachineJoin(code=code, version="0", protocol=PROTOCOL + apart, boot="b")
+    wanted = MachineJoin(code=code, version=__version__, protocol=PROTOCOL + apart, boot="b")
     with pytest.raises(OutOfDate, match="update"):
-        link.call("POST", "/join", content=asdict(wanted))
-    joined = link.call("POST", "/join", content=asdict(replace(wanted, protocol=PROTOCOL + apart // 2))).json()
-    assert joined["name"] == "desk", "the code was not used up"
-    link.close()
+        head.link("other").call("POST", "/join", content=asdict(wanted))
+    with head.board.store.read() as tx:
+        assert machines.find(tx, "desk") is None
 
 
 def plumb(head: Head, *words: str) -> str:
