@@ -15,11 +15,13 @@ from tests.support.codebase import SOURCE
 from tests.support.postgres import fresh_database
 
 
-def typed(data: Path, config: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def typed(data: Path, config: Path, *words: str, group: str = "head") -> subprocess.CompletedProcess[str]:
     """In a process of its own: it ends with its data folder."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
     env |= {"PYTHONPATH": str(SOURCE.parent), "LEGION_DATA_DIR": str(data), "LEGION_CONFIG": str(config)}
-    return subprocess.run([sys.executable, "-m", "legion", "head", *words], env=env, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "legion", *([group] if group else []), *words], env=env, capture_output=True, text=True
+    )
 
 
 def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
@@ -49,6 +51,9 @@ def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
         with store.read() as tx:
             assert tickets.get(tx, 1).spec.title == "Greet"
         store.close()
+    lost = typed(second, config, "serve", group="")
+    assert lost.returncode == 5
+    assert "was moved to Postgres: write its address into your settings as `daemon.database`" in lost.stderr
     refused = typed(second, config, "move", "sqlite:///elsewhere.db")
     assert refused.returncode == 2
     assert "Name a Postgres database" in refused.stderr

@@ -60,7 +60,7 @@ def move(data_dir: Path, url: str) -> HeadState:
         finally:
             source.close()
             goal.close()
-        kept = old.with_name(f"{old.name}.moved")
+        kept = data.moved_database
         old.rename(kept)
     return HeadState(rows=rows, projects=[], place=goal.place, kept=str(kept))
 

@@ -329,7 +329,14 @@ def _machine_part(user: UserConfig) -> MachinePart:
 
 def _refuse_lost(store: Store, data: DataDir) -> None:
     """Refuse an empty database where boards of earlier work exist: it would soon overwrite them."""
-    if board_records.is_empty(store) and restore.can_rebuild(data):
+    if not board_records.is_empty(store):
+        return
+    if data.moved_database.exists() and store.place == str(data.database):
+        raise StateConflict(
+            "The database of this Legion was moved to Postgres: write its address into your settings as "
+            f"`daemon.database`, or rename {data.moved_database} back to {data.database.name}."
+        )
+    if restore.can_rebuild(data):
         raise StateConflict(
             f"The database {store.place} is empty, but {data.projects} holds boards of earlier work: run "
             "`legion doctor --rebuild` to restore them, or move that folder away to start empty."
