@@ -42,7 +42,7 @@ from legion.wire.providers import (
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
 from legion.wire.routines import AddRoutine, OfRoutine
-from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
+from legion.wire.sessions import BindSession, DeleteSession, EpicBranch, NamedSession, NewSession
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
 from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
@@ -63,6 +63,7 @@ BODIES: dict[str, object] = {
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("open_epic_branch", "land_epic"), EpicBranch(cwd="CWD", epic="")),
     **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
     **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
     "delete_session": DeleteSession(cwd="CWD", name="default"),
@@ -135,7 +136,8 @@ BODIES: dict[str, object] = {
 }
 REFUSED = {
     **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
-    **dict.fromkeys(("drop_session", "new_session"), NotFound),
+    **dict.fromkeys(("drop_session", "new_session", "land_epic"), NotFound),
+    "open_epic_branch": BadInput,
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,

@@ -227,10 +227,11 @@ def test_settings_are_shown_with_their_file_and_the_rest_with_its_reason(board: 
         'config.toml: [claude] model = "sonnet"',
         'config.toml: [models] escalation = ["haiku", "sonnet", "opus"]',
         'config.toml: [models] by_label = {"docs" = ["haiku"]}',
+        'legion.toml: [project] depends_on = ["lib"]',
     }
     left = {what for what, (kind, _, _) in first.items() if kind == "left out"}
     assert left == {
-        *("repos: lib", "repos.shop.depends_on", "repos.shop.default_branch"),
+        *("repos: lib", "repos.shop.default_branch"),
         *("machines.tower.host", "machines.tower.repo_paths"),
         *("machines.here.capabilities", "machines.here.repo_paths", "concurrency.backoff_base = 60"),
         *("reviews.checklist", "smoke_tests.capability_rules", "hooks", "surprise"),

@@ -64,6 +64,14 @@ def test_every_beat_renews_the_lease_and_a_repeated_look_does_not():
     assert leases.lapsed(172.0) == {1}
 
 
+def test_a_machine_that_joins_later_counts_from_then():
+    leases = HeadLeases(TIMES)
+    leases.observe({}, 1.0)
+    leases.observe({3: 1}, 500.0)
+    assert leases.lapsed(589.9) == frozenset()
+    assert leases.lapsed(590.0) == {3}
+
+
 def test_times_in_another_order_are_refused():
     with pytest.raises(BadInput, match="beat < quiet < stop < reap"):
         LeaseTimes(stop=90.0)

@@ -44,6 +44,7 @@ from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
 from legion.store.board import (
+    conditions,
     crews,
     epics,
     forges,
@@ -56,6 +57,7 @@ from legion.store.board import (
     races,
     receipts,
     routines,
+    specifications,
     tickets,
     verdicts,
 )
@@ -263,6 +265,12 @@ def lessons(tx: Transaction) -> None:
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
+def specs(tx: Transaction) -> None:
+    assert [(one.spec, one.keep_docs) for one in goals.of_project(tx, 1)] == [(False, False), (True, True)]
+    assert list(specifications.of_plan(tx, 2).values()) == ["# Night"]
+    assert [(one.ticket, one.about, one.result.value) for one in conditions.all(tx)] == [(2, (1,), "failed")]
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -289,12 +297,8 @@ def adoption(tx: Transaction) -> None:
 def forge(tx: Transaction) -> None:
     known = forges.of_project(tx, 1)
     assert known is not None
-    assert (known.kind, known.key_from, known.login, known.intake.label) == (
-        ForgeKind.GITHUB,
-        TokenFrom.ENV,
-        "bot",
-        "legion:go",
-    )
+    expected = (ForgeKind.GITHUB, TokenFrom.ENV, "bot", "legion:go")
+    assert (known.kind, known.key_from, known.login, known.intake.label) == expected
     claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
     assert claim is not None
     assert pull is not None
@@ -329,6 +333,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "sessions": session,
     "lessons": lessons,
     "machines": machine,
+    "specs": specs,
     "places": places,
 }
 """What the data of each step still says in the present schema, by the step's name."""

@@ -53,7 +53,7 @@ from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, folder_watch, kernel
+from legion.system import cgroups, files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 
@@ -257,6 +257,9 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     """Everything but the API, wired and not started yet."""
     kernel.hide_memory()
     kernel.share_heaps(_HEAPS)
+    groups = cgroups.find()
+    if groups is not None:
+        groups.sweep()
     sandbox = probe()
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")
@@ -326,7 +329,14 @@ def _machine_part(user: UserConfig) -> MachinePart:
 
 def _refuse_lost(store: Store, data: DataDir) -> None:
     """Refuse an empty database where boards of earlier work exist: it would soon overwrite them."""
-    if board_records.is_empty(store) and restore.can_rebuild(data):
+    if not board_records.is_empty(store):
+        return
+    if data.moved_database.exists() and store.place == str(data.database):
+        raise StateConflict(
+            "The database of this Legion was moved to Postgres: write its address into your settings as "
+            f"`daemon.database`, or rename {data.moved_database} back to {data.database.name}."
+        )
+    if restore.can_rebuild(data):
         raise StateConflict(
             f"The database {store.place} is empty, but {data.projects} holds boards of earlier work: run "
             "`legion doctor --rebuild` to restore them, or move that folder away to start empty."

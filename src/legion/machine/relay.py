@@ -65,15 +65,16 @@ class Relay:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_until_complete(self._serve())
+            session = self._loop.run_until_complete(self._serve())
             self._up.set()
             self._loop.run_forever()
+            self._loop.run_until_complete(session.close())
         except Exception as trouble:  # a worker without a relay still runs plain programs
             log.error("the relay does not work: %s", trouble)
         finally:
             self._up.set()
 
-    async def _serve(self) -> None:
+    async def _serve(self) -> aiohttp.ClientSession:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_IDLE)
         connector = aiohttp.TCPConnector(ssl=tls_context(self._membership.authority), limit=0)
         session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
@@ -89,6 +90,7 @@ class Relay:
         await web.SockSite(runner, listening).start()
         self._port = listening.getsockname()[1]
         files.write_atomic(record, str(self._port))
+        return session
 
     def _handler(self, session: aiohttp.ClientSession) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:

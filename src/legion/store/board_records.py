@@ -44,6 +44,7 @@ LEFT_OUT = {
     "claims": "",
     "holdings": "which agent had claimed which ticket",
     "goal_rounds": "earlier rounds of plans",
+    "goal_documents": "specifications of plans that have not landed",
     "epics": "budgets of epics",
     "leaders": "",
     "recalled": "which briefings carried which lessons",

@@ -76,13 +76,15 @@ def _repos(value: object, cwd: Path) -> Found:
             if command := text(one.get(word)):
                 origin = f"repos.{name}.{word}"
                 yield _setting(origin, "legion.toml", f"checks.{check}", f"run = {toml_text(command)}")
+        if others := texts(one.get("depends_on")):
+            listed = ", ".join(map(toml_text, others))
+            yield _setting(f"repos.{name}.depends_on", "legion.toml", "project", f"depends_on = [{listed}]")
         for word, why in _REPOSITORY.items():
             if one.get(word):
                 yield LeftOut(what=f"repos.{name}.{word}", why=why)
 
 
 _REPOSITORY = {
-    "depends_on": "a ticket comes after tickets of its own project only: land the other repository first",
     "default_branch": "Legion takes the branch that is checked out at `legion init`",
     "develop_branch": "Legion takes the branch that is checked out at `legion init`",
     "run_command": "nothing is started for a person to try",

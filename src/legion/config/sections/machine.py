@@ -80,6 +80,14 @@ def _pool(value: object) -> int | None:
     return value
 
 
+def _gigabytes(value: object) -> float | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100_000:
+        raise Unfit(value)
+    return float(value)
+
+
 def _folders(help: str) -> Any:  # noqa: ANN401
     return texts(
         allowed="a list of folders",
@@ -146,6 +154,14 @@ class SandboxSettings:
         SystemCalls.FILTERED,
         help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
     )
+    memory_gb: float | None = setting(
+        None,
+        allowed='a number of gigabytes or "auto"',
+        help='Most memory of all processes of one run. "auto": three quarters of the machine\'s. 0: no limit.',
+        read=_gigabytes,
+        show=lambda most: "auto" if most is None else most,
+    )
+    processes: int = whole(4096, 0, 1_000_000, help="Most processes and threads of one run at once. 0: no limit.")
     read: tuple[Path, ...] = _folders(
         "What agents may read in addition to their worktree and the toolchains on your PATH."
     )

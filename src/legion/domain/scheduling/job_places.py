@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from legion.domain.machines.placement import Lack, Nowhere, Placed, PlacementRound, RunPlace, Wanted
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
@@ -19,7 +19,7 @@ class JobPlaces:
     def __init__(
         self,
         places: tuple[RunPlace, ...],
-        tickets: Iterable[Ticket],
+        tickets: Mapping[int, Ticket],
         *,
         travels: frozenset[JobKind],
         labels: Mapping[Job, frozenset[str]],
@@ -27,20 +27,19 @@ class JobPlaces:
     ) -> None:
         self._round = PlacementRound(places)
         self._any = bool(places)
-        self._tickets = {ticket.id: ticket for ticket in tickets}
+        self.several = len(places) > 1
+        """Whether there is a choice."""
+        self._tickets = tickets
         self._travels = travels
         self._labels = labels
         self._open_at = open_at
+        self.choosy = {id for id, ticket in tickets.items() if ticket.spec.on} | {subject for _, subject in labels}
+        """Tickets that ask for labels."""
 
     @property
     def free(self) -> int:
         """Slots of places that take new work."""
         return self._round.free
-
-    def is_choosy(self, kind: JobKind, subject: int) -> bool:
-        """Whether it asks for labels."""
-        ticket = self._tickets.get(subject)
-        return (kind, subject) in self._labels or (ticket is not None and bool(ticket.spec.on))
 
     def find(self, project: int, kind: JobKind, subject: int) -> Placed | Nowhere | None:
         """The place of the job; None where there is nothing to place."""

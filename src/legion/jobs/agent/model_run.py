@@ -39,6 +39,7 @@ from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import Access, NoModelAccess, OwnLogin
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import TravellingModel
+from legion.jobs.workspace.sandbox import limits
 from legion.runner import toolchains
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec
@@ -126,6 +127,7 @@ def spec(
         kind=chosen.driver.kind,
         options=prepared.options,
         timeout=chosen.timeout,
+        limits=limits(context),
         sandbox=sandbox,
     )
     if attended is not None:

@@ -21,7 +21,7 @@ from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import adopted, environment, rewind_points, sandbox
+from legion.jobs.workspace import adopted, environment, handed_off, linked_projects, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import memories, plan_approvals
@@ -66,6 +66,7 @@ def spec(
         origin = adoptions.by_conversation(tx, this_run.conversation)
     if origin is not None:
         adopted.hand_over(project, chosen.driver, origin.source, paths.state, tree)
+    handed_off.take_back(chosen.driver, paths.state, this_run.conversation, tree)
     input = _input(context, project, ticket, this_run, chosen, tree)
     if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
         # The person writes the first message.
@@ -100,8 +101,11 @@ def run_paths(
         "LEGION_ATTEMPT": str(this_run.attempt),
         "LEGION_STATE": str(state),
     }
+    linked = linked_projects.write(context, project, given)
+    if linked:
+        own[linked_projects.VARIABLE] = str(given / linked_projects.FOLDER)
     variables = sandbox.environment(context, {**own, **identity, **env.env})
-    readable = (given, *_own_file(chosen))
+    readable = (given, *linked, *_own_file(chosen))
     box = sandbox.sandbox(context, project, writable=(tree, state, *env.writable), readable=readable)
     return RunPaths(tree=tree, state=state, given=given, env=variables, sandbox=box)
 

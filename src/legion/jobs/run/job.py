@@ -35,7 +35,7 @@ from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machine_runs import remote
-from legion.jobs.run import advisors, attendance, revert
+from legion.jobs.run import advisors, attendance, documents, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
@@ -84,7 +84,9 @@ def run(context: Context, claim: Claim) -> None:
         return
     project = context.project(ticket.project)
     if ticket.spec.undoes is not None:
-        verdict = _undo(context, project, ticket)
+        verdict = _made_by_legion(*revert.undo(context, project, ticket))
+    elif written := documents.files_of(context, project, ticket):
+        verdict = _made_by_legion(*documents.write(context, project, ticket, written))
     else:
         verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
@@ -92,8 +94,7 @@ def run(context: Context, claim: Claim) -> None:
         project.worktrees.discard(this_run.seat)
 
 
-def _undo(context: Context, project: ProjectContext, ticket: Ticket) -> _Verdict:
-    step, made = revert.undo(context, project, ticket)
+def _made_by_legion(step: Propose | Fail, made: Saved | None) -> _Verdict:
     saved = made.commit if made is not None else None
     if isinstance(step, Fail):
         return _Verdict(end=RunEnd(outcome=Outcome.FAILED, detail=step.reason, saved=saved), step=step)

@@ -25,7 +25,7 @@ def machine_list(context: Context) -> MachineList:
     return MachineList(machines=[head, *others], reachable="")
 
 
-def log(context: Context, name: str, *, limit: int = 50) -> MachineLog:
+def log(context: Context, name: str, limit: int = 50) -> MachineLog:
     with context.store.read() as tx:
         machine = machines.get(tx, name)
         given = machines.history(tx, machine.id, limit)

@@ -22,8 +22,10 @@ from legion.store.database.leader_tables import leaders, notes
 from legion.store.database.machine_tables import machine_commands, machine_invitations, machine_runs, machines
 from legion.store.database.plan_tables import (
     adoptions,
+    conditions,
     epic_gates,
     epics,
+    goal_documents,
     goal_rounds,
     goal_tickets,
     goals,
@@ -41,6 +43,7 @@ __all__ = [
     "attendances",
     "calls",
     "claims",
+    "conditions",
     "counters",
     "crews",
     "devices",
@@ -49,6 +52,7 @@ __all__ = [
     "epics",
     "events",
     "forges",
+    "goal_documents",
     "goal_rounds",
     "goal_tickets",
     "goals",

@@ -190,8 +190,8 @@ class Operations(
         """Wait for new output of any agent at work, at most 25 s"""
 
     @operation("GET", "/v1/tickets/{id}/diff", open_to=OpenTo.AGENTS)
-    def diff(self, id: TicketId, /) -> wire.tickets.Diff:
-        """Its change, also while the agent is working"""
+    def diff(self, id: TicketId, /, since: Text = "") -> wire.tickets.Diff:
+        """Its change, also while the agent is working; with `since`, what changed after that moment of its history"""
 
     @operation("POST", "/v1/tickets/{id}/stop", open_to=OpenTo.AGENTS)
     def stop(self, id: TicketId, action: wire.tickets.Action | None = None, /) -> wire.tickets.Acted:
