@@ -17,7 +17,13 @@ from legion.domain.tickets.ticket import State
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.machine_tables import machine_commands, machine_invitations, machine_runs, machines
+from legion.store.database.machine_tables import (
+    head_leases,
+    machine_commands,
+    machine_invitations,
+    machine_runs,
+    machines,
+)
 from legion.store.database.plan_tables import (
     adoptions,
     conditions,
@@ -55,6 +61,7 @@ __all__ = [
     "goal_rounds",
     "goal_tickets",
     "goals",
+    "head_leases",
     "helps",
     "holdings",
     "landings",
@@ -296,15 +303,6 @@ claims = Table(
     Column("claimed_at", Double, nullable=False),
     Column("finished_at", Double),
     Column("why", AnyText, nullable=False),
-)
-
-head_leases = Table(
-    "head_leases",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("holder", AnyText, nullable=False),
-    Column("generation", Integer, nullable=False),
-    Column("until", Double, nullable=False),
 )
 
 receipts = Table(
