@@ -64,6 +64,7 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
             driver=registry.TERMINAL,
             options=TerminalOptions(columns=wanted.columns, rows=wanted.rows, leave_after=_LEFT).to_json(),
             sandbox=sandbox.sandbox(context, project, writable=seen),
+            limits=sandbox.limits(context),
             grace=_GRACE,
         ),
     )

@@ -30,6 +30,8 @@ from legion.wire.operations.forge import ForgeOperations
 from legion.wire.operations.hands import HandOperations
 from legion.wire.operations.imports import ImportOperations
 from legion.wire.operations.leader import LeaderOperations
+from legion.wire.operations.machine_invitations import InvitationOperations
+from legion.wire.operations.machines import MachineOperations
 from legion.wire.operations.plans import PlanOperations
 from legion.wire.operations.races import RaceOperations
 from legion.wire.operations.sessions import SessionOperations
@@ -67,6 +69,8 @@ class Operations(
     ConversationOperations,
     RaceOperations,
     ForgeOperations,
+    MachineOperations,
+    InvitationOperations,
 ):
     """The rows of the daemon's own API."""
 
