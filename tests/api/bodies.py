@@ -13,6 +13,8 @@ from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
+from legion.wire.machine_pages import RemoveMachine
+from legion.wire.machines import InviteMachine
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
@@ -54,6 +56,8 @@ BODIES: dict[str, object] = {
     "plan_issues": PlanIssues(cwd="CWD", issues=[1]),
     "merge_pulls": MergePulls(cwd="CWD"),
     "tried": TriedByHand(),
+    "remove_machine": RemoveMachine(),
+    "invite_machine": InviteMachine(name="desk"),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
@@ -188,5 +192,8 @@ REFUSED = {
         ("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "plan_issues", "merge_pulls"), NotFound
     ),
     "pull": NotFound,
+    **dict.fromkeys(("machine_log", "pause_machine", "resume_machine", "drain_machine"), NotFound),
+    **dict.fromkeys(("remove_machine", "update_machine"), NotFound),
+    "invite_machine": NotAllowed,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

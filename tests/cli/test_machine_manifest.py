@@ -105,7 +105,7 @@ def test_a_manifest_for_kubernetes_is_a_secret_and_one_pod_with_a_volume(legion:
 
 def test_json_carries_the_text(legion: Run):
     answer = json.loads(legion("machine", "manifest", "compose", "--json").out)
-    assert (answer["schema"], answer["kind"], answer["name"]) == ("legion.machine_manifest/1", "compose", "machine")
+    assert (answer["schema"], answer["kind"], answer["name"]) == ("legion.manifest/1", "compose", "machine")
     assert answer["text"] == legion("machine", "manifest", "compose").out
 
 

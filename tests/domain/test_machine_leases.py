@@ -38,7 +38,7 @@ def test_a_machine_starts_nothing_after_a_while_and_stops_after_another(silent, 
 )
 def test_a_machine_has_stopped_before_the_head_gives_its_runs_away(machine, head, travel, later):
     """The clocks start anywhere; a beat that was sent at 0 arrives after `travel`, and is the last one."""
-    leases = HeadLeases(TIMES, started=head)
+    leases = HeadLeases(TIMES)
     leases.observe({1: 1}, head)
     leases.observe({1: 2}, head + travel)
     if 1 in leases.lapsed(head + travel + later):
@@ -46,15 +46,15 @@ def test_a_machine_has_stopped_before_the_head_gives_its_runs_away(machine, head
         assert phase(sent=machine, now=machine + travel + later + 1e-6, times=TIMES) is LeasePhase.OVER
 
 
-def test_a_head_that_has_just_started_gives_nothing_away():
-    leases = HeadLeases(TIMES, started=500.0)
+def test_a_head_that_sees_a_machine_for_the_first_time_counts_from_then():
+    leases = HeadLeases(TIMES)
     leases.observe({1: 17}, 588.0)
-    assert leases.lapsed(589.9) == frozenset()
-    assert leases.lapsed(590.0) == {1}
+    assert leases.lapsed(677.9) == frozenset()
+    assert leases.lapsed(678.0) == {1}
 
 
 def test_every_beat_renews_the_lease_and_a_repeated_look_does_not():
-    leases = HeadLeases(TIMES, started=0.0)
+    leases = HeadLeases(TIMES)
     leases.observe({1: 1, 2: 1}, 0.0)
     leases.observe({1: 2, 2: 1}, 80.0)
     leases.observe({1: 2, 2: 1}, 89.0)
@@ -65,7 +65,7 @@ def test_every_beat_renews_the_lease_and_a_repeated_look_does_not():
 
 
 def test_a_machine_that_joins_later_counts_from_then():
-    leases = HeadLeases(TIMES, started=0.0)
+    leases = HeadLeases(TIMES)
     leases.observe({}, 1.0)
     leases.observe({3: 1}, 500.0)
     assert leases.lapsed(589.9) == frozenset()

@@ -147,8 +147,8 @@ def test_nothing_that_a_program_starts_outlives_its_run(bench: Workbench):
     heard = bench.pipe("heard")
     # A daemon: it has left its parent and its session, and it ignores what can be ignored.
     daemon = "trap '' HUP INT TERM; echo daemon > heard; exec tail -f /dev/null"
-    run = bench.shell(f'setsid sh -c "({daemon}) &" & echo main > heard; read line < go', grace=600)
     bench.pipe("go")
+    run = bench.shell(f'setsid sh -c "({daemon}) &" & echo main > heard; read line < go', grace=600)
     assert {heard.line(), heard.line()} == {"daemon", "main"}
     family = runner_of(run).children(recursive=True)
     assert len(family) >= 2  # the program and its daemon; what stood between them may have ended

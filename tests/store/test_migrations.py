@@ -32,7 +32,6 @@ from legion.domain.checks import CheckResult
 from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
 from legion.domain.leader.notes import NoteKind
-from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
@@ -67,8 +66,9 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import adoptions, attendances, claims, idempotency, machines, runs, usage, watchdog
+from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
+from tests.store.kept_machines import machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -310,25 +310,6 @@ def forge(tx: Transaction) -> None:
     assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
     assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
     assert tx.execute(forge_tables.forge_deliveries.select()).one().id == "d-1"
-
-
-def machine(tx: Transaction) -> None:
-    known = machines.of_token(tx, "a token")
-    assert known is not None
-    assert (known.name, known.labels, known.slots, known.mirrors) == ("desk", ("gpu", "linux"), 8, (1,))
-    assert [(one.name, one.state) for one in machines.open_on(tx, known.id)] == [
-        ("ticket-1-run-2", PlacementState.TAKEN)
-    ]
-    assert [(one.run, one.kind, one.facts) for one in machines.commands(tx, known.id)] == [
-        ("ticket-1-run-2", CommandKind.TELL, {"id": "m1", "text": "use tabs"})
-    ]
-    assert [run.machine for run in runs.of_ticket(tx, 1, role="")] == ["", "desk"]
-    assert [receipt.machine for receipt in receipts.of_ticket(tx, 1)] == ["desk"]
-
-
-def places(tx: Transaction) -> None:
-    assert tickets.get(tx, 3).spec.on == ("gpu",)
-    assert tickets.get(tx, 1).spec.on == ()
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {

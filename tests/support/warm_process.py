@@ -23,6 +23,7 @@ from typing import NoReturn
 
 import legion.daemon.main
 from legion.api import routes
+from legion.runner.probe import probe
 from legion.system import crash
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
@@ -55,6 +56,8 @@ def main(handle: int) -> None:
     for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
         importlib.import_module(name)
     prefork.warm()
+    # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
+    probe()
     for row in OPERATIONS.values():
         # Else every daemon compiles the shapes of each route that it is asked for.
         routes.route_of(row, routes.perform).made()

@@ -30,6 +30,7 @@ _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
     *("add_forge", "remove_forge", "forge_hook"),
     *("switch_recording", "revoke_device", "add_driver", "new_by_hand", "push", "use_account"),
+    *("invite_machine", "remove_machine", "update_machine"),
     *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
 

@@ -17,6 +17,7 @@ from legion.git.trees.check_trees import CheckTrees
 from legion.git.trees.worktrees import Worktrees
 from legion.jobs.check_slots import CheckSlots
 from legion.jobs.live_state import LiveState
+from legion.jobs.machines.part import MachinePart
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxState
 from legion.store.board import projects
@@ -120,6 +121,7 @@ class Context:
     check_slots: CheckSlots = field(default_factory=CheckSlots)
     live: LiveState = field(default_factory=LiveState)
     trees: ProjectTrees = field(default_factory=ProjectTrees)
+    machines: MachinePart = field(default_factory=MachinePart)
 
     @property
     def user(self) -> UserConfig:

@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 
 from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registry
-from legion.runner import load, tree
+from legion.runner import lease, load, tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
 from legion.runner.group import LimitedGroup
@@ -104,6 +104,8 @@ class RunHost:
         kernel.adopt_orphans()
         lock = RunFolder(self._run_dir).lock
         folder_watch.watch(lock, lambda: folder_watch.end_process(lock), every=_FOLDER_EVERY)
+        if self._spec.lease is not None:
+            lease.watch(self._spec.lease)
         started_at = time.time()
         try:
             ending = self._drive()
@@ -173,6 +175,9 @@ class RunHost:
         self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
 
     def _finish(self, ending: Ending, started_at: float) -> None:
+        if self._spec.lease is not None and not lease.holds(self._spec.lease):
+            # The program was killed with the lease: that is no result of its own.
+            os._exit(1)
         self.record(JournalKind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
         result = RunResult(
             run=self._spec.run,

@@ -298,6 +298,8 @@ def _bells(run_dir: Path) -> Iterator[None]:
 
 def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
     """Ends what a killed runner leaves: a half-built sandbox or, without a sandbox, the processes of its program."""
+    if RunFolder(run_dir).elsewhere.exists():
+        return
     with contextlib.suppress(FileNotFoundError, ValueError):
         pid, since = RunFolder(run_dir).session.read_text().split()
         tree.end_remains(int(pid), int(since))

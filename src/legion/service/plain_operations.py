@@ -14,6 +14,8 @@ from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.leader import routines as regular
+from legion.service.machines import listing as machine_listing
+from legion.service.machines import steer as machine_steering
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
@@ -81,6 +83,15 @@ class PlainOperations(Operations):
     set_numbers = use_case(project_numbers.set_numbers)
     freeze = use_case(freezing.freeze)
     thaw = use_case(freezing.thaw)
+
+    # Machines
+    machines = use_case(machine_listing.machine_list)
+    machine_log = use_case(machine_listing.log)
+    pause_machine = use_case(machine_steering.pause)
+    resume_machine = use_case(machine_steering.resume)
+    drain_machine = use_case(machine_steering.drain)
+    remove_machine = use_case(machine_steering.remove)
+    update_machine = use_case(machine_steering.update)
 
     # The board
     graph = use_case(board.graph)

@@ -55,6 +55,7 @@ LEFT_OUT = {
     "machine_invitations": "",
     "machine_runs": "",
     "machine_commands": "",
+    "head_leases": "",
     "watches": "",
     "helps": "",
 }

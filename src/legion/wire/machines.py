@@ -73,6 +73,8 @@ class MachineBeat:
     """A sign of life, and what the machine has."""
 
     boot: str
+    worker: str = ""
+    """Names the worker process."""
     version: str
     protocol: int
     running: list[RunRef] = field(default_factory=list)

@@ -135,6 +135,13 @@ class DaemonSettings:
         secret=True,
         help="Where the state is kept. Empty: in SQLite in the data folder.",
     )
+    machine_lease: float = number(
+        90.0,
+        3.0,
+        86_400.0,
+        unit="seconds",
+        help="How long a machine may be silent before its runs are given away. It stops them itself after two thirds.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

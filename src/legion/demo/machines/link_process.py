@@ -33,7 +33,7 @@ class _Link:
     chance: random.Random
     state: LinkState = GOOD
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    open: set[Connection] = field(default_factory=set)
+    open: set[ForwardedConnection] = field(default_factory=set)
 
     def change(self, state: LinkState) -> None:
         self.state = state
@@ -46,7 +46,7 @@ class _Link:
         except OSError:
             _reset(writer)
             return
-        connection = Connection(link=self, writers=(writer, far_writer))
+        connection = ForwardedConnection(link=self, writers=(writer, far_writer))
         self.open.add(connection)
         try:
             await asyncio.gather(
@@ -62,7 +62,7 @@ class _Link:
 
 
 @dataclass(eq=False, kw_only=True)
-class Connection:
+class ForwardedConnection:
     """One forwarded connection."""
 
     link: _Link

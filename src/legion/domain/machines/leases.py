@@ -60,28 +60,22 @@ def phase(*, sent: float, now: float, times: LeaseTimes) -> LeasePhase:
 
 
 class HeadLeases:
-    """The head's side: which machines were silent for too long. It is given times of one monotonic clock.
+    """The head's side: which runs were not named in a beat for too long. It is given times of one monotonic clock.
 
-    A `mark` is any value that changes with each beat of a machine, whichever head received it. At its start a head
-    knows nothing, so every machine counts as just heard.
+    A `mark` is any value that changes with each beat that names the run, whichever head received it. A run that is seen
+    for the first time counts as just named: a head that has just started knows nothing of the time before.
     """
 
-    def __init__(self, times: LeaseTimes, *, started: float) -> None:
+    def __init__(self, times: LeaseTimes) -> None:
         self._times = times
-        self._started = started
         self._heard: dict[int, tuple[Hashable, float]] = {}
-        self._looked = False
 
     def observe(self, marks: Mapping[int, Hashable], now: float) -> None:
-        """The marks of all machines, as the store has them now."""
-        for machine, mark in marks.items():
-            known = self._heard.get(machine)
-            if known is None:
-                # Those of the first look may be silent since before the start; later ones have just joined.
-                self._heard[machine] = (mark, now if self._looked else self._started)
-            elif known[0] != mark:
-                self._heard[machine] = (mark, now)
-        self._looked = True
+        """The marks of all open runs, as the store has them now."""
+        for run, mark in marks.items():
+            known = self._heard.get(run)
+            if known is None or known[0] != mark:
+                self._heard[run] = (mark, now)
         for gone in self._heard.keys() - marks.keys():
             del self._heard[gone]
 

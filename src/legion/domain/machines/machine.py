@@ -72,9 +72,19 @@ class PlacedRun:
     machine: int
     state: PlacementState
     placed_at: float
+    taken_at: float | None = None
+    """When its machine took it; None: no program of it was ever started."""
+    taken_by: str = ""
+    """The worker process that took it. Another one gets it only if it names the run itself."""
+    beats: int = 0
+    """Grows with every beat that names the run: the lease of a run is renewed by those and no others."""
     ended_at: float | None = None
     why: str = ""
     """Why it lapsed."""
+
+    @property
+    def taken(self) -> bool:
+        return self.taken_at is not None
 
     @property
     def open(self) -> bool:
@@ -88,6 +98,8 @@ class CommandKind(Enum):
     INTERRUPT = "interrupt"
     TELL = "tell"
     PERMIT = "permit"
+    UPDATE = "update"
+    """To the machine itself, without a run: start the worker again, as the release that is installed there now."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,6 +135,8 @@ class PlacementRound:
         for one in self._places.values():
             for project in one.mirrors:
                 self._warm.setdefault(project, []).append(one.name)
+        self.free = sum(max(0, one.free) for one in self._places.values() if one.state is PlaceState.OPEN)
+        """Slots of places that take new work."""
         self._heads = [one.name for one in self._places.values() if one.head]
         self._heaps: dict[Wanted, _Heap] = {}
         self._nowhere: dict[Wanted, Nowhere] = {}
@@ -160,6 +162,7 @@ class PlacementRound:
         """Count a run there. One on a machine that was removed counts nowhere."""
         one = self._places.get(name)
         if one is not None:
+            self.free -= one.state is PlaceState.OPEN and one.free > 0
             self._places[name] = replace(one, readers=one.readers + reads, builders=one.builders + (not reads))
 
     def _cheapest(self, wanted: Wanted) -> RunPlace | None:

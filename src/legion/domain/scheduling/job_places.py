@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from legion.domain.machines.placement import Lack, Nowhere, Placed, PlacementRound, RunPlace, Wanted
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
@@ -19,7 +19,7 @@ class JobPlaces:
     def __init__(
         self,
         places: tuple[RunPlace, ...],
-        tickets: Iterable[Ticket],
+        tickets: Mapping[int, Ticket],
         *,
         travels: frozenset[JobKind],
         labels: Mapping[Job, frozenset[str]],
@@ -27,10 +27,17 @@ class JobPlaces:
     ) -> None:
         self._round = PlacementRound(places)
         self._any = bool(places)
-        self._tickets = {ticket.id: ticket for ticket in tickets}
+        self._tickets = tickets
         self._travels = travels
         self._labels = labels
         self._open_at = open_at
+        self.choosy = {id for id, ticket in tickets.items() if ticket.spec.on} | {subject for _, subject in labels}
+        """Tickets that ask for labels."""
+
+    @property
+    def free(self) -> int:
+        """Slots of places that take new work."""
+        return self._round.free
 
     def find(self, project: int, kind: JobKind, subject: int) -> Placed | Nowhere | None:
         """The place of the job; None where there is nothing to place."""

@@ -119,7 +119,7 @@ class Watchdog(BackgroundLoop):
         self._clock.look(time.monotonic())
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
-            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
+            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD and not run.machine}
             taken = store.helps(tx, active)
             new = [id for id in active if id not in self._seen]
             known = store.watches(tx, new)

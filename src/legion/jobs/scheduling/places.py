@@ -40,7 +40,7 @@ def places(
         readers=readers[context.machine],
     )
     others = [
-        _place(one, now, builders=builders[one.name], readers=readers[one.name])
+        _place(one, context.machines.times, now, builders=builders[one.name], readers=readers[one.name])
         for one in machines.all(tx)
         if one.name != context.machine
     ]
@@ -69,13 +69,13 @@ def _next_stage(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> tuple[JobKin
     return JobKind.REVIEW, crew.stage(pending[0].reader) if pending else None
 
 
-def _place(machine: Machine, now: float, *, builders: int, readers: int) -> RunPlace:
+def _place(machine: Machine, times: LeaseTimes, now: float, *, builders: int, readers: int) -> RunPlace:
     quiet_until = _quiet_until(machine.quiet_hours, now)
     return RunPlace(
         name=machine.name,
         slots=machine.slots,
         labels=frozenset(machine.labels),
-        state=_state(machine, now, quiet=quiet_until is not None),
+        state=_state(machine, times, now, quiet=quiet_until is not None),
         quiet_until=quiet_until,
         mirrors=frozenset(machine.mirrors),
         toolchain=machine.toolchain,
@@ -84,12 +84,12 @@ def _place(machine: Machine, now: float, *, builders: int, readers: int) -> RunP
     )
 
 
-def _state(machine: Machine, now: float, *, quiet: bool) -> PlaceState:
+def _state(machine: Machine, times: LeaseTimes, now: float, *, quiet: bool) -> PlaceState:
     if machine.state in _STATES:
         return _STATES[machine.state]
     if protocol_fit(machine.protocol) is not ProtocolFit.SERVED:
         return PlaceState.OUTDATED
-    if machine.heard_at is None or now - machine.heard_at >= LeaseTimes.reap:
+    if machine.heard_at is None or now - machine.heard_at >= times.quiet:
         return PlaceState.SILENT
     return PlaceState.QUIET if quiet else PlaceState.OPEN
 

@@ -279,7 +279,7 @@ class Scheduler:
                 return None
             case StartJob(kind, subject, version, place, why):
                 if version is not None:
-                    self._begin(tx, kind, subject, version)
+                    self._begin(tx, kind, subject, version, "" if place == self.context.machine else place)
                 if kind is JobKind.SERVE:
                     begin(tx, subject)
                 elif kind is JobKind.REVIEW:
@@ -288,7 +288,7 @@ class Scheduler:
                     planning.begin(tx, subject)
                 return claims.claim(tx, kind, subject, place or self.context.machine, why=why)
 
-    def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
+    def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""
         ticket = tickets.get(tx, ticket_id)
         if ticket.version != version:
@@ -297,7 +297,8 @@ class Scheduler:
             return
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
-            advisors.start(tx, tickets.move(tx, ticket_id, Start(project.target), expected_version=version))
+            started = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
+            advisors.start(tx, started, machine)
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 

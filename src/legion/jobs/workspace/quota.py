@@ -83,7 +83,8 @@ def enforce(context: Context) -> None:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
     for run in active:
-        if run.project in homes:
+        # A run on a machine has its tree there.
+        if run.project in homes and not run.machine:
             tree = homes[run.project] / run.seat
             most = limit(context, run)
             if most and (size := measure((slots.temp(context, run.seat), tree), enough=most)).bytes > most:

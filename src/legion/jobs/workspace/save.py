@@ -63,7 +63,7 @@ def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tr
     return Saved(
         commit=shot.commit,
         tree=shot.tree,
-        changed=shot.tree != _found(context, project, ticket, ticket.base),
+        changed=shot.tree != found_tree(context, project, ticket, ticket.base),
         nested=shot.nested,
         left_out=_edited(project, tree),
         unsaved=_unsaved(project, tree, shot),
@@ -126,7 +126,7 @@ def _without_setup(
     return replace(shot, commit=commit, tree=rest)
 
 
-def _found(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
+def found_tree(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
     """The tree that the run started from."""
     if ticket.plant is not None:
         return ticket.plant

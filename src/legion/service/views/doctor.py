@@ -20,6 +20,7 @@ from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox
 from legion.jobs.workspace.save import worktree_name
+from legion.service.machines import health as machine_health
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
@@ -49,6 +50,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     ]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
+    findings += machine_health.findings(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None

@@ -97,6 +97,15 @@ def create(
     return get(tx, ticket.id)
 
 
+def mirror(tx: Transaction, ticket: Ticket) -> None:
+    """A ticket of another store, under its number there. Repeating it changes nothing."""
+    if tx.execute(select(schema.tickets.c.id).where(schema.tickets.c.id == ticket.id)).first() is not None:
+        return
+    texts = {"ticket": ticket.id} | {name: getattr(ticket.spec, name) for name in _TEXT_COLUMNS}
+    tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket))
+    tx.run(_INSERT_TEXTS, texts)
+
+
 def get(tx: ReadTransaction, ticket: int) -> Ticket:
     found = _GET.first(tx, wanted=ticket)
     if found is None:

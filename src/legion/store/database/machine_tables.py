@@ -22,7 +22,6 @@ machines = Table(
     Column("toolchain", AnyText, nullable=False),
     Column("quiet_hours", Text, nullable=False),
     Column("mirrors", Json, nullable=False),
-    Column("beats", Integer, nullable=False),
     Column("heard_at", Double),
     Column("joined_at", Double, nullable=False),
     Column("removed_at", Double),
@@ -52,6 +51,9 @@ machine_runs = Table(
     Column("machine", Integer, nullable=False),
     Column("state", one_of(PlacementState), nullable=False),
     Column("placed_at", Double, nullable=False),
+    Column("taken_at", Double),
+    Column("taken_by", AnyText, nullable=False),
+    Column("beats", Integer, nullable=False),
     Column("ended_at", Double),
     Column("why", AnyText, nullable=False),
 )

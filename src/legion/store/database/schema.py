@@ -299,6 +299,15 @@ claims = Table(
     Column("why", AnyText, nullable=False),
 )
 
+head_leases = Table(
+    "head_leases",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("holder", AnyText, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("until", Double, nullable=False),
+)
+
 receipts = Table(
     "receipts",
     metadata,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, insert, select, update
 
@@ -23,6 +24,8 @@ from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE, _RUNS, _COMMANDS = schema.machines.c, schema.machine_runs.c, schema.machine_commands.c
+NO_RUN = 0
+"""The run of a request to a machine itself."""
 _OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
 
 
@@ -88,7 +91,6 @@ def join(
         "toolchain": toolchain,
         "quiet_hours": invited.quiet_hours,
         "mirrors": [],
-        "beats": 1,
         "heard_at": tx.now,
         "joined_at": tx.now,
         "removed_at": None,
@@ -131,12 +133,7 @@ def beat(
     values = {"boot": boot, "version": version, "protocol": protocol, "mirrors": sorted(mirrors), "heard_at": tx.now}
     if toolchain is not None:
         values["toolchain"] = toolchain
-    tx.execute(update(schema.machines).where(_TABLE.id == machine).values(beats=_TABLE.beats + 1, **values))
-
-
-def marks(tx: ReadTransaction) -> dict[int, int]:
-    """A value per machine that changes with each beat, also of removed machines: they may have runs to settle."""
-    return {row.id: row.beats for row in tx.execute(select(_TABLE.id, _TABLE.beats))}
+    tx.execute(update(schema.machines).where(_TABLE.id == machine).values(values))
 
 
 def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
@@ -156,7 +153,7 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
     known = placed(tx, run.id)
     if known is not None:
         return known
-    row = {
+    row: dict[str, Any] = {
         "run": run.id,
         "name": run.name,
         "project": run.project,
@@ -164,6 +161,9 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "machine": machine.id,
         "state": PlacementState.PLACED,
         "placed_at": tx.now,
+        "taken_at": None,
+        "taken_by": "",
+        "beats": 0,
         "ended_at": None,
         "why": "",
     }
@@ -191,11 +191,35 @@ def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun,
     return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
 
 
+def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:
+    """The runs that this machine was given, newest first."""
+    found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
+    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+
+
+def take(tx: Transaction, run: int, worker: str) -> bool:
+    """This worker process has it now. False where it has ended or lapsed already."""
+    mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
+    values = {"state": PlacementState.TAKEN, "taken_at": tx.now, "taken_by": worker}
+    tx.tell()
+    return tx.execute(mine.values(values)).rowcount == 1
+
+
+def named(tx: Transaction, machine: int, names: Collection[str]) -> None:
+    """The machine has named these runs in a beat: their leases are renewed."""
+    if names:
+        mine = (_RUNS.machine == machine, _RUNS.ended_at.is_(None), _RUNS.name.in_(names))
+        tx.execute(update(schema.machine_runs).where(*mine).values(beats=_RUNS.beats + 1))
+
+
 def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:
     """False, and nothing changes, where it has ended or lapsed already: both are final."""
     ended = None if state in _OPEN else tx.now
+    values: dict[str, object] = {"state": state, "ended_at": ended, "why": why}
+    if state is PlacementState.TAKEN:
+        values["taken_at"] = tx.now
     mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
-    if tx.execute(mine.values(state=state, ended_at=ended, why=why)).rowcount != 1:
+    if tx.execute(mine.values(values)).rowcount != 1:
         return False
     if ended is not None:
         tx.execute(delete(schema.machine_commands).where(_COMMANDS.run == run))
@@ -212,6 +236,24 @@ def send(tx: Transaction, run: PlacedRun, kind: CommandKind, facts: Mapping[str,
         "machine": run.machine,
         "kind": kind,
         "facts": dict(facts),
+        "made_at": tx.now,
+    }
+    tx.execute(insert(schema.machine_commands), [row])
+    tx.tell()
+
+
+def send_to_machine(tx: Transaction, machine: int, kind: CommandKind) -> None:
+    """Ask the machine itself for this. A request of this kind that still waits is enough."""
+    waits = (_COMMANDS.machine == machine, _COMMANDS.kind == kind, _COMMANDS.run == NO_RUN)
+    if tx.execute(select(_COMMANDS.id).where(*waits)).first() is not None:
+        return
+    row = {
+        "id": tx.next("machine_command"),
+        "run": NO_RUN,
+        "name": "",
+        "machine": machine,
+        "kind": kind,
+        "facts": {},
         "made_at": tx.now,
     }
     tx.execute(insert(schema.machine_commands), [row])

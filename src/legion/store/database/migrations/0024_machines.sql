@@ -13,7 +13,6 @@ CREATE TABLE machines (
     toolchain TEXT NOT NULL,
     quiet_hours TEXT NOT NULL,
     mirrors TEXT NOT NULL,
-    beats INTEGER NOT NULL DEFAULT 0,
     heard_at DOUBLE PRECISION,
     joined_at DOUBLE PRECISION NOT NULL,
     removed_at DOUBLE PRECISION
@@ -45,6 +44,9 @@ CREATE TABLE machine_runs (
     machine INTEGER NOT NULL REFERENCES machines (id),
     state TEXT NOT NULL,
     placed_at DOUBLE PRECISION NOT NULL,
+    taken_at DOUBLE PRECISION,
+    taken_by TEXT NOT NULL DEFAULT '',
+    beats INTEGER NOT NULL DEFAULT 0,
     ended_at DOUBLE PRECISION,
     why TEXT NOT NULL
 );

@@ -49,6 +49,7 @@ function Opened({ id, open, leave }) {
   const go = () => { left.current = true; leave(); };
   useEffect(() => {
     let gone = false;
+    box.current.parentElement.scrollIntoView();
     const report = (one) => {
       if (one.run) remember(id, { ...open, run: one.run });
       if (["ended", "refused", "none"].includes(one.news)) remember(id, null);
