@@ -114,8 +114,6 @@ class GitHubShapes:
             "assignee": self.user(issue.assignees[0]) if issue.assignees else None,
             "assignees": [self.user(login) for login in issue.assignees],
             "milestone": self._milestone(issue.milestone),
-            if issue.milestone
-            else None,
             "comments": len(issue.comments),
             "created_at": moment(issue.at),
             "updated_at": moment(issue.updated),
