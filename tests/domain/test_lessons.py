@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from legion.domain.leader.lessons import EndedTicket, FailedAttempt, effect, proposal, scopes
+import pytest
+
+from legion.domain.leader.lessons import EndedTicket, FailedAttempt, effect, proposal, question, read_answer, scopes
 from legion.domain.memories import LESSONS_SHARE, SHARE, Memory, fitting, format_memory
 
 FAILED = FailedAttempt(attempt=1, reason="checks failed:\n `make test`")
@@ -27,6 +29,26 @@ def test_a_proposal_says_what_failed_and_where_the_attempt_that_passed_differs()
 def test_without_a_failure_or_a_difference_nothing_is_proposed():
     assert proposal("T", [], {"a.py"}, ()) is None
     assert proposal("T", [FAILED], set(), ()) is None
+
+
+def test_a_reader_is_asked_with_the_failures_and_its_lesson_stays_with_the_files():
+    asked = question("Add\nlogin", [FAILED], {"a/b.py"})
+    for part in ('"Add login"', "- attempt 1: checks failed: `make test`", "differs in: a/b.py."):
+        assert part in asked
+
+    def answer(text: str) -> tuple[str, tuple[str, ...]] | None:
+        found = read_answer(text, [FAILED], {"a/b.py"})
+        return None if found is None else (found.text, found.files)
+
+    assert answer('```json\n{"lesson": "Mind\\nthe gap.", "files": ["a/*.py", "z/**"]}\n```') == (
+        "Mind the gap.",
+        ("a/*.py",),
+    )
+    assert answer('{"lesson": "Mind it.", "files": ["../x", 3]}') == ("Mind it.", ("a/**",))
+    assert answer('{"lesson": " "}') is None
+    for wrong in ("I learned a lot.", '{"lesson": 3}', '{"lesson"}', ""):
+        with pytest.raises(ValueError, match=r"`lesson`|delimiter"):
+            answer(wrong)
 
 
 def test_scopes_are_folders_and_few():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from legion.demo.forge.server import StandIn
 from legion.domain.forge.pulls import PullStage
+from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
-from legion.store.board import forges, goals
+from legion.store.board import forges, goals, questions
 from legion.wire.forge import AssignIssues, MergePulls, PlanIssues, TriedByHand
 from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
@@ -188,6 +190,32 @@ def test_commands_of_writers_are_obeyed_once_and_those_of_strangers_never(desk: 
     with desk.store.read() as tx:
         (plan,) = goals.of_project(tx, 1)
     assert plan.goal.startswith("Do it in two steps.")
+
+
+def test_a_question_is_answered_by_a_comment_of_a_writer_and_only_then(desk: Desk):
+    hosted = desk.forge.hosted
+    hosted.open_issue("Add a greeting", labels=("legion:go",))
+    desk.look()
+    with desk.store.write() as tx:
+        for kind, words in ((QuestionKind.ASK, "Which style, @wanda?"), (QuestionKind.PERMISSION, "May it use curl?")):
+            end = time.time() + 600
+            questions.ask(tx, key=words, kind=kind, words=words, project=1, ticket=1, deadline=end)
+    desk.look()
+    shown = hosted.issues[1].comments[0].body
+    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @wanda?\n```" in shown
+    assert "Question 2 waits for the person who runs Legion" in shown
+    hosted.comment(1, "/legion answer 1 Mine.", author=READER)
+    hosted.comment(1, "/legion answer 1 Mine.", author=STRANGER)
+    hosted.comment(1, "/legion answer 2 yes", author=OWNER)
+    desk.look()
+    with desk.store.read() as tx:
+        assert [one.settled_at for one in questions.open_ones(tx)] == [None, None]
+    hosted.comment(1, "/legion answer The old one.", author=WRITER)
+    desk.look()
+    with desk.store.read() as tx:
+        assert questions.get(tx, 1).choice == "The old one."
+        assert [one.id for one in questions.open_ones(tx)] == [2]
+    assert "Which style" not in hosted.issues[1].comments[0].body
 
 
 def test_a_person_plans_and_assigns_issues(desk: Desk):

@@ -62,7 +62,7 @@ def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_
     ours = {"legion", "starlette", "pydantic"}
     foreign = imported - ours - set(sys.stdlib_module_names)
     core = {module(distribution(requirement)) for requirement in project()["dependencies"]}
-    optional = {"psycopg"}
+    optional = {"psycopg", "procrastinate"}
     # Uvicorn imports it when a client asks for a WebSocket.
     indirect = {"websockets"}
     assert foreign <= core | optional, f"declare these in pyproject.toml: {sorted(foreign - core - optional)}"

@@ -18,6 +18,7 @@ from legion.wire.conversations import AskConversation
 from legion.wire.errors import LegionError
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 from tests.support.sampling import sampled
 
@@ -26,7 +27,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("adoption")) as one:
+    with company(tmp_path_factory.mktemp("adoption"), settings="[reviewer]\nlessons = true\n") as one:
         yield one
 
 
@@ -140,11 +141,31 @@ def test_a_ticket_is_handed_to_the_terminal_and_back(here: Company):
     mine = script(here, bash("echo two >> handed.txt"), 'say = "As you wish."')
     assert given.argv[1:] == ["--resume", given.conversation]
     assert claude(here, tree, f"rehearsal: {mine}", *given.argv[1:]) == "As you wish."
-    assert here.squad.client.handoff(ticket).transcript == given.transcript, "what was said there stays"
-    here.script(name, '[[step]]\nsay = "Done."')
+    assert here.squad.client.handoff(ticket).transcript == given.transcript, "what was written there stays"
+    for one in (name, mine):
+        here.script(one, '[[step]]\nsay = "Done."')
     here.squad.client.resume_ticket(ticket)
     here.project.until_settled(ticket)
     assert here.project.landed("handed.txt") == "one\ntwo\n"
+    assert "As you wish." in transcripts(here, ticket)[given.conversation], "and comes back with the ticket"
+
+
+def test_a_reader_of_the_conversation_words_the_lesson_of_a_failed_attempt(here: Company):
+    learned = json.dumps({"lesson": "The till is counted, never BROKEN.", "files": ["till.*"]})
+    name = script(
+        here,
+        bash("echo BROKEN > till.txt"),
+        'say = "Done."',
+        f"attempt = 2\n{bash('echo counted > till.txt')}",
+        'attempt = 2\nsay = "Done now."',
+        f'attempt = 2\nexpect = "(?s)attempt 1: checks failed"\nsay = {json.dumps(learned)}',
+    )
+    ticket = here.dispatch(name)
+    here.project.until_settled(ticket)
+    assert here.project.state(ticket) == "done"
+    until_seen(here.squad, lambda: bool(here.squad.client.lessons(here.project.cwd).lessons), "a proposed lesson")
+    (lesson,) = here.squad.client.lessons(here.project.cwd).lessons
+    assert (lesson.text, lesson.files, lesson.proposed) == ("The till is counted, never BROKEN.", ["till.*"], True)
 
 
 @pytest.mark.parametrize("point", sampled([Point.ADOPT_BEFORE_DISPATCH, Point.ADOPT_AFTER_DISPATCH], 1))

@@ -1,4 +1,4 @@
-"""A race over a real daemon, which is killed while a finished lane waits: one lane lands, the other is kept."""
+"""Races over a real daemon, which is killed on the way: one lane lands, the other is kept."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from legion.system.crash import Point
+from legion.wire.errors import LegionError
 from legion.wire.races import NewRace
 from tests.scenarios.conftest import settings_with_gates
+from tests.support import readers
 from tests.support.gates import Gate
-from tests.support.legion import Squad, squad
-from tests.support.repository import Repository
+from tests.support.legion import PATIENCE, Squad, squad
+from tests.support.repository import CHECK, Repository
+from tests.support.sampling import sampled
+
+POINTS = [point for point in Point if point.value.startswith("jobs.race.")]
+READER = """
+first=$(grep -m1 '^+[a-z]' "$LEGION_BRIEFING")
+found='{"weight": "concern", "file": "till.txt", "line": 1, "text": "The other one counts."}'
+[ "$first" = "+worse" ] || found=
+echo '{"verdict": "approve", "summary": "Read.", "read": ["till.txt"], "findings": ['"$found"']}'
+"""
+"""Its change comes first in what a reader gets, the other attempts follow."""
 
 
 @pytest.fixture
@@ -63,3 +76,39 @@ def test_a_race_survives_a_kill_and_lands_one_lane(racers: tuple[Squad, Gate], t
     text = house.cli("race", str(raced), cwd=Path(project.cwd)).stdout
     assert f"won by ticket {other}" in text
     assert "300 lines" in text
+
+
+@pytest.mark.parametrize("point", sampled(POINTS, 2), ids=lambda point: point.value)
+def test_a_kill_costs_a_race_nothing_and_its_readers_do_not_know_the_authors(tmp_path: Path, point: Point):
+    armed = {"LEGION_CRASH_AT": f"{point.value}#1", "LEGION_CRASH_LOG": str(tmp_path / "points")}
+    words = {"alpha": "worse", "omega": "counted"}
+    drivers = "".join(f'[drivers.{name}]\nrun = "sh {tmp_path}/readers/{name}"\n' for name in words)
+    with readers.office(tmp_path, settings=drivers, config=CHECK, extra=armed) as office:
+        for name, word in words.items():
+            (office.readers.folder / name).write_text(f"echo {word} > till.txt\n")
+        house, project = office.squad, office.project
+        project.pause()
+        raced = project.dispatch("raced", driver="alpha", text=office.readers.say("raced", READER))
+        try:
+            house.client.race(raced, NewRace(drivers=["alpha", "omega"]))
+        except LegionError:
+            assert point in (Point.RACE_BEFORE_START, Point.RACE_AFTER_START)
+        else:
+            project.resume()
+        assert house.process is not None
+        house.process.wait(PATIENCE)
+        house.start()
+        if point is Point.RACE_BEFORE_START:
+            house.client.race(raced, NewRace(drivers=["alpha", "omega"]))
+        project.resume()
+        project.until_settled()
+        other = raced + 1
+        assert project.states() == {raced: "stopped", other: "done"}
+        assert project.landed("till.txt") == "counted\n"
+        lanes = house.client.race_page(raced).lanes
+        assert [(lane.ticket, lane.standing, lane.lines) for lane in lanes] == [(raced, "lost", 1), (other, "won", 1)]
+        for text in office.readers.told("raced"):
+            assert "## Other attempts at the same ticket" in text
+            assert {"+worse", "+counted"} <= set(text.splitlines())
+            assert "alpha" not in text
+            assert "omega" not in text

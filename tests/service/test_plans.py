@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,8 +20,6 @@ from legion.wire.plans import (
     ApprovePlan,
     EpicBudget,
     NewPlan,
-    PlanApproved,
-    PlanPage,
     RejectPlan,
     ReplanEpic,
     SavePlan,
@@ -34,6 +30,7 @@ from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Office, office
+from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK, Repository
 
 
@@ -41,42 +38,6 @@ from tests.support.repository import CHECK, Repository
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     with office(tmp_path_factory.mktemp("plans"), config=CHECK) as one:
         yield one
-
-
-def ticket(key: str, *after: str | int, **fields: Any) -> dict[str, Any]:
-    proven = [{"text": f"{key} works", "proof": "[test]"}]
-    return {"key": key, "title": f"Make {key}", "after": list(after), "criteria": proven} | fields
-
-
-TWO = {"summary": "Two steps.", "tickets": [ticket("schema", new_files=["db.sql"]), ticket("login", "schema")]}
-
-
-class Planner:
-    """Stands for the planner's program: each answer is read and recorded as its run's final message."""
-
-    def __init__(self, desk: Office) -> None:
-        self.desk = desk
-
-    def plan(self, *answers: object, **wanted: Any) -> PlanPage:
-        page = self.desk.person.plan(NewPlan(cwd=self.desk.cwd, goal="Users can log in.", **wanted))
-        return self.answer(page.plan.id, *answers)
-
-    def answer(self, plan: str, *answers: object) -> PlanPage:
-        context, id = self.desk.context, int(plan[1:])
-        for given in answers:
-            message = given if isinstance(given, str) else json.dumps(given)
-            with context.store.write() as tx:
-                job.begin(tx, id)
-                now, run = goals.get(tx, id), next(run for run in runs.active(tx) if run.plan == id)
-            end = job.read_answer(context, context.project(now.project), now, run, message)
-            with context.store.write() as tx:
-                runs.end(tx, run.id, Outcome.FINISHED)
-                assert end.record is not None
-                end.record(tx, now)
-        return self.desk.person.plan_page(id)
-
-    def approve(self, page: PlanPage, *keys: str, **wanted: Any) -> PlanApproved:
-        return self.desk.person.approve_plan(int(page.plan.id[1:]), ApprovePlan(tickets=list(keys), **wanted))
 
 
 @pytest.fixture

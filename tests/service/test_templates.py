@@ -94,9 +94,10 @@ def test_unknown_templates_and_missing_values_change_nothing(desk: Office):
 
 
 def test_a_template_of_the_repository_counts_when_it_is_trusted(desk: Office, tmp_path: Path):
-    (example,) = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs/templates.md").read_text(), re.MULTILINE | re.DOTALL)
+    page = (ROOT / "docs/templates.md").read_text()
+    example, audit = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     repository = Repository(tmp_path / "shop")
-    files = {"router": example, "loop": CIRCLE, "bug": "about = 3", "small": SMALL}
+    files = {"router": example, "loop": CIRCLE, "bug": "about = 3", "small": SMALL, "audit": audit}
     repository.commit("templates", {f".legion/templates/{name}.toml": text for name, text in files.items()})
     cwd = str(repository.root)
     desk.person.add_project(AddProject(path=cwd))
@@ -128,3 +129,6 @@ def test_a_template_of_the_repository_counts_when_it_is_trusted(desk: Office, tm
     small = desk.person.run_template(RunTemplate(cwd=cwd, name="small", values=VALUES["feature"], dry_run=True))
     assert [one.key for one in small.tickets] == ["interface", "part-1", "part-2", "together"]
     assert desk.person.template(cwd, "small").text == SMALL
+    audited = desk.person.run_template(RunTemplate(cwd=cwd, name="audit", dry_run=True))
+    assert [(one.key, one.when) for one in audited.tickets] == [("audit", ""), ("repair", "audit.result == 'findings'")]
+    assert audited.findings == []

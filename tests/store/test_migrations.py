@@ -44,6 +44,7 @@ from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
 from legion.store.board import (
+    conditions,
     crews,
     epics,
     forges,
@@ -56,6 +57,7 @@ from legion.store.board import (
     races,
     receipts,
     routines,
+    specifications,
     tickets,
     verdicts,
 )
@@ -66,6 +68,7 @@ from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
 from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
+from tests.store.kept_machines import machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -262,6 +265,12 @@ def lessons(tx: Transaction) -> None:
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
 
+def specs(tx: Transaction) -> None:
+    assert [(one.spec, one.keep_docs) for one in goals.of_project(tx, 1)] == [(False, False), (True, True)]
+    assert list(specifications.of_plan(tx, 2).values()) == ["# Night"]
+    assert [(one.ticket, one.about, one.result.value) for one in conditions.all(tx)] == [(2, (1,), "failed")]
+
+
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
@@ -327,6 +336,9 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "forge": forge,
     "sessions": session,
     "lessons": lessons,
+    "machines": machine,
+    "specs": specs,
+    "places": places,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

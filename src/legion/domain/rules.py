@@ -80,6 +80,7 @@ class Rule(Enum):
     RED_IS_FIXED_FIRST = "red-is-mended-first"
     SILENCE_ANSWERS = "silence-answers"
     RACE = "race"
+    RESULT_DECIDES = "result-decides"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
     FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
@@ -133,6 +134,7 @@ WORDS = {
     Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
     Rule.RED_IS_FIXED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
     Rule.RACE: "of several attempts of one ticket, the best proven one lands and the others are kept",
+    Rule.RESULT_DECIDES: "a ticket with a condition starts after that result, and is not needed after any other",
     Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.agents.teams import READING
-from legion.domain.errors import LegionError, Retryable
+from legion.domain.errors import LegionError, Retryable, StateConflict
 from legion.domain.runs import Outcome, Run
+from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run
 from legion.jobs.agent.final_message import final_message
@@ -23,7 +24,7 @@ from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.journal import read_journal
-from legion.runner.spec import write_spec
+from legion.runner.spec import UnreadableSpec, read_spec, write_spec
 
 PATIENCE = 540.0
 """Seconds; the client waits ten minutes."""
@@ -42,8 +43,8 @@ class AskedConversation:
     driver: DriverProfile
     transcript: Path
     id: str
-    tree: Path
-    """Where it worked; it can be read, if it still exists."""
+    tree: Path | None
+    """Where it worked; it can be read, if it still exists. None: it answers from what it knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,22 @@ class _AskRun(Run):
     @property
     def name(self) -> str:
         return self.folder
+
+
+def of_run(context: Context, run: Run) -> AskedConversation:
+    """The conversation of a run that has ended. Raises StateConflict where it cannot be asked."""
+    if run.ended_at is None:
+        how = f"`legion tell {run.ticket} TEXT` reaches it" if run.ticket is not None else "wait for its end"
+        raise StateConflict(f"This conversation is not finished: {how}.")
+    project = context.project(run.project)
+    driver = _driver(context, run)
+    transcript = driver.transcript(project.agents / run.seat, run.conversation) if driver.capabilities.rewinds else None
+    if transcript is None:
+        raise StateConflict(
+            f"{driver.title} left no conversation of run {run.id} that can be asked; `legion log` shows its output."
+        )
+    tree = project.worktrees.path(run.seat)
+    return AskedConversation(project=project, driver=driver, transcript=transcript, id=run.conversation, tree=tree)
 
 
 def ask(context: Context, asked: AskedConversation, question: str, *, model: str = "") -> Answer:
@@ -94,7 +111,7 @@ def _prepare(
     state, given = folder / "state", folder / "given"
     for place in (state, given):
         place.mkdir(parents=True, mode=0o700)
-    tree = asked.tree if asked.tree.is_dir() else given
+    tree = asked.tree if asked.tree is not None and asked.tree.is_dir() else given
     asked.driver.take_transcript(asked.transcript, asked.id, state, tree)
     chosen = AgentProgram(driver=asked.driver, timeout=PATIENCE)
     paths = RunPaths(
@@ -116,3 +133,10 @@ def _prepare(
         fork_of=asked.id,
     )
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
+
+
+def _driver(context: Context, run: Run) -> DriverProfile:
+    try:
+        return read_spec(context.data.runs / run.name).profile
+    except UnreadableSpec:
+        return registry.default()

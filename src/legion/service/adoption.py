@@ -17,7 +17,7 @@ from legion.domain.tickets.ticket import ENDED, Rewind, State
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, ProgramUnusable
 from legion.jobs.context import Context
-from legion.jobs.workspace import adopted
+from legion.jobs.workspace import adopted, handed_off
 from legion.jobs.workspace.adopted import SavedCheckout
 from legion.runner.spec import UnreadableSpec, read_spec
 from legion.service.conversations.catalog import Catalog
@@ -28,7 +28,7 @@ from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import adoptions, runs
-from legion.system import crash, files
+from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.tickets import Dispatch, Dispatched, NewTicket
@@ -97,7 +97,7 @@ def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
         raise StateConflict(
             f"{driver.title} left no conversation of ticket {number} to resume; `legion diff {number}` shows its work."
         )
-    copy = _give_back(place, _own_folder(driver), latest.conversation, tree)
+    copy = handed_off.give(driver, place, latest.conversation, tree)
     return HandedOff(
         ticket=number,
         conversation=latest.conversation,
@@ -105,15 +105,8 @@ def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
         transcript=str(copy),
         argv=[_program(context, driver), "--resume", latest.conversation],
         message=f"Ticket {number} is paused. Its worktree is yours until `legion resume {number}`, which continues"
-        " from the files as you leave them.",
+        " from the files and the conversation as you leave them.",
     )
-
-
-def _own_folder(driver: DriverProfile) -> Path:
-    """The person's own folder of the program."""
-    login = driver.login_file()
-    assert login is not None, "a driver that rewinds has a login"
-    return login.parent
 
 
 def _chosen(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Indexed:
@@ -175,22 +168,6 @@ def _ended(context: Context, news: CommitSignal, number: int) -> Run:
         if time.monotonic() > deadline:
             raise Retryable(f"The agent of ticket {number} is still stopping. Try again in a moment.")
         news.wait(seen, 1.0)
-
-
-def _give_back(transcript: Path, place: Path, conversation: str, tree: Path) -> Path:
-    """Copy it to where the person's program looks for it; never over what they added there."""
-    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in str(tree))
-    copy = place / "projects" / name / f"{conversation}.jsonl"
-    content = transcript.read_bytes()
-    if copy.exists():
-        there = copy.read_bytes()
-        if there.startswith(content):
-            return copy
-        if not content.startswith(there):
-            raise StateConflict(f"{copy} was continued in a terminal, and so was the ticket: move it away.")
-    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    files.write_atomic(copy, content)
-    return copy
 
 
 def _program(context: Context, driver: DriverProfile) -> str:

@@ -29,6 +29,8 @@ class AddForge:
     keyring: bool = False
     gh: bool = False
     """The token is the one of the program `gh`."""
+    app: str = ""
+    """The id of a GitHub App. The key, or its file, is then the app's private key in PEM form."""
 
 
 @dataclass(kw_only=True)

@@ -25,6 +25,10 @@ class NewPlan:
     """The planner may ask once before it plans."""
     epic: str = ""
     """Of the tickets; empty: the plan's own name."""
+    spec: bool = False
+    """The planner writes a specification first."""
+    keep_docs: bool = False
+    """The documents of the specification land in the repository, with the first ticket of the plan."""
     request: str = ""
 
 
@@ -97,6 +101,8 @@ class PlanTicketLine:
     ticket: int | None = None
     state: str = ""
     """Of that ticket."""
+    when: str = ""
+    """The result of others after which alone it starts."""
     asks_for: list[str] = field(default_factory=list)
     """Expected files that are protected: a change of them still needs your approval."""
 
@@ -117,6 +123,15 @@ class PlanRoundLine:
     findings: list[PlanFindingLine]
     message: str
     at: float
+
+
+@dataclass(kw_only=True)
+class PlanDocumentLine:
+    """A document of its specification."""
+
+    stage: str
+    """gather, research, write or criticise."""
+    text: str
 
 
 @dataclass(kw_only=True)
@@ -153,6 +168,12 @@ class PlanPage:
     """Tickets that it replaces once all of it is approved."""
     notes: list[str] = field(default_factory=list)
     """Why its planner does not start, a sentence each."""
+    spec: bool = False
+    """A specification is written before the plan."""
+    keep_docs: bool = False
+    """Its documents land in the repository."""
+    documents: list[PlanDocumentLine] = field(default_factory=list)
+    """Those that are written."""
 
 
 @dataclass(kw_only=True)

@@ -32,6 +32,10 @@ def page_lines(page: PlanPage, screen: Screen) -> Iterator[str]:
         yield from screen.aside(sanitize(plan.reason))
     for note in page.notes:
         yield screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2)
+    if page.documents:
+        kept = "; they land with the first ticket" if page.keep_docs else ""
+        done = ", ".join(one.stage for one in page.documents)
+        yield from screen.aside(f"Specification: {done}{kept}. `legion plan spec {plan.id}` prints it.")
     if page.summary and page.summary != plan.goal:
         yield from screen.paragraph(page.summary)
     if page.tickets:
@@ -101,7 +105,7 @@ def _line(n: int, ticket: PlanTicketLine, plan: PlanLine) -> TicketLine:
 def _ticket(ticket: PlanTicketLine, screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(ticket.key, Colour.BOLD), Cell(f"  {sanitize(ticket.title)}"))
     yield from screen.paragraph(ticket.text, indent=4, most_lines=_TEXT_LINES)
-    facts = [("after", ", ".join(ticket.after)), ("files", ", ".join(ticket.files))]
+    facts = [("after", ", ".join(ticket.after)), ("only if", ticket.when), ("files", ", ".join(ticket.files))]
     facts += [("new files", ", ".join(ticket.new_files)), ("lines", str(ticket.lines or ""))]
     facts += [("protected, asks you", ", ".join(ticket.asks_for))]
     rows = [[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in facts if value]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.cli.base.output import Cell, Colour, Screen, sanitize, sanitize_lines
 from legion.cli.base.parameters import files, teams, ticket_argument
 from legion.cli.base.texts import decode, read_text, valid_text
 from legion.cli.plans.numbers import number_of
@@ -32,7 +32,7 @@ _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner 
 
 
 @command("plan", example=_EXAMPLE)
-@click.argument("words", nargs=-1, metavar="GOAL | show P3 | edit P3 | retry P3 | drop P3")
+@click.argument("words", nargs=-1, metavar="GOAL | show P3 | edit P3 | spec P3 | retry P3 | drop P3")
 @click.option(
     "--from", "file", metavar="FILE", shell_complete=files, help="Read the goal, or the edited plan, from a file."
 )
@@ -41,6 +41,8 @@ _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner 
 @_BUDGET
 @click.option("--questions", is_flag=True, help="The planner may ask you once before it plans: `legion inbox`.")
 @click.option("--epic", metavar="NAME", default="", help="The epic of the tickets; the plan's name if left out.")
+@click.option("--spec", is_flag=True, help="Write a specification first, and plan from it.")
+@click.option("--keep-docs", is_flag=True, help="Let the specification land, as the first ticket.")
 @click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
 @_WAIT
 def plan(
@@ -52,6 +54,8 @@ def plan(
     budget: float | None,
     questions: bool,
     epic: str,
+    spec: bool,
+    keep_docs: bool,
     issues: str,
     wait: bool,
 ) -> None:
@@ -60,12 +64,13 @@ def plan(
     The planner reads the landed code and changes nothing. Its plan is checked, and goes back to it up to three times;
     then you see it. GOAL may be - for stdin.
 
-    `show` prints a plan, `edit` opens it in your editor as TOML, `retry` starts a failed planner again, and `drop` ends
-    a plan; tickets that you approved stay.
+    `show` prints a plan, `edit` opens it in your editor as TOML, `spec` prints the documents of its specification,
+    `retry` starts a failed planner again, and `drop` ends a plan; tickets that you approved stay.
     """
     verbs: dict[str, Callable[[CommandCall, int, str | None], None]] = {
         "show": _show,
         "edit": _edit,
+        "spec": _spec,
         "retry": lambda call, id, _: _print(call, call.legion().retry_plan(id)),
         "drop": lambda call, id, _: _print(call, call.legion().drop_plan(id)),
     }
@@ -81,6 +86,8 @@ def plan(
         budget=budget,
         questions=questions,
         epic=valid_text(epic, "--epic"),
+        spec=spec,
+        keep_docs=keep_docs,
         request=os.urandom(16).hex(),
     )
     page = call.legion().plan_issues(_of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
@@ -182,6 +189,22 @@ def _until_decidable(call: CommandCall, page: PlanPage) -> PlanPage:
 
 def _show(call: CommandCall, id: int, file: str | None) -> None:
     _print(call, call.legion().plan_page(id))
+
+
+def _spec(call: CommandCall, id: int, file: str | None) -> None:
+    page = call.legion().plan_page(id)
+    if not page.documents:
+        how = "it is still written" if page.spec else "`legion plan --spec GOAL` writes one"
+        raise NotFound(f"{page.plan.id} has no specification: {how}.")
+    call.answer(page, lambda: _documents(page))
+
+
+def _documents(page: PlanPage) -> Iterator[str]:
+    """The corrected specification replaces the first one."""
+    corrected = any(one.stage == "criticise" for one in page.documents)
+    for one in page.documents:
+        if one.stage != "write" or not corrected:
+            yield from (*sanitize_lines(one.text), "")
 
 
 def _print(call: CommandCall, page: PlanPage) -> None:

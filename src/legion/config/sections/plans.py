@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from legion.config.base.settings import flag, text, whole
 from legion.domain.plans.checks import MOST_FILES, MOST_LINES
+from legion.domain.review.path_patterns import glob_fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +30,9 @@ class PlanSettings:
         True, help="Whether a planner proposes several tickets in place of one that failed because it is too large."
     )
     most_lines: int = whole(MOST_LINES, 1, 100_000, help="How many lines a planned ticket may be expected to change.")
+    docs: str = text(
+        "docs/specs",
+        allowed="a folder of the repository, by its path from there",
+        fits=lambda folder: bool(folder.strip("/")) and not glob_fault(folder) and not {"*", "?"} & set(folder),
+        help="Where `legion plan --spec --keep-docs` lands the documents of a specification.",
+    )

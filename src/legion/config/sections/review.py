@@ -47,3 +47,7 @@ class ReviewerSettings:
         allowed='"claude", the name of one of your [drivers.NAME], or empty',
         help="The reviewer's program. Empty: Claude Code.",
     )
+    lessons: bool = flag(
+        False,
+        help="Whether a reader of the ticket's conversation words proposed lessons. Without, a rule does.",
+    )

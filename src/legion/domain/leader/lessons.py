@@ -1,19 +1,26 @@
 """Lessons: memories won from failures. A ticket whose attempt failed and whose later attempt passed proposes one.
 
 The proposal is made by rule from what Legion knows itself: which attempt failed and why, and in which files the attempt
-that passed differs. It counts once the person or a leader has accepted it.
+that passed differs. With `reviewer.lessons` a reader of the ticket's conversation words it instead. It counts once the
+person or a leader has accepted it.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from legion.domain.leader.digest import one_line
 from legion.domain.memories import Memory, is_for
+from legion.domain.review.path_patterns import glob_fault, matches
 
 _TITLE, _REASON = 60, 160
-_MOST_FILES, _MOST_SCOPES = 4, 4
+_MOST_FILES, _MOST_SCOPES, _MOST_ASKED = 4, 4, 20
+_LESSON = 500
+"""Characters of a reader's lesson."""
+_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +53,36 @@ def proposal(
         f"The attempt that passed differs in {', '.join(shown[:_MOST_FILES])}{more}."
     )
     return ProposedLesson(text=text, files=tuple(declared) or scopes(differs))
+
+
+def question(title: str, failures: Sequence[FailedAttempt], differs: Collection[str]) -> str:
+    """What a reader of the ticket's conversation is asked."""
+    failed = "\n".join(f"- attempt {one.attempt}: {one_line(one.reason, _REASON)}" for one in failures)
+    return f"""\
+The work "{one_line(title, _TITLE)}" has landed after attempts that failed:
+{failed}
+The attempt that passed differs in: {", ".join(sorted(differs)[:_MOST_ASKED])}.
+
+What should an agent that works on such files next know, so that its first attempt passes? Only what holds beyond this
+ticket and what the code does not show at a glance; no praise, no report. Answer with one JSON object and nothing else:
+{{"lesson": "one to three sentences, or empty if there is nothing to learn", "files": ["pattern of the files"]}}"""
+
+
+def read_answer(answer: str, failures: Sequence[FailedAttempt], differs: Collection[str]) -> ProposedLesson | None:
+    """The reader's lesson; None where it found none. Raises ValueError for an answer of another form.
+
+    Patterns that cover none of the files in question are replaced: a lesson is carried where it was learned.
+    """
+    found = json.loads(_OBJECT.findall(answer)[-1]) if _OBJECT.search(answer) else None
+    if not isinstance(found, dict) or not isinstance(found.get("lesson"), str):
+        raise ValueError("the answer has no object with `lesson`")
+    text = one_line(found["lesson"], _LESSON)
+    if not text:
+        return None
+    given = found.get("files")
+    patterns = [one for one in given if isinstance(one, str) and not glob_fault(one)] if isinstance(given, list) else []
+    fitting = [one for one in patterns[:_MOST_SCOPES] if any(matches(file, (one,)) for file in differs)]
+    return ProposedLesson(text=text, files=tuple(fitting) or scopes(differs))
 
 
 def scopes(files: Iterable[str]) -> tuple[str, ...]:

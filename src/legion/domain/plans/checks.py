@@ -95,6 +95,10 @@ def _order(draft: PlanDraft, facts: PlanFacts) -> Iterator[PlanFinding]:
             if key not in draft.keys:
                 text = f"`after` names `{key}`, which is no key of this plan"
                 yield PlanFinding(kind=FindingKind.UNKNOWN, ticket=ticket.key, text=text)
+        for key in ticket.when.steps if ticket.when else ():
+            if key not in draft.keys:
+                text = f"`when` names `{key}`, which is no key of this plan"
+                yield PlanFinding(kind=FindingKind.UNKNOWN, ticket=ticket.key, text=text)
         for number in ticket.after_tickets:
             if number not in facts.tickets:
                 text = f"`after` names ticket {number}, which is not on the board"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from legion.domain.plans import conditions
+from legion.domain.plans.conditions import ResultCondition
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets import board
 
@@ -68,6 +70,13 @@ class PlanTicket:
     lines: int = 0
     """How many lines it is expected to change; 0: not estimated."""
     priority: int = 0
+    when: ResultCondition | None = None
+    """It starts only after such a result of other tickets of the plan."""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """Keys of the tickets that have ended when it starts."""
+        return (*self.after, *(self.when.steps if self.when else ()))
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -92,7 +101,7 @@ class PlanDraft:
     def edges(self) -> dict[int, list[int]]:
         """By position. Keys that no ticket has are left out."""
         place = {key: position for position, key in enumerate(self.keys)}
-        return {n: [place[key] for key in one.after if key in place] for n, one in enumerate(self.tickets)}
+        return {n: [place[key] for key in one.before if key in place] for n, one in enumerate(self.tickets)}
 
     def ticket(self, key: str) -> PlanTicket | None:
         return next((one for one in self.tickets if one.key == key), None)
@@ -161,13 +170,14 @@ def _record(ticket: PlanTicket) -> dict[str, Any]:
         "labels": list(ticket.labels),
         "lines": ticket.lines,
         "priority": ticket.priority,
+        "when": str(ticket.when) if ticket.when else "",
     }
     return {name: value for name, value in fields.items() if value}
 
 
 _FIELDS = (
     *("key", "title", "text", "context", "plan", "criteria", "files", "new_files"),
-    *("after", "checkpoint", "labels", "lines", "priority"),
+    *("after", "checkpoint", "labels", "lines", "priority", "when"),
 )
 
 
@@ -207,7 +217,21 @@ def _ticket(table: object, n: int) -> PlanTicket:
         labels=labels,
         lines=_whole(table, "lines", 0, 1_000_000, where, n),
         priority=_whole(table, "priority", -1000, 1000, where, n),
+        when=_when(table, keys, where, n),
     )
+
+
+def _when(table: Mapping[str, Any], after: Collection[str], where: str, n: int) -> ResultCondition | None:
+    text = _text(table, "when", where, n)
+    if not text:
+        return None
+    found = conditions.parse(text)
+    if found is None:
+        hint = 'like "other.failed", "other.landed" or "other.result == \'word\'"'
+        raise MalformedDraft(f"{where}: `when` must be {hint}, and is {shown(text)}", n)
+    if found.excludes_landing and (both := [key for key in found.steps if key in after]):
+        raise MalformedDraft(f"{where}: it comes after `{both[0]}`, and `when` starts it only if that did not land", n)
+    return found
 
 
 def _criterion(given: object, where: str, n: int) -> PlanCriterion:

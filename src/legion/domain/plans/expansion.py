@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from legion.domain.errors import BadInput
 from legion.domain.plans import draft as drafts
+from legion.domain.plans.conditions import ResultCondition
 from legion.domain.plans.draft import MOST_TICKETS, MalformedDraft, PlanDraft
-from legion.domain.plans.template import Condition, Template, TemplateStep, Value, Variable, VariableType
+from legion.domain.plans.template import Condition, Template, TemplateStep, Value, Variable, VariableType, awaited
 
 _PLACE = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -25,11 +27,15 @@ def expand(template: Template, given: Mapping[str, str], files: Files) -> PlanDr
     made: dict[str, list[dict[str, Any]]] = {}
     for step in template.steps:
         made[step.key] = _tickets(template, step, values)
+    _leave_out_unawaited(template, made)
     instead = _left_out(template, made)
     for step in template.steps:
         after = [ticket["key"] for key in step.needs for ticket in _standing(key, made, instead)]
         for ticket in made[step.key]:
             ticket["after"] = list(dict.fromkeys(after))
+            if isinstance(step.when, ResultCondition):
+                steps = tuple(one["key"] for key in step.when.steps for one in made[key])
+                ticket["when"] = str(replace(step.when, steps=steps))
     tickets = [ticket for key in made for ticket in made[key]]
     if not tickets:
         raise BadInput(f"Template {template.name} makes no ticket with these values: every step is left out.")
@@ -106,13 +112,23 @@ def _tickets(template: Template, step: TemplateStep, values: Mapping[str, Value]
     return made
 
 
+def _leave_out_unawaited(template: Template, made: dict[str, list[dict[str, Any]]]) -> None:
+    """A step that waits for the result of one that makes no ticket makes none, too."""
+    unawaited = True
+    while unawaited:
+        unawaited = False
+        for step in template.steps:
+            if made[step.key] and (steps := awaited(step)) and not any(made[key] for key in steps):
+                made[step.key], unawaited = [], True
+
+
 def _ticket(template: Template, step: TemplateStep, key: str, values: Mapping[str, Value]) -> dict[str, Any]:
     where = f"{template.name}, step {step.key}"
     return {"key": key, **{name: _fill_in(value, values, where) for name, value in step.fields.items()}}
 
 
-def _holds(template: Template, when: Condition | None, values: Mapping[str, Value]) -> bool:
-    if when is None:
+def _holds(template: Template, when: Condition | ResultCondition | None, values: Mapping[str, Value]) -> bool:
+    if when is None or isinstance(when, ResultCondition):
         return True
     if when.name not in values:
         raise BadInput(f"Template {template.name}: `when` asks for {when.name!r}, which is no variable.")

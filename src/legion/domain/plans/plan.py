@@ -100,6 +100,10 @@ class GoalPlan:
     conversation: str = ""
     dispatcher: str = ""
     """The leader that asked for it; empty: the person."""
+    spec: bool = False
+    """The planner writes a specification first."""
+    keep_docs: bool = False
+    """Its documents land in the repository with the first ticket."""
     created_at: float = 0.0
     moved_at: float = 0.0
 
@@ -154,6 +158,12 @@ def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:
     if plan.draft is None:
         return replace(moved, state=PlanState.FAILED)
     return settled(moved, approved, why)
+
+
+def documented(plan: GoalPlan, conversation: str, reason: str) -> GoalPlan:
+    """A document of its specification was written; the next stage is a conversation of its own."""
+    _refuse(plan, (PlanState.PLANNING,), "is not being planned")
+    return replace(plan, tries=0, reason=reason, held_until=None, conversation=conversation)
 
 
 def asking(plan: GoalPlan, questions: tuple[PlanQuestion, ...]) -> GoalPlan:
@@ -227,7 +237,7 @@ def approval(plan: GoalPlan, keys: Collection[str], approved: Collection[str]) -
         raise StateConflict(f"Every ticket of {plan.name} is approved already.")
     for key in wanted:
         ticket = plan.draft.ticket(key)
-        missing = [one for one in ticket.after if one not in wanted and one not in approved] if ticket else []
+        missing = [one for one in ticket.before if one not in wanted and one not in approved] if ticket else []
         if missing:
             raise BadInput(
                 f"Ticket {key} comes after {missing[0]}, which is not approved. "

@@ -9,7 +9,7 @@
     needs = ["reproduce"]
 
 A step has the fields of a planned ticket, `needs` in place of `after`, and may have `for` (once for each item of a list
-or each file) and `when` (only if a variable is set, or has a value).
+or each file) and `when` (only if a variable is set or has a value, or only after a result of another step).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from enum import Enum
 from typing import Any
 
 from legion.domain.errors import BadInput
+from legion.domain.plans import conditions
+from legion.domain.plans.conditions import ResultCondition
 from legion.domain.plans.draft import KEY, MOST_TICKETS, shown
 from legion.domain.tickets import board
 
@@ -82,7 +84,7 @@ class TemplateStep:
     key: str
     needs: tuple[str, ...] = ()
     loop: Loop | None = None
-    when: Condition | None = None
+    when: Condition | ResultCondition | None = None
     fields: Mapping[str, Any]
     """The rest, as a planned ticket has it, with variables in its texts."""
 
@@ -150,15 +152,23 @@ def _extended(below: Template, over: Template) -> Template:
     )
 
 
+def awaited(step: TemplateStep) -> tuple[str, ...]:
+    """The steps whose results decide whether it starts."""
+    return step.when.steps if isinstance(step.when, ResultCondition) else ()
+
+
 def _refuse_unknown_needs(template: Template) -> None:
     keys = [step.key for step in template.steps]
     for step in template.steps:
         for need in step.needs:
             if need not in keys:
                 raise BadInput(f"Template {template.name}: step {step.key} needs {need!r}, which is no step of it.")
+        for other in awaited(step):
+            if other not in keys:
+                raise BadInput(f"Template {template.name}: `when` of step {step.key} names {other!r}, no step of it.")
     if not keys:
         raise BadInput(f"Template {template.name} has no [[step]]: write at least one.")
-    edges = {n: [keys.index(need) for need in step.needs] for n, step in enumerate(template.steps)}
+    edges = {n: [keys.index(need) for need in (*step.needs, *awaited(step))] for n, step in enumerate(template.steps)}
     board.refuse_cycles(edges, dict(enumerate(keys)))
 
 
@@ -248,10 +258,13 @@ def _loop(text: str, where: str) -> Loop:
     return Loop(item=found[1], over=found[2])
 
 
-def _condition(text: str, where: str) -> Condition:
+def _condition(text: str, where: str) -> Condition | ResultCondition:
+    if (result := conditions.parse(text)) is not None:
+        return result
     found = _WHEN.fullmatch(text)
     if found is None or (found[1] and found[3]):
-        raise _Fault(f'{where}: `when` must be like "deep", "not deep" or "kind == \'big\'", and is {shown(text)}')
+        forms = '"deep", "not deep", "kind == \'big\'", "step.failed" or "step.result == \'word\'"'
+        raise _Fault(f"{where}: `when` must be like {forms}, and is {shown(text)}")
     return Condition(name=found[2], negated=bool(found[1]) or found[3] == "!=", value=found[4])
 
 

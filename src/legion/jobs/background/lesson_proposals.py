@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
 from legion.domain.events import Event, EventKind
-from legion.domain.leader.lessons import FailedAttempt, ProposedLesson, proposal
+from legion.domain.leader.lessons import FailedAttempt, ProposedLesson, proposal, question, read_answer
 from legion.domain.memories import LONGEST, MOST
 from legion.domain.tickets.ticket import Cause, State, Ticket
+from legion.jobs import ask
 from legion.jobs.context import Context
 from legion.store import events
 from legion.store.board import memories, tickets
@@ -49,29 +53,59 @@ class LessonProposals:
             failed = [event for event in events.of_ticket(tx, id) if event.data.get("cause") in _BY_ITS_CHANGE]
         if not failed or ticket.change is None:
             return
-        found = self._found(ticket, failed)
-        if found is None or len(found.text) > LONGEST:
+        failures = [FailedAttempt(attempt=_attempt(one), reason=str(one.data.get("reason", ""))) for one in failed]
+        differs = self._differs(ticket, failures)
+        found = proposal(ticket.spec.title, failures, differs, ticket.spec.files)
+        if found is None:
+            return
+        if self._context.user.reviewer.lessons:
+            # A reader takes minutes, and housekeeping must not wait for it.
+            threading.Thread(
+                target=self._read, args=(ticket, failures, differs, found), name=f"lesson-{id}", daemon=True
+            ).start()
+        else:
+            self._store(ticket, found)
+
+    def _read(
+        self, ticket: Ticket, failures: Sequence[FailedAttempt], differs: Collection[str], by_rule: ProposedLesson
+    ) -> None:
+        """Let a fork of the ticket's conversation word the lesson; where it cannot, the rule's own is proposed."""
+        found: ProposedLesson | None = by_rule
+        try:
+            with self._context.store.read() as tx:
+                mine = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.BUILD]
+            # The worktree of a ticket that landed is removed meanwhile.
+            asked = replace(ask.of_run(self._context, mine[-1]), tree=None)
+            text = question(ticket.spec.title, failures, differs)
+            model = self._context.user.reviewer.model
+            found = read_answer(ask.ask(self._context, asked, text, model=model).text, failures, differs)
+        except (LegionError, ValueError, OSError) as trouble:
+            log.warning("the lesson of ticket %s is worded by rule: %s", ticket.id, trouble)
+        if found is not None:
+            self._store(ticket, found)
+
+    def _store(self, ticket: Ticket, found: ProposedLesson) -> None:
+        if len(found.text) > LONGEST:
             return
         with self._context.store.write() as tx:
             known = memories.of_project(tx, ticket.project)
-            if memories.taught(tx, [id]) or len(known) >= MOST or any(one.text == found.text for one in known):
+            if memories.taught(tx, [ticket.id]) or len(known) >= MOST or any(one.text == found.text for one in known):
                 return
             memories.propose(
                 tx, ticket.project, found.text, files=found.files, labels=ticket.spec.labels, ticket=ticket.id
             )
 
-    def _found(self, ticket: Ticket, failed: list[Event]) -> ProposedLesson | None:
+    def _differs(self, ticket: Ticket, failures: Sequence[FailedAttempt]) -> frozenset[str]:
+        """The files in which the change that landed is not like the last one that failed."""
         assert ticket.change is not None, "the caller has checked it"
-        failures = [FailedAttempt(attempt=_attempt(one), reason=str(one.data.get("reason", ""))) for one in failed]
         with self._context.store.read() as tx:
             mine = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.BUILD and run.saved]
         before = [run.saved for run in mine if run.attempt <= failures[-1].attempt]
         if not before or before[-1] is None:
-            return None
+            return frozenset()
         hub = self._context.project(ticket.project).hub
         own = {one.path for one in hub.changed_files(ticket.change.base, ticket.change.commit)}
-        differs = {one.path for one in hub.changed_files(before[-1], ticket.change.commit)} & own
-        return proposal(ticket.spec.title, failures, differs, ticket.spec.files)
+        return frozenset(one.path for one in hub.changed_files(before[-1], ticket.change.commit)) & own
 
 
 def _is_landing(event: Event) -> bool:

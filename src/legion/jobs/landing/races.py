@@ -18,6 +18,8 @@ from legion.jobs.landing.queue import lines_changed
 from legion.store.board import races, tickets, verdicts
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.system import crash
+from legion.system.crash import Point
 
 _WEIGHTS = {Severity.BLOCKING: 100}
 _READ = "a race compares it with others"
@@ -43,16 +45,34 @@ def _settle(context: Context, project: int, lanes: Sequence[Lane], live: dict[in
     with context.store.read() as tx:
         finished = [FinishedLane(ticket=one.id, lines=lines[one.id], findings=_findings(tx, one)) for one in done]
     result = decide(finished)
+    if result.winner is None:
+        _have_read(context, project, lanes, result.unread, live)
+        return
+    crash.reach(Point.RACE_BEFORE_DECISION)
     with context.store.write() as tx:
-        now = {ticket.id: ticket for ticket in tickets.live(tx, project=project)}
-        if _versions(lanes, now) != _versions(lanes, live):
-            # A lane moved meanwhile; the next land job decides.
-            return
-        if result.winner is None:
-            for id in result.unread:
-                tickets.move(tx, id, AskReview((REVIEWER,), _READ), rule=Rule.RACE)
+        if _moved(tx, project, lanes, live):
             return
         _end(tx, project, lanes, finished, result, live)
+    crash.reach(Point.RACE_AFTER_DECISION)
+
+
+def _have_read(
+    context: Context, project: int, lanes: Sequence[Lane], unread: Sequence[int], live: dict[int, Ticket]
+) -> None:
+    """Independent readers compare the changes of about one size."""
+    crash.reach(Point.RACE_BEFORE_READING)
+    with context.store.write() as tx:
+        if _moved(tx, project, lanes, live):
+            return
+        for id in unread:
+            tickets.move(tx, id, AskReview((REVIEWER,), _READ), rule=Rule.RACE)
+    crash.reach(Point.RACE_AFTER_READING)
+
+
+def _moved(tx: ReadTransaction, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> bool:
+    """A lane moved meanwhile; the next land job decides."""
+    now = {ticket.id: ticket for ticket in tickets.live(tx, project=project)}
+    return _versions(lanes, now) != _versions(lanes, live)
 
 
 def _versions(lanes: Sequence[Lane], live: dict[int, Ticket]) -> dict[int, int]:

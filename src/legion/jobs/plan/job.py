@@ -6,6 +6,7 @@ written in the transaction that claims the job. Findings stay with the plan, so 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from legion.domain.plans.answer import OTHER, PlanQuestion, parse
 from legion.domain.plans.checks import PlanFacts, findings
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
+from legion.domain.plans.specification import SpecStage, fault
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
@@ -22,14 +24,14 @@ from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.spec import NoProgram
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.plan import facts, planner_run
+from legion.jobs.plan import documents, facts, planner_run
 from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.workspace import quota
 from legion.runner.launch import EndedRun, LostRun
-from legion.store.board import goals, questions
+from legion.store.board import goals, questions, specifications
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims, runs
 from legion.system import crash
@@ -146,7 +148,11 @@ def _judge(
 def read_answer(
     context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, message: str
 ) -> PlannerEnd:
-    """The plan or the questions in its final message, checked."""
+    """The document of its specification, the plan, or the questions in its final message, checked."""
+    with context.store.read() as tx:
+        stage = planner_run.stage_of(tx, planned)
+    if stage is not None:
+        return _read_document(context, planned, this_run, stage, message)
     try:
         answer = parse(message, may_ask=planned.may_ask)
     except MalformedDraft as wrong:
@@ -155,8 +161,39 @@ def read_answer(
     if isinstance(answer, tuple):
         within = context.user.questions.answer_within
         return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=_asks(answer, within))
+    if planned.keep_docs:
+        answer = documents.added(context, project, planned, answer)
     record = _proposes(facts.checker(context, project, planned), answer, this_run)
     return PlannerEnd(outcome=Outcome.FINISHED, detail=f"a plan of {len(answer.tickets)} tickets", record=record)
+
+
+def _read_document(context: Context, planned: GoalPlan, this_run: Run, stage: SpecStage, message: str) -> PlannerEnd:
+    asked = _questions_in(message) if planned.may_ask else ()
+    if asked:
+        record = _asks(asked, context.user.questions.answer_within)
+        return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=record)
+    if wrong := fault(message):
+        record = _is_unusable(wrong, this_run)
+        return PlannerEnd(outcome=Outcome.FINISHED, detail=f"no document: {wrong}", record=record)
+    return PlannerEnd(outcome=Outcome.FINISHED, detail=stage.value, record=_writes(stage, message, this_run))
+
+
+def _questions_in(message: str) -> tuple[PlanQuestion, ...]:
+    """A document may hold examples of JSON, so what is no valid question is part of it."""
+    try:
+        found = parse(message, may_ask=True)
+    except MalformedDraft:
+        return ()
+    return found if isinstance(found, tuple) else ()
+
+
+def _writes(stage: SpecStage, text: str, this_run: Run) -> Record:
+    def record(tx: Transaction, plan: GoalPlan) -> None:
+        specifications.add(tx, plan.id, stage, text.strip(), this_run.id)
+        done = f"{stage.value} is done, {len(specifications.of_plan(tx, plan.id))} of {len(SpecStage)} documents"
+        goals.save(tx, plan, plans.documented(plan, str(uuid.uuid4()), done))
+
+    return record
 
 
 def _failed(outcome: Outcome, why: str) -> PlannerEnd:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING
 from legion.domain.plans.plan import GoalPlan, PlanSource
+from legion.domain.plans.specification import SpecStage, next_stage
 from legion.domain.runs import PLANNER, Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.plan import prompt
+from legion.jobs.plan import prompt, spec_prompt
 from legion.jobs.plan.prompt import PlanMaterial
 from legion.jobs.workspace import environment, setup
 from legion.runner.spec import write_spec
-from legion.store.board import goals, questions, tickets
+from legion.store.board import goals, questions, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.system import crash
 from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerPrompts:
+    first: str
+    again: str
+    """For a conversation that resumes."""
+    rules: str
 
 
 def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> None:
@@ -38,12 +49,12 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
     variables = {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
     paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
     with context.store.read() as tx:
-        material = _material(project, tx, plan)
+        asked = prompts(project, tx, plan)
         spent = usage.of_plan(tx, plan.id).usd
     run_input = RunInput(
-        prompt=prompt.first(material),
-        resume_prompt=prompt.again(material),
-        rules=prompt.RULES,
+        prompt=asked.first,
+        resume_prompt=asked.again,
+        rules=asked.rules,
         model=plan.model or context.user.planner.model,
         allowance=plan.budget,
         spent=spent,
@@ -53,11 +64,27 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
+def stage_of(tx: ReadTransaction, plan: GoalPlan) -> SpecStage | None:
+    """The document that is written next; None: the plan itself is made."""
+    return next_stage(specifications.of_plan(tx, plan.id)) if plan.spec else None
+
+
+def prompts(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlannerPrompts:
+    material = _material(project, tx, plan)
+    stage = stage_of(tx, plan)
+    if stage is None:
+        return PlannerPrompts(first=prompt.first(material), again=prompt.again(material), rules=prompt.RULES)
+    documents = specifications.of_plan(tx, plan.id)
+    text = spec_prompt.first(plan, stage, documents, material.answers, material.complaint)
+    return PlannerPrompts(first=text, again=text, rules=spec_prompt.RULES)
+
+
 def _material(project: ProjectContext, tx: ReadTransaction, plan: GoalPlan) -> PlanMaterial:
     limits, rounds = project.config.plans, goals.rounds(tx, plan.id)
     asked = [questions.by_key(tx, key) for key in plan.asked]
     last = rounds[-1] if rounds and plan.tries else None
     return PlanMaterial(
+        specification=spec_prompt.material(specifications.of_plan(tx, plan.id)) if plan.spec else "",
         plan=plan,
         checks=[(check.name, check.command) for check in project.config.checks],
         most_files=limits.most_files,

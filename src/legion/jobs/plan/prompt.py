@@ -68,6 +68,8 @@ class PlanMaterial:
     """Why its last answer could not be used."""
     tickets: Sequence[Ticket] = ()
     """Of a split: the ticket. Of an epic: its tickets."""
+    specification: str = ""
+    """What was written before, as material; empty where there is none."""
 
 
 def first(material: PlanMaterial) -> str:
@@ -75,6 +77,7 @@ def first(material: PlanMaterial) -> str:
     plan = material.plan
     parts = [_heading(plan), plan.goal.strip()]
     parts += [_board(material)] if material.tickets else []
+    parts += [f"## The specification\n{material.specification}"] if material.specification else []
     listed = "\n".join(f"- [{name}]: `{command}`" for name, command in material.checks)
     parts.append(f"## The project's checks\n{listed or 'There are none.'}")
     most = f"at most {material.most_files} files and {material.most_lines} lines"

@@ -44,6 +44,12 @@ _FORM = """\
 "changes" needs at least one blocking finding with its file, "approve" has none."""
 
 
+_COMPARE = """\
+The attempt with the least findings lands, and each has a reader of its own. Judge the change above by the same measure
+as if it were one of these. What one of them does better is a concern here: name what it is. `read` is about the change
+above alone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReviewMaterial:
     """Everything that a reviewer's prompt is built from."""
@@ -64,6 +70,8 @@ class ReviewMaterial:
     """Places that need attention."""
     advice: Sequence[Advice] = ()
     """The advice that the builder got from its team."""
+    others: Sequence[str] = ()
+    """Diffs of other attempts at the same ticket, where a race compares them; nothing names their authors."""
     whole_diff: str = ""
     """The file with the complete diff, where the prompt is too short for it."""
 
@@ -80,6 +88,7 @@ def first(material: ReviewMaterial) -> str:
     parts += _earlier_findings(material)
     parts.append(f"## The change, {_count(material.files)}")
     parts.append(_quote(_change(material, material.diff), "diff", "the change"))
+    parts += _other_attempts(material)
     return _with_form(parts, material)
 
 
@@ -111,6 +120,15 @@ def _earlier_findings(material: ReviewMaterial) -> list[str]:
     ]
     rule = "Do not raise again what is settled. What you let pass and has not changed since no longer blocks."
     return _section("What you found before", "\n".join([*lines, rule])) if lines else []
+
+
+def _other_attempts(material: ReviewMaterial) -> list[str]:
+    """For a race: what the change is compared with, in an order that says nothing about its authors."""
+    shown = [
+        _quote(one if len(one) <= _MOST_OF_ONE else f"{one[:_MOST_OF_ONE]}{_CUT}", "diff", f"attempt {chr(65 + n)}")
+        for n, one in enumerate(sorted(material.others))
+    ]
+    return [f"## Other attempts at the same ticket\n{_COMPARE}", *shown] if shown else []
 
 
 def _ran(material: ReviewMaterial) -> str:

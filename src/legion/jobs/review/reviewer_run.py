@@ -10,7 +10,7 @@ from legion.domain.review import diffs
 from legion.domain.review.verdicts import ReviewedSince, ReviewRequest, ReviewSubject, findings_of
 from legion.domain.runs import Run
 from legion.domain.tickets.evidence import criteria_of
-from legion.domain.tickets.ticket import Change, Ticket
+from legion.domain.tickets.ticket import Change, State, Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
@@ -21,7 +21,8 @@ from legion.jobs.review.coverage import WHOLE_DIFF
 from legion.jobs.review.prompt import ReviewMaterial
 from legion.jobs.workspace import environment, setup
 from legion.runner.spec import write_spec
-from legion.store.board import receipts, verdicts
+from legion.store.board import races, receipts, tickets, verdicts
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.system import crash, safe_files
 from legion.system.crash import Point
@@ -120,6 +121,7 @@ def _material(
         built, advice = runs.latest(tx, ticket.id), teams.advice_for_builder(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
+        rivals = _rivals(tx, ticket)
     change = Change(base=reading.base, commit=reading.commit)
     diff = project.hub.diff(change.base, change.commit)
     # A held-out check must not reach the builder through a finding.
@@ -139,8 +141,16 @@ def _material(
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(project, ticket, change),
         advice=advice,
+        others=[project.hub.diff(one.base, one.commit) for one in rivals],
         whole_diff=_write_diff(tree, diff) if cut else "",
     )
+
+
+def _rivals(tx: ReadTransaction, ticket: Ticket) -> list[Change]:
+    """Proven changes of the other lanes of its race, while that is not decided."""
+    lanes = [lane.ticket for lane in races.of_ticket(tx, ticket.id) if lane.won is None and lane.ticket != ticket.id]
+    there = tickets.get_many(tx, tickets.states_of(tx, lanes))
+    return [one.change for one in there if one.change and one.state in (State.REVIEWING, State.LANDING)]
 
 
 def _write_diff(tree: Path, diff: str) -> str:

@@ -7,13 +7,10 @@ from pathlib import Path
 from legion.conversations.conversation import ConversationProgram
 from legion.conversations.index import Indexed
 from legion.domain.errors import BadInput, NotFound, StateConflict
-from legion.domain.runs import Run
 from legion.drivers import registry
-from legion.drivers.profile import DriverProfile
 from legion.jobs import ask as job
 from legion.jobs.ask import AskedConversation
 from legion.jobs.context import Context
-from legion.runner.spec import UnreadableSpec, read_spec
 from legion.service.conversations.catalog import Catalog
 from legion.service.projects import registry as project_cases
 from legion.store.board import tickets
@@ -41,7 +38,7 @@ def _of_ticket(context: Context, number: int) -> AskedConversation:
         latest = runs.latest(tx, number)
     if latest is None:
         raise NotFound(f"Ticket {number} has no conversation yet; `legion wait {number}` waits for its end.")
-    return _of_run(context, latest)
+    return job.of_run(context, latest)
 
 
 def _by_id(context: Context, catalog: Catalog, name: str) -> AskedConversation:
@@ -51,23 +48,8 @@ def _by_id(context: Context, catalog: Catalog, name: str) -> AskedConversation:
     if found.facts.program is ConversationProgram.LEGION:
         with context.store.read() as tx:
             run = runs.get(tx, int(found.facts.id.rpartition("-run-")[2]))
-        return _of_run(context, run)
+        return job.of_run(context, run)
     return _of_person(context, catalog, found)
-
-
-def _of_run(context: Context, run: Run) -> AskedConversation:
-    if run.ended_at is None:
-        how = f"`legion tell {run.ticket} TEXT` reaches it" if run.ticket is not None else "wait for its end"
-        raise StateConflict(f"This conversation is not finished: {how}.")
-    project = context.project(run.project)
-    driver = _driver(context, run)
-    transcript = driver.transcript(project.agents / run.seat, run.conversation) if driver.capabilities.rewinds else None
-    if transcript is None:
-        raise StateConflict(
-            f"{driver.title} left no conversation of run {run.id} that can be asked; `legion log` shows its output."
-        )
-    tree = project.worktrees.path(run.seat)
-    return AskedConversation(project=project, driver=driver, transcript=transcript, id=run.conversation, tree=tree)
 
 
 def _of_person(context: Context, catalog: Catalog, found: Indexed) -> AskedConversation:
@@ -87,10 +69,3 @@ def _of_person(context: Context, catalog: Catalog, found: Indexed) -> AskedConve
         id=facts.id,
         tree=Path(facts.folder),
     )
-
-
-def _driver(context: Context, run: Run) -> DriverProfile:
-    try:
-        return read_spec(context.data.runs / run.name).profile
-    except UnreadableSpec:
-        return registry.default()

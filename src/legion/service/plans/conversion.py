@@ -12,6 +12,7 @@ from legion.domain.review.protected_files import PROTECTED, deciding
 from legion.domain.tickets.evidence import SEPARATOR
 from legion.jobs.context import ProjectContext
 from legion.jobs.plan import facts
+from legion.store.board.conditions import WaitingTicket
 from legion.wire.tickets import NewTicket
 
 
@@ -56,12 +57,45 @@ def replaced(plan: GoalPlan) -> tuple[int, ...]:
     return plan.draft.drops if plan.source is PlanSource.EPIC and plan.draft is not None else ()
 
 
+def drafts(plan: GoalPlan, keys: Collection[str]) -> dict[str, str]:
+    """By key: why a ticket stays a draft at first."""
+    chosen = [one for one in plan.draft.tickets if one.key in keys] if plan.draft else []
+    return {one.key: f"it starts only if {one.when}" for one in chosen if one.when is not None}
+
+
+def waiting(plan: GoalPlan, made: Collection[str], numbers: Mapping[str, int]) -> list[WaitingTicket]:
+    """The drafts among the new tickets. `numbers`: of all tickets of the plan, by key."""
+    chosen = [one for one in plan.draft.tickets if one.key in made] if plan.draft else []
+    return [
+        WaitingTicket(
+            ticket=numbers[one.key],
+            about=tuple(numbers[key] for key in one.when.steps),
+            result=one.when.result,
+            word=one.when.word,
+            negated=one.when.negated,
+        )
+        for one in chosen
+        if one.when is not None
+    ]
+
+
+def _text(plan: GoalPlan, ticket: PlanTicket) -> str:
+    """Its text, and the words that its agent can report, where another ticket waits for one."""
+    others = plan.draft.tickets if plan.draft else ()
+    asked = [one.when for one in others if one.when and one.when.word and ticket.key in one.when.steps]
+    if not asked:
+        return ticket.text
+    words = ", ".join(dict.fromkeys(one.word for one in asked))
+    ask = f"End your last message with a line `RESULT: ` and one word. These words decide what follows: {words}."
+    return f"{ticket.text}\n\n{ask}".strip()
+
+
 def _new(project: ProjectContext, plan: GoalPlan, ticket: PlanTicket, approved: Mapping[str, int]) -> NewTicket:
     closed = protected(project, ticket)
     return NewTicket(
         key=ticket.key,
         title=ticket.title,
-        text=ticket.text,
+        text=_text(plan, ticket),
         context=ticket.context,
         plan=ticket.plan,
         criteria="\n".join(f"- {one.text}" for one in ticket.criteria),

@@ -34,6 +34,8 @@ def plan(context: Context, wanted: NewPlan, dispatcher: str = "") -> PlanPage:
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
         raise BadInput(f"A goal has 1 to {LONGEST_GOAL:,} characters. Say what you want: legion plan 'GOAL'.")
+    if wanted.keep_docs and not wanted.spec:
+        raise BadInput("--keep-docs keeps the documents of a specification: add --spec.")
     _refuse_amount(wanted.budget)
     _refuse_epic(wanted.epic)
     project = context.project_of(record)
@@ -50,6 +52,8 @@ def plan(context: Context, wanted: NewPlan, dispatcher: str = "") -> PlanPage:
         budget=wanted.budget,
         may_ask=wanted.questions,
         dispatcher=dispatcher,
+        spec=wanted.spec,
+        keep_docs=wanted.keep_docs,
     )
     return _store(context, record, new, wanted.request)
 

@@ -23,7 +23,7 @@ from legion.runner import launch
 from legion.service.plans import conversion, pages
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
-from legion.store.board import goals, questions, tickets
+from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs, usage
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
@@ -69,6 +69,8 @@ def approve(
         if current.version != plan.version:
             raise StateConflict(f"{plan.name} changed meanwhile. See `legion plan show {plan.name}`.")
         goals.dispatch(tx, plan_id, made.keys, facts.estimated(project, tx, plan))
+        for waiting in conversion.waiting(plan, made.keys, {**approved, **made.keys}):
+            conditions.add(tx, waiting)
         moved = goals.save(tx, current, plans.approved_more(current, (*approved, *made.keys)))
         if moved.state is PlanState.APPROVED:
             numbers = {**approved, **made.keys}
@@ -77,7 +79,7 @@ def approve(
                 dropped.append(number)
 
     request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
-    made = ticket_cases.dispatch(context, request, by, also=record)
+    made = ticket_cases.dispatch(context, request, by, also=record, drafts=conversion.drafts(plan, keys))
     ticket_cases.end_runs(context, ended)
     return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
 

@@ -16,12 +16,13 @@ from legion.service import questions as question_cases
 from legion.service.plans import conversion
 from legion.service.projects import registry
 from legion.service.shared.fragments import usage_line
-from legion.store.board import goals, projects, questions, tickets
+from legion.store.board import goals, projects, questions, specifications, tickets
 from legion.store.board.goals import PlanRound
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.wire.plans import (
     PlanCriterionLine,
+    PlanDocumentLine,
     PlanEstimateLine,
     PlanFindingLine,
     PlanLine,
@@ -72,6 +73,12 @@ def page(context: Context, plan_id: int) -> PlanPage:
             usage=usage_line(usage.of_plan(tx, plan_id)),
             drops=list(conversion.replaced(plan)),
             notes=_notes(context, tx, project.record, plan) if plan.state is PlanState.PLANNING else [],
+            spec=plan.spec,
+            keep_docs=plan.keep_docs,
+            documents=[
+                PlanDocumentLine(stage=stage.value, text=text)
+                for stage, text in specifications.of_plan(tx, plan_id).items()
+            ],
         )
 
 
@@ -125,6 +132,7 @@ def ticket_line(
         lines=ticket.lines,
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
+        when=str(ticket.when or ""),
         asks_for=list(conversion.protected(project, ticket)),
     )
 

@@ -21,6 +21,8 @@ from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import ticket_holders
 from legion.store.work import usage
+from legion.system import crash
+from legion.system.crash import Point
 from legion.wire.races import LaneLine, NewRace, RacePage
 
 
@@ -32,6 +34,7 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
         config = parse(projects.get(tx, ticket.project).config_text, origin="legion.toml")
     for lane in lanes:
         _refuse_unfit(context, config, ticket, lane)
+    crash.reach(Point.RACE_BEFORE_START)
     with context.store.write() as tx:
         ticket = cases.get_ticket(tx, ticket_id)
         _refuse_started(tx, ticket)
@@ -40,6 +43,7 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
         numbers = _create(tx, ticket, lanes)
         labels = [lane.label for lane in lanes]
         races.create(tx, ticket.project, list(zip(numbers, labels, strict=True)))
+    crash.reach(Point.RACE_AFTER_START)
     return page(context, ticket_id)
 
 

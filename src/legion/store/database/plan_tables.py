@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Double, Integer, Table, Text
 
+from legion.domain.plans.conditions import StepResult
 from legion.domain.plans.plan import PlanAuthor, PlanSource, PlanState
+from legion.domain.plans.specification import SpecStage
 from legion.domain.tickets.policy import LandingGate
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 
@@ -35,6 +37,28 @@ goals = Table(
     Column("dispatcher", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("moved_at", Double, nullable=False),
+    Column("spec", Flag, nullable=False),
+    Column("keep_docs", Flag, nullable=False),
+)
+
+goal_documents = Table(
+    "goal_documents",
+    metadata,
+    Column("plan", Integer, primary_key=True, autoincrement=False),
+    Column("stage", one_of(SpecStage), primary_key=True),
+    Column("text", AnyText, nullable=False),
+    Column("run", Integer),
+    Column("at", Double, nullable=False),
+)
+
+conditions = Table(
+    "conditions",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("about", Json, nullable=False),
+    Column("result", one_of(StepResult), nullable=False),
+    Column("word", AnyText, nullable=False),
+    Column("negated", Flag, nullable=False),
 )
 
 epics = Table(

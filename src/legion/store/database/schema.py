@@ -19,10 +19,13 @@ from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
+from legion.store.database.machine_tables import machine_commands, machine_invitations, machine_runs, machines
 from legion.store.database.plan_tables import (
     adoptions,
+    conditions,
     epic_gates,
     epics,
+    goal_documents,
     goal_rounds,
     goal_tickets,
     goals,
@@ -40,6 +43,7 @@ __all__ = [
     "attendances",
     "calls",
     "claims",
+    "conditions",
     "counters",
     "crews",
     "devices",
@@ -48,6 +52,7 @@ __all__ = [
     "epics",
     "events",
     "forges",
+    "goal_documents",
     "goal_rounds",
     "goal_tickets",
     "goals",
@@ -56,6 +61,10 @@ __all__ = [
     "landings",
     "leaders",
     "limits",
+    "machine_commands",
+    "machine_invitations",
+    "machine_runs",
+    "machines",
     "mail",
     "memories",
     "metadata",
@@ -189,6 +198,7 @@ tickets = Table(
     Column("feedback", AnyText, nullable=False),
     Column("gate", one_of(LandingGate)),
     Column("place", Integer, nullable=False),
+    Column("on", Json, nullable=False),
 )
 
 wishes = Table(
@@ -258,6 +268,7 @@ runs = Table(
     Column("part", one_of(RolePart), nullable=False),
     Column("plan", Integer),
     Column("driver", AnyText, nullable=False),
+    Column("machine", AnyText, nullable=False),
 )
 
 rewinds = Table(
@@ -285,6 +296,16 @@ claims = Table(
     Column("active", Flag, nullable=False),
     Column("claimed_at", Double, nullable=False),
     Column("finished_at", Double),
+    Column("why", AnyText, nullable=False),
+)
+
+head_leases = Table(
+    "head_leases",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("holder", AnyText, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("until", Double, nullable=False),
 )
 
 receipts = Table(
@@ -304,6 +325,7 @@ receipts = Table(
     Column("tail", AnyText, nullable=False),
     Column("output", AnyText, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("machine", AnyText, nullable=False),
 )
 
 verdicts = Table(

@@ -1,0 +1,115 @@
+"""Plans that start with a specification, and tickets with a condition, on the real store and real git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from legion.domain.tickets.ticket import Fail, Propose, Start
+from legion.jobs.background.result_conditions import ResultConditions
+from legion.jobs.plan import planner_run
+from legion.jobs.run import documents
+from legion.store.board import goals, tickets
+from legion.wire.errors import BadInput
+from legion.wire.plans import PlanPage, RejectPlan
+from tests.support.office import Office, office
+from tests.support.planner import TWO, Planner, ticket
+from tests.support.repository import CHECK
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("specifications"), config=CHECK) as one:
+        yield one
+
+
+STAGES = ("# Requirements\n1. A cart.", "# Research\nshop.py:3", "# Cart\nDraft.", "# Cart\nCorrected.")
+
+
+def test_a_specification_is_written_stage_by_stage_and_then_planned_from(desk: Office):
+    planner = Planner(desk)
+    page = planner.plan(*STAGES[:2], spec=True)
+    assert (page.plan.state, page.plan.rounds) == ("planning", 0)
+    assert [one.stage for one in page.documents] == ["gather", "research"]
+    conversation = _conversation(desk, page)
+    page = planner.answer(page.plan.id, "   ", *STAGES[2:])
+    assert [one.text for one in page.documents] == list(STAGES)
+    assert _conversation(desk, page) != conversation, "the critic must not be the author"
+    page = planner.answer(page.plan.id, TWO)
+    assert (page.plan.state, [one.key for one in page.tickets]) == ("ready", ["schema", "login"])
+    project = desk.context.project(1)
+    with desk.context.store.read() as tx:
+        prompts = planner_run.prompts(project, tx, goals.get(tx, int(page.plan.id[1:])))
+    assert "Corrected." in prompts.first
+    assert "Draft." not in prompts.first
+
+
+def test_an_author_that_only_answers_with_nothing_fails_the_plan_and_may_ask_first(desk: Office):
+    planner = Planner(desk)
+    assert planner.plan("", " ", "x" * 60_001, spec=True).plan.state == "failed"
+    asked = {"questions": [{"text": "Which file?", "proposals": ["one.txt", "two.txt"]}]}
+    page = planner.plan(asked, spec=True, questions=True)
+    assert (page.plan.state, page.documents) == ("asking", [])
+    with pytest.raises(BadInput, match="add --spec"):
+        planner.plan(keep_docs=True)
+
+
+def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Office):
+    planner = Planner(desk)
+    page = planner.plan(*STAGES, TWO, spec=True, keep_docs=True)
+    assert page.plan.state == "ready", page.findings
+    assert [(one.key, one.after) for one in page.tickets] == [
+        ("specification", []),
+        ("schema", ["specification"]),
+        ("login", ["schema"]),
+    ]
+    desk.person.reject_plan(int(page.plan.id[1:]), RejectPlan(why="Smaller."))
+    again = planner.answer(page.plan.id, {"tickets": [ticket("specification"), ticket("schema", new_files=["db.sql"])]})
+    assert [one.key for one in again.tickets] == ["specification", "schema"], "a planner cannot replace that ticket"
+    number = planner.approve(again).tickets["specification"]
+    project = desk.context.project(1)
+    with desk.context.store.read() as tx:
+        made, other = tickets.get_many(tx, (number, number + 1))
+    assert documents.files_of(desk.context, project, other) == {}
+    step, _ = documents.write(desk.context, project, made, documents.files_of(desk.context, project, made))
+    assert isinstance(step, Propose)
+    changed = {one.path for one in project.hub.changed_files(step.change.base, step.change.commit)}
+    assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}
+
+
+def _conversation(desk: Office, page: PlanPage) -> str:
+    with desk.context.store.read() as tx:
+        return goals.get(tx, int(page.plan.id[1:])).conversation
+
+
+def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Office):
+    planner = Planner(desk)
+    answer = {
+        "tickets": [
+            ticket("audit", new_files=["audit.md"]),
+            ticket("fix", when="audit.failed"),
+            ticket("praise", when="audit.landed"),
+            ticket("end", "praise"),
+        ]
+    }
+    with pytest.raises(BadInput, match="Ticket fix comes after audit, which is not approved"):
+        planner.approve(planner.plan(answer), "fix")
+    made = planner.approve(planner.plan(answer)).tickets
+    assert _state(desk, made["fix"]) == "draft"
+    assert desk.person.ticket(made["fix"]).ticket.reason == "it starts only if audit.failed"
+    look = ResultConditions(desk.context).look
+    look()
+    assert _state(desk, made["fix"]) == "draft", "nothing has ended"
+    with desk.context.store.write() as tx:
+        tickets.move(tx, made["audit"], Start("c" * 40))
+        tickets.move(tx, made["audit"], Fail("no luck"))
+    look()
+    look()
+    assert [_state(desk, made[key]) for key in ("fix", "praise", "end")] == ["queued", "stopped", "queued"]
+    assert desk.person.ticket(made["praise"]).ticket.reason.startswith("not needed: landed")
+    assert desk.person.ticket(made["end"]).ticket.after == [], "it comes after what the one that is not needed did"
+
+
+def _state(desk: Office, number: int) -> str:
+    return desk.person.ticket(number).ticket.state
