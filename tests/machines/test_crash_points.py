@@ -70,4 +70,4 @@ def test_a_worker_that_dies_at_a_step_continues_there(house: MachineHouse, proje
     worker.start()
     project.until_settled(ticket)
     has_landed_once(project, ticket, title)
-    assert worker.end() == 0
+    worker.close()
