@@ -25,7 +25,7 @@ INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
 COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
 GROUPS = (
     *("account", "driver", "forge", "plugin", "provider", "queue", "route", "session", "team", "role", "routine"),
-    *("template", "web", "machine"),
+    *("template", "web", "machine", "head"),
 )
 """Commands whose next word is a command too."""
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
