@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]  # it ships no types
 
 from legion import __version__
 from legion.cli.machines.services import ServiceHost, service_file, write
-from legion.cli.machines.supervisors import REMOVED_EXIT, MachineProgram, launchd_plist, systemd_unit
+from legion.cli.machines.supervisors import MAC_HOME, REMOVED_EXIT, MachineProgram, launchd_plist, systemd_unit
 from legion.wire.errors import BadInput
 from tests.cli.conftest import Ended
 
@@ -70,7 +70,7 @@ def test_systemd_accepts_the_unit(home: ServiceHost, tmp_path: Path):
 def test_a_plist_reads_back_as_it_was_meant(legion: Run):
     read = plistlib.loads(legion("machine", "manifest", "launchd", "mini").out.encode())
     assert read["Label"] == "dev.legion.machine.mini"
-    assert read["ProgramArguments"] == ["/Users/YOU/.local/bin/legion", "join"]
+    assert read["ProgramArguments"] == [f"{MAC_HOME}.local/bin/legion", "join"]
     assert read["EnvironmentVariables"] == {"LEGION_JOIN": "LINE"}
     assert (read["RunAtLoad"], read["KeepAlive"], read["AbandonProcessGroup"]) == (True, True, True)
     strange = MachineProgram(name="a", argv=("/a&b/<legion>", "join"), path="/ü:'\"")

@@ -13,7 +13,7 @@ REMOVED_EXIT = 4
 SECONDS_TO_RESTART = 5
 _LINE_FILE = "%h/.config/legion/machine.env"
 """For systemd: holds LEGION_JOIN=..., and need not exist."""
-_MAC_HOME = "/Users/YOU/"
+MAC_HOME = "/Users/YOU/"
 """launchd has no name for the home folder."""
 
 
@@ -89,7 +89,7 @@ def _percent(text: str) -> str:
 
 def launchd_plist(program: MachineProgram) -> str:
     """An agent of launchd, for ~/Library/LaunchAgents."""
-    home = _MAC_HOME if program.elsewhere else ""
+    home = MAC_HOME if program.elsewhere else ""
     first, *others = program.argv
     settings: dict[str, object] = {
         "Label": label(program.name),

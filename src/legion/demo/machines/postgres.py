@@ -61,7 +61,7 @@ def _programs() -> Path:
 def _ordinary_user() -> pwd.struct_passwd | None:
     if os.geteuid() != 0:
         return None
-    for name in ("postgres", "nobody"):
+    for name in ("postgres", "daemon"):
         with suppress(KeyError):
             return pwd.getpwnam(name)
     raise LegionError("Postgres refuses to run as root, and there is no user postgres: run the demo as another user.")
