@@ -78,7 +78,7 @@ REQUESTS = (
 INSIDE = (
     *REQUESTS,
     *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.PlanIssues, forge.TriedByHand),
-    *(sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
+    *(sessions.EpicBranch, sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
     # What machines and their head send each other.
     *(machines.MachineJoin, machines.MachineJoined, machines.MachineLeaseTimes, machines.RunRef, machines.MachineBeat),
     *(machines.MachineCommand, machines.MachineAnswer, machines.MachineFileSize, machines.MachineRunEnd),

@@ -129,7 +129,7 @@ def test_windows_line_ends_change_nothing():
         ("setup = 3", "line 1, `setup` must be a table like [setup], not 3"),
         ("[agents]\nparalel = 3", "line 2, `agents.paralel` is not a setting; the nearest one is `agents.parallel`"),
         ("[check.a]\nrun = 'x'", "`check` is not a setting; the nearest one is `checks`"),
-        ("[x]", "`x` is not a setting; known here are setup, checks, agents, landing, conflicts, protected"),
+        ("[x]", "`x` is not a setting; known here are project, setup, checks, agents, landing, conflicts, protected"),
         ("agents = { zzz = 1 }", "line 1, `agents.zzz` is not a setting"),
         ("agents.parallel = 0", "line 1, `agents.parallel`"),
         ("a =", "legion.toml is not valid TOML, so fix it: invalid value"),
@@ -269,4 +269,4 @@ def test_flatten_lists_every_setting_as_plain_values():
     assert rows["checks.lint.timeout"] == 600
     assert rows["landing.mode"] == "squash"
     assert rows["protected.paths"] == ["migrations/**"]
-    assert next(iter(rows)) == "setup.run"
+    assert next(iter(rows)) == "project.depends_on"

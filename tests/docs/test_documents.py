@@ -24,7 +24,21 @@ TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
 INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
 COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
 GROUPS = (
-    *("account", "driver", "forge", "plugin", "provider", "queue", "route", "session", "team", "role", "routine"),
+    *(
+        "account",
+        "driver",
+        "forge",
+        "head",
+        "machine",
+        "plugin",
+        "provider",
+        "queue",
+        "route",
+        "session",
+        "team",
+        "role",
+        "routine",
+    ),
     *("template", "web"),
 )
 """Commands whose next word is a command too."""

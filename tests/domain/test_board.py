@@ -76,7 +76,7 @@ def test_a_long_chain_is_no_circle_and_no_recursion():
 def test_unknown_tickets_are_named():
     board.refuse_unknown((1, 2), {1, 2, 3})
     board.refuse_unknown((), ())
-    with pytest.raises(BadInput, match=r"There is no ticket 4, 9 in this project"):
+    with pytest.raises(BadInput, match=r"There is no ticket 4, 9 to come after"):
         board.refuse_unknown((9, 1, 4), {1, 2, 3})
 
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from legion.domain.errors import BadInput
 from legion.domain.forge.issues import (
     CommentAnswer,
     CommentCommand,
@@ -19,6 +20,7 @@ from legion.domain.forge.issues import (
     ticket_text,
     ticket_title,
 )
+from legion.domain.forge.milestones import in_order, issues_before
 from legion.domain.forge.pulls import (
     CiResult,
     ForgeCheck,
@@ -99,6 +101,28 @@ def test_a_command_starts_the_comment(body, command, text):
 @pytest.mark.parametrize("body", ["/legion", "/legion merge", "> /legion stop", "say /legion stop", "/legionstop", ""])
 def test_anything_else_is_no_command(body):
     assert command_in(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("Depends on #3, #4 and #5", (3, 4, 5)),
+        ("- after: #3", (3,)),
+        ("Text.\n\n  * Blocked by #12\nAfter #12", (12,)),
+        ("It comes after #3", ()),
+        ("> after #3", ()),
+        ("after #", ()),
+    ],
+)
+def test_an_issue_names_those_before_it_at_the_start_of_a_line(body, before):
+    assert issues_before(replace(ISSUE, body=body)) == before
+
+
+def test_the_issues_of_a_milestone_are_sorted_and_a_circle_is_refused():
+    first, second, third = (replace(ISSUE, number=n, body=b) for n, b in ((1, "after #3"), (2, "after #9"), (3, "")))
+    assert [(one.number, before) for one, before in in_order([first, second, third])] == [(3, ()), (1, (3,)), (2, ())]
+    with pytest.raises(BadInput, match="issue 1 after issue 3 after issue 1"):
+        in_order([first, replace(third, body="Depends on #1")])
 
 
 def question(kind: QuestionKind, id: int = 3) -> Question:

@@ -10,7 +10,7 @@ import pytest
 from legion.domain.forge.pulls import PullStage
 from legion.domain.tickets.ticket import Prove, State
 from legion.service.projects import epic_branches, sessions
-from legion.service.tickets import epic_landing
+from legion.service.tickets import epic_change
 from legion.service.tickets.dispatch import dispatch
 from legion.service.views import epic as views
 from legion.store.board import epics, projects, tickets
@@ -133,7 +133,7 @@ def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
     assert alone.shop.git("rev-parse", "epic/Big-one") == alone.project.target
     assert [one.acting for one in sessions.session_list(alone.context, alone.cwd).sessions] == [True, False]
     with pytest.raises(StateConflict, match="Nothing has landed on epic/Big-one yet"):
-        epic_landing.land(alone.context, wanted)
+        epic_change.land(alone.context, wanted)
     first, second = send(alone, "Tables", "Page", epic="Big one!").ids
     other = send(alone, "Elsewhere", epic="").ids[0]
     alone.work()
@@ -142,10 +142,10 @@ def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
     assert {alone.state(number) for number in (first, second)} == {"done"}
     third = send(alone, "Late", epic="Big one!").ids[0]
     with pytest.raises(StateConflict, match=rf"have not ended \({third}\)"):
-        epic_landing.land(alone.context, wanted)
+        epic_change.land(alone.context, wanted)
     alone.actions.stop(third, "enough")
     assert alone.project.target == before, "the target of the project has none of it"
-    done = epic_landing.land(alone.context, wanted)
+    done = epic_change.land(alone.context, wanted)
     (whole,) = done.tickets
     assert alone.tickets[whole].state is State.CHECKING
     prove(alone, whole)
@@ -163,10 +163,10 @@ def test_a_crash_between_the_end_of_the_session_and_the_ticket_is_made_good(alon
     alone.work()
     alone.land(session_id(alone))
     sessions.complete(alone.context, NamedSession(cwd=alone.cwd, name="epic-v2"))
-    (whole,) = epic_landing.land(alone.context, wanted).tickets
+    (whole,) = epic_change.land(alone.context, wanted).tickets
     assert alone.tickets[whole].change is not None
     with pytest.raises(NotFound, match="has no branch of its own"):
-        epic_landing.land(alone.context, wanted)
+        epic_change.land(alone.context, wanted)
 
 
 def test_an_epic_with_a_branch_is_dispatched_alone_and_keeps_its_budget(alone: Desk):

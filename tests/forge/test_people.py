@@ -13,6 +13,7 @@ from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
 from legion.store.board import forges, goals, questions
+from legion.wire.errors import NotFound
 from legion.wire.forge import AssignIssues, MergePulls, PlanIssues, TriedByHand
 from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
@@ -346,3 +347,16 @@ def test_with_automerge_legion_merges_what_is_approved_and_green(tmp_path: Path)
         assert pull.merged_by == ROBOT
         assert desk.state() == "done"
         desk.close()
+
+
+def test_a_milestone_becomes_an_epic_in_the_order_that_its_issues_name(desk: Desk):
+    hosted = desk.forge.hosted
+    for title, body in (("Page", "After #2"), ("Tables", ""), ("Elsewhere", "")):
+        hosted.open_issue(title, body)
+    for number in (1, 2):
+        hosted.issues[number].milestone = "1.0"
+    with pytest.raises(NotFound, match="has no milestone"):
+        issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[], milestone="2.0"))
+    made = issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[], milestone="1.0"))
+    assert [(one.issue, one.ticket) for one in made.issues] == [(2, 1), (1, 2)]
+    assert [(one.spec.epic, one.spec.after) for one in desk.tickets.values()] == [("1.0", ()), ("1.0", (1,))]

@@ -69,6 +69,8 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         jobs=frozenset({(JobKind.LAND, project.id)}),
         slots=3,
         open_runs=frozenset({4}),
+        at={(JobKind.LAND, project.id): "here"},
+        open_at={(JobKind.RUN, 4): ""},
     )
     assert [ticket.id for ticket in seen.tickets] == [3, 4, 5]
 

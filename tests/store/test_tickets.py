@@ -65,6 +65,7 @@ FULL_WISH = TicketSpec(
     team="tech_lead_team",
     crew="00ff",
     labels=("urgent",),
+    on=("gpu",),
 )
 
 

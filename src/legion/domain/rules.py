@@ -201,6 +201,7 @@ FACTS = frozenset(
             EventKind.PROJECT_PAUSED,
             EventKind.PROJECT_RESUMED,
             EventKind.PROJECT_NUMBERS,
+            EventKind.MACHINE_JOINED,
         ),
         *(
             EventKind.TICKET_DROPPED,

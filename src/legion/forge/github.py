@@ -111,6 +111,15 @@ class GitHub:
         rows = self._all(f"{self._repo}/issues?{query}")
         return tuple(_issue(row) for row in rows if "pull_request" not in row)
 
+    def issues_of_milestone(self, title: str) -> tuple[ForgeIssue, ...] | None:
+        listed = self._all(f"{self._repo}/milestones?{urlencode({'state': 'all', 'per_page': _PAGE})}")
+        number = next((int(row["number"]) for row in listed if row["title"] == title), None)
+        if number is None:
+            return None
+        query = urlencode({"state": "open", "milestone": number, "direction": "asc", "per_page": _PAGE})
+        rows = self._all(f"{self._repo}/issues?{query}")
+        return tuple(_issue(row) for row in rows if "pull_request" not in row)
+
     def issue(self, number: int) -> ForgeIssue | None:
         reply = self._http.get(f"{self._repo}/issues/{number}", accept=(200, 404, 410))
         if reply.status in (404, 410):

@@ -31,7 +31,7 @@ from legion.service.providers import agent_programs, catalog, probe
 from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.tickets import attach as attaching
-from legion.service.tickets import by_hand, epic_landing, imports, record
+from legion.service.tickets import by_hand, epic_change, imports, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -59,7 +59,7 @@ class PlainOperations(Operations):
     switch_session = use_case(session_cases.switch)
     complete_session = use_case(session_cases.complete)
     open_epic_branch = use_case(epic_branches.open_branch)
-    land_epic = use_case(epic_landing.land)
+    land_epic = use_case(epic_change.land)
     delete_session = use_case(session_cases.delete)
     drop_session = use_case(session_cases.drop)
     bind_session = use_case(session_cases.bind)

@@ -89,6 +89,9 @@ class AssignIssues:
     briefing: str = ""
     plan_first: bool = False
     dry_run: bool = False
+    epic: str = ""
+    milestone: str = ""
+    """All open issues of this milestone, instead of `issues`, in the order that they name; the epic is its title."""
 
 
 @dataclass(kw_only=True)

@@ -32,7 +32,7 @@ def backup(call: CommandCall, file: Path) -> None:
 
 
 @command("restore", example="legion head restore legion-monday.tar --data-dir /srv/legion")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 def restore(call: CommandCall, file: Path) -> None:
     """Make a head of a backup: into an empty database and an empty data directory.
 

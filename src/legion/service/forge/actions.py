@@ -12,7 +12,7 @@ from legion.jobs.context import Context
 from legion.service import questions
 from legion.service.plans import create
 from legion.service.tickets import dispatch as cases
-from legion.service.tickets import epic_landing, review
+from legion.service.tickets import epic_change, review
 from legion.store.board import projects, tickets
 from legion.store.board import questions as stored_questions
 from legion.store.database.transactions import Transaction
@@ -20,7 +20,7 @@ from legion.wire.plans import NewPlan, SplitTicket
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
-_OPTIONS = ("model", "team", "context", "plan_first")
+_OPTIONS = ("model", "team", "context", "plan_first", "epic", "after")
 _LABELS = 20
 
 
@@ -81,7 +81,7 @@ class ForgeActions:
         questions.answer(self._context, found.id, AnswerQuestion(choice=choice, why=why))
 
     def land_epics(self, project: int) -> None:
-        epic_landing.land_ready(self._context, project)
+        epic_change.land_ready(self._context, project)
 
     def plan(self, project: int, goal: str, *, request: str) -> None:
         create.plan(self._context, NewPlan(cwd=self._root(project), goal=goal[: create.LONGEST_GOAL], request=request))
