@@ -31,6 +31,7 @@ class Place(Screen[None], inherit_bindings=False):
     Place > #top, Place > #counts { background: $panel; }
     Place > #next { display: none; }
     Place > #next.-shown { display: block; background: $warning-muted; }
+    Place:ansi > #next.-shown { background: ansi_default; }
     Place > #body { height: 1fr; }
     """
 

@@ -186,7 +186,9 @@ def _side_by_side(
         key = CommentPlace(file.path, line.kind, line.place).key
         left = _half(old, old.old if old else None, half, colouring)
         right = _half(new, new.new if new else None, half, colouring)
-        tint = Colour.NONE if line.kind is DiffKind.SAME else _TINT[line.kind]
+        # A row has one tint: where a removed line is next to an added one, their signs show which is which.
+        alone = old is None or new is None
+        tint = _TINT[line.kind] if alone and line.kind is not DiffKind.SAME else Colour.NONE
         yield Row((*left, Cell("│", Colour.DIM), *right), key, tint)
         yield from _comment(comments.get(key, ""), available)
         if old is not None and old is not new:

@@ -137,7 +137,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             if tint in _TINTS:
                 found += _only_marked(self.get_component_rich_style(_TINTS[tint]))
             if selected and (self.has_focus or self.always_marked):
-                found += _only_marked(self.get_component_rich_style("rows--selected"))
+                marked = self.get_component_rich_style("rows--selected")
+                # Reversed colours of cells would be as many backgrounds, which few terminals make readable.
+                found = Style(bold=found.bold, reverse=True) if marked.reverse else found + _only_marked(marked)
             self._looks[colour, selected, tint] = found
         return found
 
