@@ -17,11 +17,16 @@ import tty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from websockets.sync.client import connect
+
 from bench.report import Report
 from legion.drivers import Program
 from legion.drivers.terminal_options import TerminalOptions
 from legion.runner.launch import Launcher, stop, wait
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
+from legion.wire.terminal import Attach, NewByHand
+from tests.support.legion import PLAIN, Project, Squad
+from tests.support.repository import CHECK, Repository
 
 KEYS = 400
 _ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm"}
@@ -42,6 +47,56 @@ def run(folder: Path, report: Report) -> None:
     report.value("attached, the same (median)", statistics.median(ours) * 1000, "ms")
     report.value("attached, one in twenty is slower than", statistics.quantiles(ours, n=20)[-1] * 1000, "ms")
     report.value("added to a key (median)", added, "ms", aim=5)
+    _page(folder / "page", report)
+
+
+def _page(folder: Path, report: Report) -> None:
+    """The page's WebSocket, in turn with `legion attach` to another run of the same program and daemon."""
+    folder.mkdir()
+    squad = Squad(folder, launch=PLAIN)
+    squad.start()
+    try:
+        project = squad.adopt(Repository(folder / "shop", CHECK))
+        near, far = (_by_hand(project) for _ in range(2))
+        address = squad.client.attach(near, Attach()).socket
+        with _on_terminal([sys.executable, "-c", _RELAY, address]) as master, _on_page(project, far) as press_page:
+            _until_raw(master)
+            press = _key(master)
+            pairs = [(press(), press_page()) for _ in range(KEYS)]
+    finally:
+        squad.close()
+    attached, paged = ([pair[at] for pair in pairs] for at in range(2))
+    report.value("a daemon's agent, attached: a key and its echo", statistics.median(attached) * 1000, "ms")
+    report.value("on the page's WebSocket, the same (median)", statistics.median(paged) * 1000, "ms")
+    report.value("on the page, one in twenty is slower than", statistics.quantiles(paged, n=20)[-1] * 1000, "ms")
+    added = (statistics.median(paged) - statistics.median(attached)) * 1000
+    report.value("the page adds to a key (median)", added, "ms", aim=5)
+
+
+def _by_hand(project: Project) -> int:
+    wanted = NewByHand(cwd=project.cwd, name="Echo", program="cat")
+    (ticket,) = project.squad.client.new_by_hand(wanted).ids
+    project.until(ticket, "working")
+    return ticket
+
+
+@contextlib.contextmanager
+def _on_page(project: Project, ticket: int) -> Iterator[Callable[[], float]]:
+    squad = project.squad
+    url = squad.client.web_addresses().local.replace("http", "ws")
+    headers = {"Authorization": f"Bearer {squad.data.token.read_text().strip()}"}
+    with connect(f"{url}/ws/tickets/{ticket}/terminal", additional_headers=headers, proxy=None) as socket:
+        with contextlib.suppress(TimeoutError):
+            while socket.recv(1.0):
+                pass
+
+        def press() -> float:
+            began = time.perf_counter()
+            socket.send(b"kx")
+            socket.recv(10)
+            return time.perf_counter() - began
+
+        yield press
 
 
 def _key(master: int) -> Callable[[], float]:

@@ -13,6 +13,8 @@ from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson
 from legion.wire.live import FollowOutput
+from legion.wire.machine_pages import RemoveMachine
+from legion.wire.machines import InviteMachine
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
 from legion.wire.memories import Forget, Remember
 from legion.wire.notes import AddNote, CloseNote
@@ -40,7 +42,7 @@ from legion.wire.providers import (
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.races import NewRace
 from legion.wire.routines import AddRoutine, OfRoutine
-from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
+from legion.wire.sessions import BindSession, DeleteSession, EpicBranch, NamedSession, NewSession
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
 from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
@@ -54,11 +56,14 @@ BODIES: dict[str, object] = {
     "plan_issues": PlanIssues(cwd="CWD", issues=[1]),
     "merge_pulls": MergePulls(cwd="CWD"),
     "tried": TriedByHand(),
+    "remove_machine": RemoveMachine(),
+    "invite_machine": InviteMachine(name="desk"),
     "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
     "import_tickets": ImportTickets(
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "new_session": NewSession(cwd="CWD", branch="nowhere"),
+    **dict.fromkeys(("open_epic_branch", "land_epic"), EpicBranch(cwd="CWD", epic="")),
     **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
     **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
     "delete_session": DeleteSession(cwd="CWD", name="default"),
@@ -131,7 +136,8 @@ BODIES: dict[str, object] = {
 }
 REFUSED = {
     **dict.fromkeys(("complete_session", "delete_session", "recreate_session"), StateConflict),
-    **dict.fromkeys(("drop_session", "new_session"), NotFound),
+    **dict.fromkeys(("drop_session", "new_session", "land_epic"), NotFound),
+    "open_epic_branch": BadInput,
     "driver": NotFound,
     "add_driver": BadInput,
     "trust": BadInput,
@@ -186,5 +192,8 @@ REFUSED = {
         ("remove_forge", "try_forge", "sync_forge", "forge_hook", "assign", "plan_issues", "merge_pulls"), NotFound
     ),
     "pull": NotFound,
+    **dict.fromkeys(("machine_log", "pause_machine", "resume_machine", "drain_machine"), NotFound),
+    **dict.fromkeys(("remove_machine", "update_machine"), NotFound),
+    "invite_machine": NotAllowed,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""

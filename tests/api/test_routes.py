@@ -54,6 +54,7 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
         "NoteId": 1,
         "RoutineId": 1,
         "AgentName": "tess",
+        "MachineName": "desk",
     }.get(str(one.annotation), known.get(one.name, one.default))
 
 

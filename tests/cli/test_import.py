@@ -227,15 +227,20 @@ def test_settings_are_shown_with_their_file_and_the_rest_with_its_reason(board: 
         'config.toml: [claude] model = "sonnet"',
         'config.toml: [models] escalation = ["haiku", "sonnet", "opus"]',
         'config.toml: [models] by_label = {"docs" = ["haiku"]}',
+        'legion.toml: [project] depends_on = ["lib"]',
     }
     left = {what for what, (kind, _, _) in first.items() if kind == "left out"}
     assert left == {
-        *("repos: lib", "repos.shop.depends_on", "repos.shop.default_branch", "machines.tower"),
+        *("repos: lib", "repos.shop.default_branch"),
+        *("machines.tower.host", "machines.tower.repo_paths"),
         *("machines.here.capabilities", "machines.here.repo_paths", "concurrency.backoff_base = 60"),
         *("reviews.checklist", "smoke_tests.capability_rules", "hooks", "surprise"),
     }
     assert all(note for kind, _, note in first.values() if kind == "left out")
+    invite = "legion machine invite tower --labels gpu,mac-os --slots 8 --quiet-hours 22:00-07:00"
+    assert first["machines.tower"][:2] == ("machine", invite)
     page = legion("import", "coord").out
+    assert invite in page
     assert "Settings that do the same; write them yourself" in page
     assert "Left out" in page
 

@@ -17,11 +17,12 @@ from tests.support.sampling import sampled
 
 ELSEWHERE = (
     *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
-    *("jobs.adopt.", "jobs.forge.", "git.remote."),
+    *("jobs.adopt.", "jobs.forge.", "git.remote.", "jobs.machine-", "machine.", "jobs.race."),
 )
 POINTS = [point for point in Point if not point.value.startswith(ELSEWHERE)]
 """Those of standing agents, advice, plans, liveness and rewinds need a conversation, those of a rebuild no daemon:
-`tests/scenarios` has tests that pass them, and those of adoptions. `tests/forge` passes those of forges."""
+`tests/scenarios` has tests that pass them, and those of adoptions and races. `tests/forge` passes those of forges,
+`tests/machines` those of machines."""
 
 
 def is_in_runner(point: Point) -> bool:

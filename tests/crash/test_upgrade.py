@@ -39,7 +39,8 @@ def next_release(tmp_path: Path) -> Path:
     """A copy of the package with another version and one more migration."""
     source = Path(legion.__file__).parent
     copy = tmp_path / "next"
-    shutil.copytree(source, copy / "legion", ignore=shutil.ignore_patterns("__pycache__"))
+    # With the times of its files, so that the compiled files next to them hold for the copy too.
+    shutil.copytree(source, copy / "legion")
     (copy / "legion/__init__.py").write_text(f'"""The next release."""\n\n__version__ = "{NEXT}"\n')
     (copy / "legion/store/database/migrations/9999_later.sql").write_text(
         "CREATE TABLE later (id INTEGER PRIMARY KEY);\n"

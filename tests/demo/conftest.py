@@ -12,4 +12,4 @@ from tests.demo.person import Person
 def ada(tmp_path: Path) -> Iterator[Person]:
     person = Person(tmp_path).settle()
     yield person
-    person.types("down")
+    person.leave()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
 import psutil
 
 from tests.support.codebase import SOURCE
+from tests.support.legion import Squad
 
 PATIENCE = 280
 
+SETTINGS = '[daemon]\nport = 21000\n\n[sandbox]\nenv = ["LANG"]\n'
 CONFIG = """\
 [checks.test]
 run = "sh check.sh"
@@ -77,6 +79,7 @@ def git(repository: Path, *arguments: str) -> str:
 @dataclass(frozen=True)
 class Person:
     folder: Path
+    daemons: list[Squad] = field(default_factory=list)
 
     @property
     def repository(self) -> Path:
@@ -87,12 +90,12 @@ class Person:
         """Where rehearsals may leave something, if they do."""
         return self.folder / "tmp"
 
-    def settle(self, check: str = "true") -> Person:
+    def settle(self, check: str = "true", attempts: int = 3) -> Person:
         """A repository with a check, and a plan next to it."""
         self.repository.mkdir()
         self.temporary.mkdir()
         for name, text in {
-            "legion.toml": CONFIG,
+            "legion.toml": CONFIG.replace("attempts = 3", f"attempts = {attempts}"),
             "check.sh": f"{check}\n",
             "one.py": "ONE = 1\n",
             "two.py": "TWO = 2\n",
@@ -104,7 +107,7 @@ class Person:
         git(self.repository, "add", "--all")
         git(self.repository, "commit", "--quiet", "--message", "first")
         (self.folder / "plan.toml").write_text(dedent(PLAN))
-        (self.folder / "config.toml").write_text('[daemon]\nport = 21000\n\n[sandbox]\nenv = ["LANG"]\n')
+        (self.folder / "config.toml").write_text(SETTINGS)
         return self
 
     @property
@@ -121,10 +124,17 @@ class Person:
         )
 
     def trusts(self) -> Person:
+        """Their daemon is a forked one: how a command starts it is another test's matter."""
+        self.daemons.append(Squad(self.folder, settings=SETTINGS).start(self.env))
         for arguments in (("init",), ("trust",)):
             done = self.types(*arguments)
             assert done.returncode == 0, done.stderr
         return self
+
+    def leave(self) -> None:
+        self.types("down")
+        for daemon in self.daemons:
+            daemon.close()
 
     def fingerprint(self) -> tuple[str, ...]:
         """Everything of the repository that a person can see."""

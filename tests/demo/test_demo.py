@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.demo.person import PATIENCE, environment, git, living
 
 pytestmark = pytest.mark.timeout(300)
 NO_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$@"'
+HIDDEN = ["unshare", "--mount", "sh", "-c", NO_BUBBLEWRAP, "sh"]
+"""Only root can hide bubblewrap from a process."""
 
 
 def demo(folder: Path, *arguments: str) -> list[str]:
@@ -76,15 +79,17 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     assert "return lines" in page
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide bubblewrap from a process")
 def test_it_works_on_a_terminal_without_bubblewrap(tmp_path):
     folder, home = tmp_path / "demo", tmp_path / "home"
     ours, theirs = pty.openpty()
-    hidden = ["unshare", "--mount", "sh", "-c", NO_BUBBLEWRAP, "sh", *demo(folder)]
-    with subprocess.Popen(hidden, env={**environment(home), "COLUMNS": "80"}, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        [*HIDDEN, *demo(folder)], env={**environment(home), "COLUMNS": "80"}, stdout=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
         screen = read_all(ours)
+        os.close(ours)
         code = process.wait(PATIENCE)
     assert code == 0, screen[-3000:]
     assert "no sandbox: install bubblewrap" in screen
@@ -95,10 +100,10 @@ def test_it_works_on_a_terminal_without_bubblewrap(tmp_path):
     assert living(folder) == []
 
 
-def read_all(handle: int) -> str:
-    """Everything that was written to a terminal, until its last writer ended."""
+def read_all(handle: int, until: str = "") -> str:
+    """Everything that was written to a terminal, until a line matches or its last writer ended."""
     outcome = b""
-    while True:
+    while not (until and re.search(until, outcome.decode(errors="replace"))):
         try:
             piece = os.read(handle, 1 << 16)
         except OSError:
@@ -107,20 +112,32 @@ def read_all(handle: int) -> str:
         if not piece:
             break
         outcome += piece
-    os.close(handle)
-    return outcome.decode()
+    return outcome.decode(errors="replace")
 
 
 @pytest.mark.slow
-def test_an_interrupted_demo_leaves_nothing_running(tmp_path):
+def test_an_interrupted_demo_restores_the_terminal_and_leaves_nothing_running(tmp_path):
+    """Without bubblewrap, where a process cannot count on the end of its sandbox."""
     folder, home = tmp_path / "demo", tmp_path / "home"
-    with subprocess.Popen(demo(folder), env=environment(home), stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "#4 an agent starts" in line:
-                break
+    is_root = os.geteuid() == 0
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*(HIDDEN if is_root else []), *demo(folder)],
+        env={**environment(home), "COLUMNS": "80"},
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        screen = read_all(ours, until="#4 .*an agent starts")
+        assert "an agent starts" in screen, screen[-3000:]
         process.terminate()
+        screen += read_all(ours)
         assert process.wait(PATIENCE) != 0
+    os.close(ours)
+    assert ("no sandbox: install bubblewrap" in screen) is is_root
+    # The cursor is shown again as often as it was hidden.
+    assert screen.count("\x1b[?25l") == screen.count("\x1b[?25h") == 1
+    assert screen.endswith("\r\x1b[K"), "the next line of the shell starts at the left"
     assert living(folder) == []
 
 

@@ -11,6 +11,7 @@ from legion.domain.scheduling.decide import (
     Command,
     HandBack,
     JobKind,
+    ParkTicket,
     ProjectView,
     StartJob,
     Wake,
@@ -132,7 +133,7 @@ class World:
         self._nobody_is_forgotten()
 
     def _apply(self, command: Command) -> None:
-        assert not isinstance(command, HandBack), "nobody claims tickets here"
+        assert not isinstance(command, HandBack | ParkTicket), "nobody claims tickets or asks for a machine here"
         if isinstance(command, Wake):
             assert self.tickets[command.ticket].version == command.version
             self._move(command.ticket, Unpark())

@@ -7,16 +7,20 @@ from itertools import product
 
 import pytest
 
+from legion.domain.errors import BadInput
 from legion.domain.forge.issues import (
+    CommentAnswer,
     CommentCommand,
     ForgeComment,
     ForgeIssue,
     IntakeRule,
+    answer_in,
     claim_branch,
     command_in,
     ticket_text,
     ticket_title,
 )
+from legion.domain.forge.milestones import in_order, issues_before
 from legion.domain.forge.pulls import (
     CiResult,
     ForgeCheck,
@@ -29,9 +33,12 @@ from legion.domain.forge.pulls import (
     merge_fault,
     remarks_of,
 )
+from legion.domain.forge.questions import answered_question, choice_and_reason, question_text
 from legion.domain.forge.texts import IssueNews, ProvenCheck, PullFacts, issue_comment, pull_body
+from legion.domain.questions import CHOICES, Question, QuestionKind
 
 ISSUE = ForgeIssue(number=7, title="Add a login", body="Please.", author="sam", url="u", labels=("legion:go",))
+THREE = (QuestionKind.ASK, QuestionKind.ATTEMPTS, QuestionKind.BUDGET)
 PULL = PullRequest(
     number=3, node="n", url="u", state=PullState.OPEN, title="t", body="b", author="bot", draft=False, branch="x",
     commit="c", base="main", mergeable=True,
@@ -82,6 +89,7 @@ def test_milestone_and_assignee_narrow_it():
         ("\n /legion stop\nthanks", CommentCommand.STOP, "thanks"),
         ("/legion plan in two\nsteps", CommentCommand.PLAN, "in two\nsteps"),
         ("/legion split", CommentCommand.SPLIT, ""),
+        ("/legion answer 3 Use the old style.", CommentCommand.ANSWER, "3 Use the old style."),
     ],
 )
 def test_a_command_starts_the_comment(body, command, text):
@@ -93,6 +101,82 @@ def test_a_command_starts_the_comment(body, command, text):
 @pytest.mark.parametrize("body", ["/legion", "/legion merge", "> /legion stop", "say /legion stop", "/legionstop", ""])
 def test_anything_else_is_no_command(body):
     assert command_in(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("Depends on #3, #4 and #5", (3, 4, 5)),
+        ("- after: #3", (3,)),
+        ("Text.\n\n  * Blocked by #12\nAfter #12", (12,)),
+        ("It comes after #3", ()),
+        ("> after #3", ()),
+        ("after #", ()),
+    ],
+)
+def test_an_issue_names_those_before_it_at_the_start_of_a_line(body, before):
+    assert issues_before(replace(ISSUE, body=body)) == before
+
+
+def test_the_issues_of_a_milestone_are_sorted_and_a_circle_is_refused():
+    first, second, third = (replace(ISSUE, number=n, body=b) for n, b in ((1, "after #3"), (2, "after #9"), (3, "")))
+    assert [(one.number, before) for one, before in in_order([first, second, third])] == [(3, ()), (1, (3,)), (2, ())]
+    with pytest.raises(BadInput, match="issue 1 after issue 3 after issue 1"):
+        in_order([first, replace(third, body="Depends on #1")])
+
+
+def question(kind: QuestionKind, id: int = 3) -> Question:
+    choices = CHOICES[kind]
+    return Question(
+        id=id,
+        key=f"q{id}",
+        kind=kind,
+        project=1,
+        words="Ask @all?",
+        choices=choices,
+        fallback="",
+        ticket=1,
+        asked_at=0.0,
+        deadline=1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "rest"),
+    [
+        ("3 Use it.", 3, "Use it."),
+        ("#3 Use it.", 3, "Use it."),
+        ("Use it.", None, "Use it."),
+        ("3", 3, ""),
+        ("3rd", None, "3rd"),
+        ("99999999999 x", None, "99999999999 x"),
+    ],
+)
+def test_an_answer_may_name_its_question(text, number, rest):
+    assert answer_in(text) == CommentAnswer(question=number, text=rest)
+
+
+@pytest.mark.parametrize("kind", QuestionKind)
+def test_a_comment_answers_only_what_is_about_the_work(kind):
+    asked = question(kind)
+    about_the_work = kind.value in ("ask", "attempts", "conflict", "review")
+    found = answered_question((asked,), CommentAnswer(question=3, text="yes"))
+    assert found == (asked if about_the_work else None)
+    assert answered_question((asked,), CommentAnswer(question=4, text="yes")) is None
+    assert ("/legion answer 3" in question_text(asked)) == about_the_work
+    assert "```text\nAsk @all?\n```" in question_text(asked)
+
+
+def test_without_a_number_the_only_question_is_meant():
+    given = CommentAnswer(question=None, text="yes")
+    one, other, foreign = (question(kind, n) for n, kind in enumerate(THREE, 3))
+    assert answered_question((one, foreign), given) == one
+    assert answered_question((one, other, foreign), given) is None
+
+
+def test_the_first_word_is_the_choice_where_there_are_choices():
+    assert choice_and_reason(question(QuestionKind.REVIEW), "Back: too long") == ("back", "too long")
+    assert choice_and_reason(question(QuestionKind.ASK), "Back: too long") == ("Back: too long", "")
 
 
 def test_the_text_of_an_issue_is_framed_and_our_own_comments_are_left_out():

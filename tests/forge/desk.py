@@ -131,16 +131,16 @@ class Desk:
             if ticket.state is not State.QUEUED:
                 continue
             with self.store.write() as tx:
-                ticket = tickets.move(tx, ticket.id, Start(self.project.target))
+                ticket = tickets.move(tx, ticket.id, Start(self.context.project(ticket.project).target))
             base = ticket.base or self.project.target
             made = files or {f"ticket-{ticket.id}-{ticket.attempt}.txt": ticket.feedback or "first\n"}
-            commit = self._commit(base, made)
+            commit = self._commit(base, made, self.context.project(ticket.project))
             with self.store.write() as tx:
                 tickets.move(tx, ticket.id, Propose(Change(base=base, commit=commit)))
                 tickets.move(tx, ticket.id, Prove())
 
-    def _commit(self, base: str, files: dict[str, str]) -> str:
-        hub = self.project.hub.path
+    def _commit(self, base: str, files: dict[str, str], project: ProjectContext) -> str:
+        hub = project.hub.path
         self.shop.git("fetch", "--quiet", str(hub), "+refs/legion/*:refs/hub/*")
         self.shop.git("checkout", "--quiet", "--force", "--detach", base)
         commit = self.shop.commit("work", files)
@@ -148,7 +148,7 @@ class Desk:
         self.shop.git("checkout", "--quiet", "--force", "main")
         return commit
 
-    def land(self) -> None:
+    def land(self, project: int = 1) -> None:
         """The merge queue, until it is empty."""
-        target.finish_open_landings(self.context, self.project)
-        _QueueWorker(self.context, 1).clear()
+        target.finish_open_landings(self.context, self.context.project(project))
+        _QueueWorker(self.context, project).clear()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from legion.demo.forge.server import StandIn
 from legion.domain.forge.pulls import PullStage
+from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
-from legion.store.board import forges, goals
+from legion.store.board import forges, goals, questions
+from legion.wire.errors import NotFound
 from legion.wire.forge import AssignIssues, MergePulls, PlanIssues, TriedByHand
 from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
@@ -190,6 +193,32 @@ def test_commands_of_writers_are_obeyed_once_and_those_of_strangers_never(desk: 
     assert plan.goal.startswith("Do it in two steps.")
 
 
+def test_a_question_is_answered_by_a_comment_of_a_writer_and_only_then(desk: Desk):
+    hosted = desk.forge.hosted
+    hosted.open_issue("Add a greeting", labels=("legion:go",))
+    desk.look()
+    with desk.store.write() as tx:
+        for kind, words in ((QuestionKind.ASK, "Which style, @wanda?"), (QuestionKind.PERMISSION, "May it use curl?")):
+            end = time.time() + 600
+            questions.ask(tx, key=words, kind=kind, words=words, project=1, ticket=1, deadline=end)
+    desk.look()
+    shown = hosted.issues[1].comments[0].body
+    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @wanda?\n```" in shown
+    assert "Question 2 waits for the person who runs Legion" in shown
+    hosted.comment(1, "/legion answer 1 Mine.", author=READER)
+    hosted.comment(1, "/legion answer 1 Mine.", author=STRANGER)
+    hosted.comment(1, "/legion answer 2 yes", author=OWNER)
+    desk.look()
+    with desk.store.read() as tx:
+        assert [one.settled_at for one in questions.open_ones(tx)] == [None, None]
+    hosted.comment(1, "/legion answer The old one.", author=WRITER)
+    desk.look()
+    with desk.store.read() as tx:
+        assert questions.get(tx, 1).choice == "The old one."
+        assert [one.id for one in questions.open_ones(tx)] == [2]
+    assert "Which style" not in hosted.issues[1].comments[0].body
+
+
 def test_a_person_plans_and_assigns_issues(desk: Desk):
     for title in ("One", "Two", "Three"):
         desk.forge.hosted.open_issue(title, f"About {title}.")
@@ -318,3 +347,16 @@ def test_with_automerge_legion_merges_what_is_approved_and_green(tmp_path: Path)
         assert pull.merged_by == ROBOT
         assert desk.state() == "done"
         desk.close()
+
+
+def test_a_milestone_becomes_an_epic_in_the_order_that_its_issues_name(desk: Desk):
+    hosted = desk.forge.hosted
+    for title, body in (("Page", "After #2"), ("Tables", ""), ("Elsewhere", "")):
+        hosted.open_issue(title, body)
+    for number in (1, 2):
+        hosted.issues[number].milestone = "1.0"
+    with pytest.raises(NotFound, match="has no milestone"):
+        issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[], milestone="2.0"))
+    made = issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[], milestone="1.0"))
+    assert [(one.issue, one.ticket) for one in made.issues] == [(2, 1), (1, 2)]
+    assert [(one.spec.epic, one.spec.after) for one in desk.tickets.values()] == [("1.0", ()), ("1.0", (1,))]

@@ -6,12 +6,12 @@ import ast
 from collections import defaultdict
 
 from legion.system.crash import Point
-from tests.support.codebase import place, python_files, tree
+from tests.support.codebase import files_with, place, tree
 
 
 def test_every_crash_point_is_reached_at_exactly_one_place():
     places: dict[str, list[str]] = defaultdict(list)
-    for path in python_files("src"):
+    for path in files_with(r"\breach\(|CrashPoints\(", "src"):
         for node in ast.walk(tree(path)):
             if not isinstance(node, ast.Call):
                 continue

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python_files
+from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python_files, text_of
 
 # Nothing here reads a clock, draws at random or touches the outside.
 DOMAIN_MAY_IMPORT = {
@@ -53,7 +53,7 @@ def test_the_domain_imports_only_what_cannot_touch_the_world():
 def test_the_domain_uses_datetime_for_calendars_and_never_as_a_clock():
     asks = re.compile(r"\b(?:now|today|utcnow)\(")
     domain = [path for path in python_files("src") if path.is_relative_to(SOURCE / "domain")]
-    assert [place(path) for path in domain if asks.search(path.read_text())] == []
+    assert [place(path) for path in domain if asks.search(text_of(path))] == []
 
 
 def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_is_imported():
@@ -62,7 +62,7 @@ def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_
     ours = {"legion", "starlette", "pydantic"}
     foreign = imported - ours - set(sys.stdlib_module_names)
     core = {module(distribution(requirement)) for requirement in project()["dependencies"]}
-    optional = {"psycopg"}
+    optional = {"psycopg", "procrastinate"}
     # Uvicorn imports it when a client asks for a WebSocket.
     indirect = {"websockets"}
     assert foreign <= core | optional, f"declare these in pyproject.toml: {sorted(foreign - core - optional)}"

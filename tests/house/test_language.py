@@ -10,7 +10,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from tests.support.codebase import place, project_files, python_files
+from tests.support.codebase import place, project_files, python_files, text_of
 
 PHRASES = {
     "whom": (r"whom|whoever|whomever", "name the part: the ticket, the agent, the caller"),
@@ -58,11 +58,6 @@ ANY_PHRASE = re.compile(
     rf"\b(?:{'|'.join(f'(?P<r{number}>{pattern})' for number, (pattern, _) in enumerate(PHRASES.values()))})\b",
     re.IGNORECASE,
 )
-
-
-@cache
-def text_of(path: Path) -> str:
-    return path.read_text()
 
 
 @cache

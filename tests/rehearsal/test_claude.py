@@ -96,10 +96,13 @@ def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
     assert steps(stage) == [("busy", 1, status), ("busy", 1, status), ("busy", 1, 200)]
 
 
-@pytest.mark.parametrize(
-    ("status", "requests", "retried"), [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
-)  # fmt: skip
-def test_what_never_stops_failing_ends_the_run(stage, write, claude, status, requests, retried):
+FAILURES = [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
+"""A status, how many requests Claude Code makes then, and how many of them it calls retries."""
+
+
+@pytest.mark.parametrize("failure", sampled(FAILURES, 2, lambda one: one[2] > 0), ids=lambda one: str(one[0]))
+def test_what_never_stops_failing_ends_the_run(stage, write, claude, failure):
+    status, requests, retried = failure
     write("never", f'[[step]]\nstatus = {status}\nmessage = "rehearsed"')
     outcome = claude.run("rehearsal: never")
     assert (outcome.code, outcome.result["is_error"]) == (1, True)
@@ -166,12 +169,12 @@ def test_a_slow_stream_arrives_whole(write, claude):
     ]  # fmt: skip
 
 
-def test_three_conversations_play_one_script_at_the_same_time(stage, write, tmp_path):
+def test_two_conversations_play_one_script_at_the_same_time(stage, write, tmp_path):
     write("work", WORK)
-    agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green", "blue")]
+    agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green")]
     running = [agent.start(f"rehearsal: work, the word is {agent.folder.name}") for agent in agents]
     outcome = [finish(process) for process in running]
-    assert [each.result["result"] for each in outcome] == ["Done with red.", "Done with green.", "Done with blue."]
+    assert [each.result["result"] for each in outcome] == ["Done with red.", "Done with green."]
     for agent in agents:
         assert (agent.work / "word.txt").read_text() == f"{agent.folder.name}\n"
         assert [step for _, step, _ in steps(stage, agent.conversation)] == [1, 2, 3]

@@ -15,6 +15,8 @@ from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, RunnerFailed, RunNotStarted
 from legion.runner.spec import read_result
+from legion.system import cgroups
+from legion.system.cgroups import GroupLimits
 from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
 
 
@@ -145,8 +147,8 @@ def test_nothing_that_a_program_starts_outlives_its_run(bench: Workbench):
     heard = bench.pipe("heard")
     # A daemon: it has left its parent and its session, and it ignores what can be ignored.
     daemon = "trap '' HUP INT TERM; echo daemon > heard; exec tail -f /dev/null"
-    run = bench.shell(f'setsid sh -c "({daemon}) &" & echo main > heard; read line < go', grace=600)
     bench.pipe("go")
+    run = bench.shell(f'setsid sh -c "({daemon}) &" & echo main > heard; read line < go', grace=600)
     assert {heard.line(), heard.line()} == {"daemon", "main"}
     family = runner_of(run).children(recursive=True)
     assert len(family) >= 2  # the program and its daemon; what stood between them may have ended
@@ -274,3 +276,30 @@ def test_a_daemon_with_thousands_of_open_files_can_still_start_runs(sandboxed: W
         for handle in handles:
             os.close(handle)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+HOARDS = "head -c 400000000 /dev/zero | tail -c 300000000 > /dev/null"
+FORKS = "for n in $(seq 60); do sleep 60 & done"
+
+
+@pytest.mark.skipif(cgroups.find() is None, reason="this user can make no cgroups here")
+@pytest.mark.parametrize(
+    ("script", "limits", "named"),
+    [
+        pytest.param(HOARDS, GroupLimits(memory=100 << 20), "memory limit of 0.1 GB", id="memory"),
+        pytest.param(FORKS, GroupLimits(processes=20), "limit of 20 processes", id="processes"),
+    ],
+)
+def test_a_run_that_reaches_a_limit_fails_with_the_limits_name_and_leaves_no_group(
+    bench: Workbench, script: str, limits: GroupLimits, named: str
+):
+    run = bench.shell(script, limits=limits)
+    result = bench.result(run)
+    assert (result.succeeded, named in result.message) == (False, True), result
+    home = cgroups.find()
+    assert home is not None
+    home.sweep()
+    assert not any((folder / "legion" / home.group(run).name).exists() for folder in home.folders.values())
+    assert bench.result(bench.shell("true", limits=GroupLimits(memory=100 << 20, processes=20))).message == (
+        bench.result(bench.shell("true")).message
+    )

@@ -14,7 +14,7 @@ import pytest
 from legion.runner import seccomp
 from legion.runner.probe import probe
 from legion.runner.sandbox import Sandbox, wrap
-from legion.runner.seccomp import MACHINES, Machine
+from legion.runner.seccomp import MACHINES, Architecture
 from legion.system.process import FinishedProcess, run
 
 ALLOWED, REFUSED, ABSENT = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
@@ -57,11 +57,11 @@ def answer(filter: bytes, arch: int, number: int, *arguments: int) -> int:
 
 
 @pytest.fixture(params=sorted(MACHINES))
-def machine(request: pytest.FixtureRequest) -> Machine:
+def machine(request: pytest.FixtureRequest) -> Architecture:
     return MACHINES[request.param]
 
 
-def test_each_number_has_its_answer_and_nothing_else_is_refused(machine: Machine):
+def test_each_number_has_its_answer_and_nothing_else_is_refused(machine: Architecture):
     filter = seccomp.assemble(machine)
     found = {number: answer(filter, machine.arch, number) for number in ORDINARY}
     assert {number for number, said in found.items() if said == REFUSED} == set(machine.refused)
@@ -75,7 +75,7 @@ def test_what_programs_need_is_allowed(name: str):
     assert {answer(seccomp.assemble(machine), machine.arch, one) for one in NEEDED[name].values()} == {ALLOWED}
 
 
-def test_threads_and_processes_start_but_no_user_namespaces(machine: Machine):
+def test_threads_and_processes_start_but_no_user_namespaces(machine: Architecture):
     filter = seccomp.assemble(machine)
     for call in (machine.clone, machine.unshare):
         assert answer(filter, machine.arch, call, THREAD) == ALLOWED
@@ -84,7 +84,7 @@ def test_threads_and_processes_start_but_no_user_namespaces(machine: Machine):
         assert answer(filter, machine.arch, call, 0xFFFFFFFF_00000000 | NEW_USER) == REFUSED
 
 
-def test_no_program_types_into_a_terminal(machine: Machine):
+def test_no_program_types_into_a_terminal(machine: Architecture):
     filter = seccomp.assemble(machine)
     requests = {
         request: answer(filter, machine.arch, machine.ioctl, 0, request) for request in (0x5412, 0x541C, 0x5401)
@@ -94,7 +94,7 @@ def test_no_program_types_into_a_terminal(machine: Machine):
     assert answer(filter, machine.arch, machine.ioctl, 0, 0xFFFFFFFF_00005412) == REFUSED, "the kernel reads 32 bits"
 
 
-def test_calls_of_another_kind_of_machine_are_unknown(machine: Machine):
+def test_calls_of_another_kind_of_machine_are_unknown(machine: Architecture):
     filter = seccomp.assemble(machine)
     for arch in (0x40000003, 0x40000028, *(other.arch for other in MACHINES.values() if other is not machine)):
         assert {answer(filter, arch, number) for number in ORDINARY} == {ABSENT}

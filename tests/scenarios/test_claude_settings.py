@@ -22,6 +22,7 @@ from tests.scenarios.test_hostile import SOMEBODY, interpreter_for, libraries
 from tests.support.legion import Squad
 from tests.support.models import RETRIES, Company, company
 from tests.support.repository import Repository
+from tests.support.sampling import sampled
 from tests.support.stage import playing
 
 PERSONAL, PARENTAL, OURS = "only the person says this", "only the parent folder says this", "the repository says this"
@@ -223,7 +224,7 @@ def company_of(uid: int, root: Path) -> Iterator[Company]:
             squad.close()
 
 
-@pytest.mark.parametrize("who", ["root", "user"])
+@pytest.mark.parametrize("who", sampled(["root", "user"], 1))
 def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(who: str):
     if os.getuid() != 0 and who == "root":
         pytest.skip("only root can try as root")

@@ -283,13 +283,21 @@ def test_down_runs_for_a_ticket_that_a_person_stops(live: Live, gate: Gate):
 
 
 def test_only_named_files_of_the_checkout_come_along_and_only_ignored_ones(live: Live):
-    one = live('copy = ["ada: own.local", "ada: deep/link.local", "other: secret.local"]\nworktreeinclude = ["ada"]\n')
+    one = live('copy = ["ada: own.local", "ada: deep/link.local", "other: secret.local"]\n')
     project = adopt(one, environment(""))
     project.repository.write({"own.local": "mine\n", "secret.local": "secret\n"})
     included = ".worktreeinclude\nfor-trees.*\n"
     project.repository.write({".worktreeinclude": included, "for-trees.local": "x\n", "for-trees.txt": "x\n"})
     (project.repository.root / "deep").mkdir()
     (project.repository.root / "deep" / "link.local").symlink_to(project.repository.root / "secret.local")
+    early = project.dispatch("early", "ls -R > early.txt")
+    project.until_settled()
+    assert "for-trees.local" not in str(project.landed("early.txt"))
+    noted = project.ticket(early).environment
+    assert noted is not None
+    assert "no file of .worktreeinclude was copied: read it and run `legion trust`" in noted.notes
+    assert [text.text for text in one.client.trustable(project.cwd).texts if not text.trusted] == [included]
+    project.trust()
     ticket = project.dispatch("one", "cat own.local > a.txt; ls -R >> a.txt")
     project.until_settled()
     landed = str(project.landed("a.txt"))

@@ -81,6 +81,9 @@ def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate
     assert "--to" in here.told("events", str(ticket))
     tree = here.project.worktree(ticket)
     assert (tree / "two.txt").exists()
+    since = here.squad.client.diff(ticket, kept[0].rewind)
+    assert ("two.txt" in since.text, "one.txt" in since.text, since.live) == (True, False, True)
+    assert here.squad.client.diff(ticket, kept[1].rewind).text == ""
     script(
         here,
         name,
@@ -153,6 +156,7 @@ def test_a_plain_program_goes_back_to_the_end_of_a_run(here: Company):
     assert here.project.state(ticket) == "failed"
     first, second = moments(here, ticket)
     assert (first.kind, second.kind) == ("run.ended", "run.ended")
+    assert "+2" in here.told("diff", str(ticket), "--since", first.rewind)
     rewind(here, ticket, first.rewind)
     here.project.until_settled(ticket)
     assert here.project.landed("tries.txt") == "1\n3\n"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from websockets.sync.client import ClientConnection, connect
 
 from tests.scenarios.victims import Victims, Who, until
 from tests.support.gates import Gate
@@ -94,6 +95,41 @@ def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_sai
     assert here.project.landed("wheel.txt") == "alone\ntogether\nalone again\n"
     assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
     assert {run.attempt for run in page.runs} == {1}
+
+
+def test_a_page_takes_over_holds_on_over_a_reload_and_a_closed_tab_gives_it_back(here: Company):
+    ticket = working(here, "paged")
+    with on_the_page(here, ticket) as socket:
+        until_printed(socket, "❯")
+        socket.send(b"krehearsal: paged-talked")
+        until_printed(socket, "paged-talked")
+        socket.send(b"k\r")
+        until_printed(socket, "It is written")
+        socket.close(RELOADED)
+    with on_the_page(here, ticket) as socket:
+        until_printed(socket, "It is written")
+        assert len(here.project.ticket(ticket).runs) == 2
+        socket.close(RELOADED)
+    page = here.project.until(ticket, "done")
+    assert here.project.landed("paged.txt") == "alone\ntogether\nalone again\n"
+    assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
+
+
+RELOADED = 1001
+"""The code that a browser sends when its tab is closed or loaded again."""
+
+
+def on_the_page(here: Company, ticket: int) -> ClientConnection:
+    address = here.squad.client.web_addresses().local.replace("http", "ws")
+    headers = {"Authorization": f"Bearer {here.squad.data.token.read_text().strip()}"}
+    return connect(f"{address}/ws/tickets/{ticket}/terminal", additional_headers=headers, max_size=None, proxy=None)
+
+
+def until_printed(socket: ClientConnection, words: str) -> None:
+    seen = ""
+    while words not in seen.replace("\x1b[1C", " "):
+        message = socket.recv(60)
+        seen += message[1:].decode("utf-8", "replace") if isinstance(message, bytes) else ""
 
 
 def at_the_wheel(here: Company, person: Person, name: str) -> tuple[int, PersonTerminal]:

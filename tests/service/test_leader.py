@@ -26,8 +26,8 @@ from legion.wire.notes import AddNote
 from legion.wire.plans import ApprovePlan, NewPlan
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Dispatch, NewTicket
-from tests.service.test_plans import TWO, Planner
 from tests.support.office import Employee, Office, office
+from tests.support.planner import TWO, Planner
 from tests.support.repository import CHECK
 
 

@@ -68,6 +68,7 @@ from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
 from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
+from tests.store.kept_machines import machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -296,12 +297,8 @@ def adoption(tx: Transaction) -> None:
 def forge(tx: Transaction) -> None:
     known = forges.of_project(tx, 1)
     assert known is not None
-    assert (known.kind, known.key_from, known.login, known.intake.label) == (
-        ForgeKind.GITHUB,
-        TokenFrom.ENV,
-        "bot",
-        "legion:go",
-    )
+    expected = (ForgeKind.GITHUB, TokenFrom.ENV, "bot", "legion:go")
+    assert (known.kind, known.key_from, known.login, known.intake.label) == expected
     claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
     assert claim is not None
     assert pull is not None
@@ -335,7 +332,9 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "forge": forge,
     "sessions": session,
     "lessons": lessons,
+    "machines": machine,
     "specs": specs,
+    "places": places,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

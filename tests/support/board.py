@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Mapping
@@ -153,6 +154,9 @@ class Board:
                 self._count(tx, name, self._counters.get(name, 0))
             tx.execute(insert(schema.trusted), self._trusted)
             tx.execute(update(schema.projects).values(paused=False))
+        # The next run has the number of one that was.
+        shutil.rmtree(self.data.runs)
+        self.data.prepare()
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):
@@ -194,10 +198,12 @@ class Board:
         """A run of a ticket that has printed that."""
         with self.store.write() as tx:
             run = runs.start(tx, ticket, 1)
+            # Before a client can ask for it.
+            file = RunFolder(run_dir(self.context, run)).output
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(output, newline="")
             if ended:
                 runs.end(tx, run.id, Outcome.FINISHED)
-        self._output(run.id).unlink(missing_ok=True)
-        self.print(run.id, output)
         return run.id
 
     def prepare(self, id: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,15 +27,35 @@ def python_files(*folders: str) -> list[Path]:
     return [path for path in project_files() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders]
 
 
+def files_with(pattern: str, *folders: str) -> list[Path]:
+    """The files whose text matches: a test that looks for one thing need not parse the others."""
+    found = re.compile(pattern)
+    return [path for path in python_files(*folders) if found.search(text_of(path))]
+
+
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text()
+
+
 @cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes(), filename=str(path))
+    return ast.parse(text_of(path), filename=str(path))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node, and the handlers and cases that hold some; expressions, the most of a tree, not."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        below = getattr(node, name, None)
+        for one in below if isinstance(below, list) else ():
+            yield one
+            yield from statements(one)
 
 
 def imported_modules(path: Path) -> set[str]:
     """The dotted names of everything a file imports, wherever in the file."""
     names: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in statements(tree(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:

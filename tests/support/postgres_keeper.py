@@ -56,8 +56,9 @@ def ordinary_user() -> pwd.struct_passwd | None:
 class Server:
     """A cluster in `folder`, which holds its data and its socket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: tuple[str, ...] = SETTINGS) -> None:
         self.folder = folder
+        self.settings = settings
         self.data = folder / "data"
         self.bin = programs()
         self.user = ordinary_user()
@@ -67,7 +68,11 @@ class Server:
         if self.user is not None:
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
         self._run("initdb", "-D", self.data, "-U", "legion", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        options = " ".join(f"-c {setting}" for setting in SETTINGS)
+        self.again()
+
+    def again(self) -> None:
+        """Start it with the data that it has."""
+        options = " ".join(f"-c {setting}" for setting in self.settings)
         log = self.folder / "log"
         self._run("pg_ctl", "start", "-w", "-t", "60", "-D", self.data, "-l", log, "-o", f"-k {self.folder} {options}")
 

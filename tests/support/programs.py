@@ -32,6 +32,14 @@ def installed(package: str, version: str, program: str) -> Path:
         pytest.skip(f"{package} cannot be tried: {missing}")
 
 
+def library(package: str, version: str) -> Path:
+    """A folder whose scripts can import a package of npm. Skips the test where npm cannot bring it."""
+    try:
+        return _by_npm(f"{package.rpartition('/')[2]}-{version}", f"{package}@{version}").parent.parent
+    except NotInstalled as missing:
+        pytest.skip(f"{package} cannot be tried: {missing}")
+
+
 def install(program: ProgramDescription) -> Path:
     """The folder with the program of this description. Raises NotInstalled."""
     wanted = program.program

@@ -23,6 +23,7 @@ from typing import NoReturn
 
 import legion.daemon.main
 from legion.api import routes
+from legion.runner.probe import probe
 from legion.system import crash
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
@@ -55,6 +56,8 @@ def main(handle: int) -> None:
     for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
         importlib.import_module(name)
     prefork.warm()
+    # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
+    probe()
     for row in OPERATIONS.values():
         # Else every daemon compiles the shapes of each route that it is asked for.
         routes.route_of(row, routes.perform).made()
@@ -105,6 +108,7 @@ def _serve(asks: socket.socket) -> Wanted | None:
 def _become(wanted: Wanted) -> None:
     """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
     _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
+    _renew_output()
     os.chdir(wanted.cwd)
     sys.path[0] = wanted.cwd
     os.environ.clear()
@@ -116,6 +120,9 @@ def _become(wanted: Wanted) -> None:
         prefork.prepare()
         runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
     else:
+        if wanted.words[:1] == ["serve"]:
+            # This command becomes the daemon.
+            prefork.prepare()
         _run_and_exit(wanted.module)
 
 
@@ -150,6 +157,12 @@ def _inherit(handles: dict[int, int]) -> None:
         os.closerange(last + 1, number)
         last = number
     os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _renew_output() -> None:
+    """Python notes of a stream whether it can seek: that of the warm process leads to another kind of file."""
+    sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
+    sys.__stdout__ = sys.stdout  # type: ignore[misc]
 
 
 if __name__ == "__main__":

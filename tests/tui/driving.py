@@ -62,10 +62,14 @@ class Shown:
 
 @asynccontextmanager
 async def opened(
-    board: Board, first: str = "board", size: tuple[int, int] = (100, 30), memory: Path | None = None
+    board: Board,
+    first: str = "board",
+    size: tuple[int, int] = (100, 30),
+    memory: Path | None = None,
+    kind: type[LegionApp] = LegionApp,
 ) -> AsyncIterator[Shown]:
     """The UI on a place, once the daemon has answered."""
-    app = LegionApp(Options(data_dir=board.data.root, cwd=board.cwd, first=first, start=False, memory=memory))
+    app = kind(Options(data_dir=board.data.root, cwd=board.cwd, first=first, start=False, memory=memory))
     async with app.run_test(size=size) as pilot:
         shown = Shown(app, pilot)
         await shown.until(lambda: len(app.screen_stack) > 1 and app.store.status.value is not None, "an answer")

@@ -63,6 +63,26 @@ def test_an_agent_is_hired_and_a_missing_task_is_explained(board: Board):
     drive(work)
 
 
+def test_working_together_starts_with_a_profile_a_branch_and_a_prompt(board: Board):
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.press("w", "ctrl+s")
+            await ui.shows("Write a name")
+            await ui.press(*"Tidy", "tab", *"Begin", "tab", *"mine", "tab", *"half-done", "ctrl+s")
+            await ui.until(lambda: "new_by_hand" in board.callers.asked)
+            wanted = board.callers.sent[board.callers.asked.index("new_by_hand")]["wanted"]
+            assert (wanted.name, wanted.prompt, wanted.profile, wanted.branch) == (
+                "Tidy",
+                "Begin",
+                "mine",
+                "half-done",
+            )
+            await ui.shows("mine")
+            assert isinstance(ui.app.screen, Form), "the daemon does not know this profile, so what was typed is kept"
+
+    drive(work)
+
+
 def test_the_menu_finds_actions_and_lists(board: Board):
     board.put(1, "First", "done")
 

@@ -11,6 +11,7 @@ from legion.store.staff import agents
 from legion.store.work import runs
 from legion.tui.screens.prompts import YesNo
 from legion.wire.agents import HireAgent
+from legion.wire.errors import StateConflict
 from legion.wire.tickets import Acted, Diff
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
@@ -126,7 +127,8 @@ def test_a_ticket_has_its_tabs_and_a_message_goes_to_its_agent(board: Board):
             await ui.shows("I look at the code.", "#2 The HTTP side")
             board.print(run, "> Edit: app/http.py\n")
             await ui.shows("> Edit: app/http.py")
-            for words in ("Make it so.", "changed nothing yet", "No check has run", "No review yet", "ticket.moved"):
+            pages = ("Make it so.", "changed nothing yet", "Sit down at its agent", "No check has run", "No review yet")
+            for words in (*pages, "ticket.moved"):
                 await ui.press("tab")
                 await ui.shows(words)
             await ui.press("i", *"wait", "enter")
@@ -168,18 +170,58 @@ def test_the_history_returns_a_ticket_to_a_moment_after_one_question(board: Boar
     fill(board)
     history = board.service.history(board.cwd, ticket=2)
     history.lines[-1].rewind = "1:7"
-    board.callers.instead = {"history": history, "rewind": Acted(tickets=[2], message="Back at 1:7.")}
+    board.callers.instead = {
+        "history": history,
+        "rewind": Acted(tickets=[2], message="Back at 1:7."),
+        "diff": Diff(ticket=2, base="b", head="h", text=DIFF, live=False),
+    }
 
     async def work() -> None:
         async with opened(board) as ui:
             ui.app.open_ticket(2, tab="history")
             await ui.shows("1 moment to return to", "↶")
             await ui.press("G", "enter")
-            await ui.shows("then R returns")
+            await ui.shows("#2 at 1:7", "then R returns", "What changed since then", "+ more = 2")
+            asked = board.callers.sent[len(board.callers.asked) - 1 - board.callers.asked[::-1].index("diff")]
+            assert asked["since"] == "1:7"
             await ui.press("escape", "R")
             await ui.shows("Return #2 to 1:7?")
             await ui.press("y")
             await ui.until(lambda: "rewind" in board.callers.asked)
+
+    drive(work)
+
+
+def test_the_terminal_tab_offers_the_agent_and_a_shell_above_the_last_output(board: Board):
+    fill(board)
+    board.run(2, "I look at the code.\n", ended=False)
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_ticket(2, tab="terminal")
+            await ui.shows("o  Sit down at its agent", "The last output", "I look at the code.")
+            ui.rows("#terminal").select("attach")
+            board.callers.trouble = StateConflict("No agent works on it.")
+            await ui.press("enter")
+            await ui.until(lambda: "attach" in board.callers.asked)
+            board.callers.trouble = None
+
+    drive(work)
+
+
+def test_the_checks_run_again_on_landed_code(board: Board):
+    fill(board)
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_ticket(1)
+            await ui.shows("It landed.")
+            await ui.press("B")
+            await ui.shows("Run all checks on the code that #1 landed?")
+            await ui.press("y")
+            await ui.until(lambda: 7 in board.tickets)
+            made = board.tickets[7].spec
+            assert (made.title, made.after, made.checkpoint) == ("Checks after #1", (1,), True)
 
     drive(work)
 

@@ -38,11 +38,10 @@ def test_events_make_what_is_watched_fetch_again_and_nothing_else(board: Board):
         await until(lambda: changes[-1] == 1)
         assert store.inbox.value is None
         asked = list(board.callers.asked)
-        await asyncio.sleep(0.3)
-        assert board.callers.asked == asked, "nothing is asked without an event"
         board.put(2, "Second")
         await until(lambda: changes[-1] == 2)
-        assert set(board.callers.asked) == {"status"}
+        assert board.callers.asked == [*asked, "status"], "one event, one request, and nothing in between"
+        assert set(asked) == {"status"}
         running.cancel()
 
     asyncio.run(work())

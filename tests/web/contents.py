@@ -9,7 +9,16 @@ from tests.api.serving import Served
 
 EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
 VIEWS = (
-    *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
+    *(
+        "board",
+        "board/tree",
+        "board/graph",
+        "inbox",
+        "ticket/3",
+        "ticket/2/diff",
+        "ticket/3/terminal",
+        "ticket/5/receipts",
+    ),
     *(
         "ticket/3/review",
         "ticket/3/history",

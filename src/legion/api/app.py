@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, problems, routes
+from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, problems, routes, terminals
 from legion.api.guard import Guard
 from legion.api.long_polls import Waiters
 from legion.api.routes import LazyApp, LazyRoute
@@ -38,6 +38,7 @@ def make_app(
     app.state.stream_waiters = Waiters()
     app.state.heartbeat = heartbeat
     app.state.page = page.PageFiles()
+    app.state.terminals = terminals.OpenTerminals()
     problems.install(app)
     app.take(OPERATIONS.values(), routes.perform)
     app.take(rows(OrchestrateOperations).values(), orchestrate.perform)
@@ -47,7 +48,7 @@ def make_app(
         forge_hook.ROUTE,
         Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
-    app.router.routes += orchestra.ROUTES
+    app.router.routes += [*orchestra.ROUTES, terminals.ROUTE]
     app.router.routes += page.ROUTES
     return Guard(app, callers, token=token, hosts=hosts)
 

@@ -30,11 +30,15 @@ _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
     *("add_forge", "remove_forge", "forge_hook"),
     *("switch_recording", "revoke_device", "add_driver", "new_by_hand", "push", "use_account"),
+    *("invite_machine", "remove_machine", "update_machine"),
     *("export_conversation", "ask_conversation", "adopt", "handoff"),
 )
 
 _READS = ("output",)
 """Sent as POST because of what it asks with; it changes nothing."""
+
+_ONLY_LOOKS = "This device may only look; run `legion web` without --read-only to let it act."
+_ENCRYPT = "This is not possible over an unencrypted network; do it on Legion's machine, or use `legion web --tls`."
 
 Headers = Collection[tuple[bytes, bytes]]
 
@@ -82,12 +86,21 @@ def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
     rights = rights_of(device, encrypted=scheme in ("https", "wss"))
     asked = f"{method} {path}"
     if rights is DeviceRights.READ_ONLY and method != "GET" and not _READING.fullmatch(asked):
-        return "This device may only look; run `legion web` without --read-only to let it act."
+        return _ONLY_LOOKS
     if _WITH_TOKEN.fullmatch(asked):
         return f"{asked[:80]} is open to the command line only."
     if rights is DeviceRights.LIMITED and _NOT_PLAIN.fullmatch(asked):
-        return "This is not possible over an unencrypted network; do it on Legion's machine, or use `legion web --tls`."
+        return _ENCRYPT
     return ""
+
+
+def terminal_fault(scope: Mapping[str, Any], *, only_looks: bool) -> str:
+    """Why the caller may not open a terminal on the page; empty where it may. What is typed runs as the person."""
+    device: Device | None = scope.get(DEVICE)
+    if only_looks or device is None:
+        return ""
+    rights = rights_of(device, encrypted=scope.get("scheme") in ("https", "wss"))
+    return {DeviceRights.READ_ONLY: _ONLY_LOOKS, DeviceRights.LIMITED: _ENCRYPT}.get(rights, "")
 
 
 def is_still_in(callers: CallerRegistry, scope: Mapping[str, Any]) -> bool:

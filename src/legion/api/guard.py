@@ -1,8 +1,9 @@
 """The guard in front of every route: decides which requests reach the app at all.
 
-In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
-the bearer token must be right (401, all routes but /health and the webhook, which is signed), an agent must call under
-its own name and only what is open to agents (403, written down), the body must not be too big (413).
+In this order: the Host must be one of ours (421, stops DNS rebinding; a webhook may come through a tunnel of any name,
+since its signature proves more), an Origin must be the page's own (403), the bearer token must be right (401, all
+routes but /health and the webhook), an agent must call under its own name and only what is open to agents (403,
+written down), the body must not be too big (413).
 Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
 """
 
@@ -111,9 +112,10 @@ class Guard:
                 )
 
     def _host(self, scope: Scope, values: list[bytes]) -> bytes:
-        """Any name is accepted over the unix socket: no browser can reach it."""
+        """Any name is accepted over the unix socket, which no browser can reach, and for a webhook, which is signed."""
         host = values[0].lower() if len(values) == 1 else b""
-        if _is_unix_socket(scope) or _without_port(host) in self.hosts:
+        webhook = scope["path"] == forge_hook.PATH
+        if webhook or _is_unix_socket(scope) or _without_port(host) in self.hosts:
             return host
         raise GuardRefusal(421, NotAllowed("Legion does not answer under this host name; use 127.0.0.1 or localhost."))
 

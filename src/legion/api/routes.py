@@ -42,6 +42,7 @@ _PARAMETERS = {
         str, Field(min_length=1, max_length=80, description="an id, its first characters, or a name")
     ],
     "ToolName": Annotated[str, Field(max_length=80)],
+    "MachineName": Annotated[str, Field(max_length=80)],
     "Folder": FOLDER,
     "Text": str,
     "Cursor": Annotated[str, Field(max_length=80)],

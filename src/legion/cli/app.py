@@ -125,6 +125,11 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
         "submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
     },
+    "Machines": {
+        "machines": CommandEntry("machines.listing", "machines", "The head and its machines."),
+        "machine": CommandEntry("machines.command", "machine", "One machine: invite, pause, drain, update, remove."),
+        "join": CommandEntry("machines.invite", "join", "Make this host a machine of another Legion."),
+    },
     "Conversations": {
         "conversations": CommandEntry(
             "conversations.listing", "conversations", "Conversations of your own agent programs."
@@ -149,6 +154,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
         "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
+        "head": CommandEntry("system.head", "head", "Back up, restore or move the state of Legion."),
         "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
         "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),

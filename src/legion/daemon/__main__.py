@@ -13,11 +13,12 @@ def main() -> int:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
+    parser.add_argument("--standby", action="store_true")
     options = parser.parse_args()
     with imports.without_gc():
         # Inside the block: imports take most of the time of a start.
         from legion.daemon.main import serve  # noqa: PLC0415
-    return serve(options.port, options.host, options.data_dir)
+    return serve(options.port, options.host, options.data_dir, standby=options.standby)
 
 
 if __name__ == "__main__":

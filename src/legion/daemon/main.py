@@ -26,14 +26,20 @@ from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
 from legion.daemon import web_sockets
+from legion.daemon.machine_server import MachineListener
 from legion.daemon.page_server import PageServer
+from legion.daemon.standby import FolderInUse, Leadership, serve_in_turn
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
+from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
 from legion.jobs.forge.loop import ForgeLoop
+from legion.jobs.machine_runs.reaper import Reaper
+from legion.jobs.machines.engine import EngineUnavailable
+from legion.jobs.machines.part import MachinePart
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
@@ -41,12 +47,13 @@ from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
 from legion.service.forge.actions import ForgeActions
 from legion.service.leader.routines import start as start_routine
+from legion.service.machines.dial_in import DialIn
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, folder_watch, kernel
+from legion.system import cgroups, files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 
@@ -65,16 +72,23 @@ def serve(
     host: str | None = None,
     data_dir: Path | None = None,
     announce: Callable[[str], None] | None = None,
+    *,
+    standby: bool = False,
 ) -> int:
     """Serve in the foreground until a signal or `legion down`. Returns the exit code.
 
+    A `standby` first waits until no other head serves the same database.
     With `announce` the address is passed to it and errors are raised; without, both are printed.
     """
     data = DataDir((data_dir or default_data_dir()).expanduser().absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         with _translate_full_disk(data):
-            _serve(port, host, data, announce)
+            if standby:
+                url = settings.load().daemon.database
+                serve_in_turn(lambda: _serve(port, host, data, announce), _print, url)
+            else:
+                _serve(port, host, data, announce)
     except LegionError as error:
         _report_start(f"error: {error.message}")
         if announce is not None:
@@ -125,13 +139,22 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 local=tools.removesuffix(PATH),
             )
             housekeeper.link_to(page.url)
-            service = Service(context, news, daemon=_daemon_line(context, url), end=end, web_server=page)
+            machine_listener = MachineListener(data, DialIn(context))
+            service = Service(
+                context,
+                news,
+                daemon=_daemon_line(context, url),
+                end=end,
+                web_server=page,
+                machine_server=machine_listener,
+            )
             forge_loop = ForgeLoop(context, ForgeActions(context))
             context.store.on_commit(forge_loop.poke)
             secret = addresses.token(data)
             callers = CallerRegistry(context, service, news)
             app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
             page.reopen()
+            machine_listener.reopen()
             local = addresses.on_socket(data.socket)
 
             def greet(url: str) -> None:
@@ -148,6 +171,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             finally:
                 forge_loop.stop()
                 page.stop()
+                machine_listener.stop()
                 news.close()
                 data.daemon_record.unlink(missing_ok=True)
                 data.socket.unlink(missing_ok=True)
@@ -214,7 +238,7 @@ def locked(data: DataDir) -> Iterator[None]:
         data.prepare()
         lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
-        raise StateConflict(
+        raise FolderInUse(
             f"Another Legion daemon already serves {data.root}: use it, or end it with `legion down`."
         ) from None
     except OSError as error:
@@ -233,6 +257,9 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     """Everything but the API, wired and not started yet."""
     kernel.hide_memory()
     kernel.share_heaps(_HEAPS)
+    groups = cgroups.find()
+    if groups is not None:
+        groups.sweep()
     sandbox = probe()
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")
@@ -243,8 +270,9 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     if is_foreign(data.database):
         data.second_database.touch(mode=0o600)
     store = Store(user.daemon.database or sqlite_url(data.database))
+    leadership = Leadership(user.daemon.database, data, store)
     try:
-        store.migrate()
+        leadership.start()
         _refuse_lost(store, data)
         context = Context(
             data=data,
@@ -255,11 +283,13 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
             url=url,
             machine=platform.node() or "this machine",
             clock=time.time,
+            machines=_machine_part(user),
         )
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
         routines = RoutineClock(context, partial(start_routine, context))
         gateway, mirror = GatewaySupervisor(context), Mirror(context)
+        reaper = Reaper(context)
         store.on_commit(housekeeper.poke)
         store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
@@ -267,21 +297,46 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         housekeeper.also(routines)
         gateway.start()
         mirror.start()
+        if context.machines.engine is not None:
+            reaper.start()
         try:
             yield context, news, scheduler, housekeeper
         finally:
+            reaper.stop()
             gateway.stop()
             housekeeper.stop()
             scheduler.stop()
             mirror.stop()
     finally:
         launcher.close()
+        leadership.stop()
         store.close()
+
+
+def _machine_part(user: UserConfig) -> MachinePart:
+    """The queue of jobs for machines, where the board is in Postgres."""
+    times = LeaseTimes.scaled(user.daemon.machine_lease)
+    if not user.daemon.database:
+        return MachinePart(times=times)
+    # Only for heads on Postgres: the library takes a while to import.
+    from legion.jobs.machines.postgres_queue import PostgresQueue  # noqa: PLC0415
+
+    try:
+        return MachinePart(engine=PostgresQueue(user.daemon.database), times=times)
+    except EngineUnavailable as down:
+        raise Retryable(f"{down}; start Postgres and try again.") from down
 
 
 def _refuse_lost(store: Store, data: DataDir) -> None:
     """Refuse an empty database where boards of earlier work exist: it would soon overwrite them."""
-    if board_records.is_empty(store) and restore.can_rebuild(data):
+    if not board_records.is_empty(store):
+        return
+    if data.moved_database.exists() and store.place == str(data.database):
+        raise StateConflict(
+            "The database of this Legion was moved to Postgres: write its address into your settings as "
+            f"`daemon.database`, or rename {data.moved_database} back to {data.database.name}."
+        )
+    if restore.can_rebuild(data):
         raise StateConflict(
             f"The database {store.place} is empty, but {data.projects} holds boards of earlier work: run "
             "`legion doctor --rebuild` to restore them, or move that folder away to start empty."

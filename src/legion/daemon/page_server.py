@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import uvicorn
+from starlette.applications import Starlette
 
 from legion.api.guard import Guard
 from legion.daemon import listener, web_sockets
@@ -57,7 +58,7 @@ class PageServer:
         self._make_app = make_app
         self._local = local
         self._lock = threading.Lock()
-        self._served: tuple[OpenAddress, _Thread] | None = None
+        self._served: tuple[OpenAddress, ServerThread] | None = None
         self._fingerprint = ""
 
     def addresses(self) -> WebAddresses:
@@ -113,7 +114,7 @@ class PageServer:
             self._fingerprint = certificate.fingerprint
         # A token that is known nowhere: this address is opened by the cookie of a device alone.
         app = self._make_app(secrets.token_urlsafe(32), (wanted.behind or wanted.host,))
-        thread = _Thread(app, socket_, chain, key)
+        thread = ServerThread(app, socket_, chain, key)
         thread.wait_until_up()
         self._served = (address, thread)
         files.write_atomic(self._record, json.dumps(asdict(address)))
@@ -125,10 +126,10 @@ class PageServer:
         self._fingerprint = ""
 
 
-class _Thread:
+class ServerThread:
     """A server with an event loop of its own."""
 
-    def __init__(self, app: Guard, listening: socket.socket, chain: str | None, key: str | None) -> None:
+    def __init__(self, app: Guard | Starlette, listening: socket.socket, chain: str | None, key: str | None) -> None:
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -148,7 +149,7 @@ class _Thread:
 
     def wait_until_up(self) -> None:
         if not self._up.wait(_START_SECONDS) or not self._server.started:
-            raise Retryable("The page's address could not be opened; see daemon.log in the data directory.")
+            raise Retryable("The address could not be opened; see daemon.log in the data directory.")
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -54,6 +54,8 @@ class Receipt:
     """The path of the full output, relative to the data folder."""
     digest: str
     """SHA-256 of the full output."""
+    machine: str = ""
+    """Where it ran; empty: on the head."""
 
     @property
     def held_out(self) -> bool:

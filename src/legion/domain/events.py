@@ -112,6 +112,7 @@ class EventKind(Enum):
     DEVICE_ADDED = "device.added"
     """A browser was let in to the page."""
     DEVICE_REVOKED = "device.revoked"
+    MACHINE_JOINED = "machine.joined"
     REBUILT = "board.rebuilt"
     """The database was lost; this project's board was restored from its hub."""
     WARNING = "warning"

@@ -10,6 +10,7 @@ from enum import Enum
 from legion.domain.checks import CheckResult
 
 DEFAULT_SESSION = "default"
+_SLUG = 45
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
@@ -88,6 +89,16 @@ class Project:
 def session_of_branch(branch: str) -> str:
     """The name of a session that is bound to this branch."""
     return branch.replace("/", "-")
+
+
+def epic_slug(epic: str) -> str:
+    """The epic's name as a part of a branch and of a session."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", epic).replace("..", ".").strip("-.")[:_SLUG].strip("-.") or "work"
+
+
+def is_session_of_epic(session: str, epic: str) -> bool:
+    """Whether a session is the epic's own: `epic-NAME`, or `epic-NAME-2` where the name was used before."""
+    return re.fullmatch(rf"epic-{re.escape(epic_slug(epic))}(-[0-9]+)?", session) is not None
 
 
 def session_fault(name: str) -> str:

@@ -69,6 +69,8 @@ class Run:
     """How it reaches its model, for people: the provider's name, or the person's own login."""
     driver: str = ""
     """The name of the driver, as tickets and settings name it; empty before the run is prepared."""
+    machine: str = ""
+    """The machine that it was placed on; empty: the head itself."""
     prompt: str = ""
     """The name of the prompt that starts an agent's turn: the transcript shows by it whether the prompt was delivered.
     """

@@ -51,6 +51,10 @@ class Forge(Protocol):
         """The open ones with that label."""
         ...
 
+    def issues_of_milestone(self, title: str) -> tuple[ForgeIssue, ...] | None:
+        """The open ones, oldest first; None where there is no such milestone."""
+        ...
+
     def issue(self, number: int) -> ForgeIssue | None:
         """None where it was deleted."""
         ...

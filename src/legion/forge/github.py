@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from legion.domain.forge.issues import ForgeComment, ForgeIssue
@@ -15,7 +15,7 @@ from legion.forge.errors import ForgeMoved, ForgeProblem, ForgeRefused, MergeRef
 from legion.forge.http import ForgeHttp, HttpReply, is_local, refuse_open_http
 
 PUBLIC = "https://github.com"
-_ACCEPT = "application/vnd.github+json"
+ACCEPT = "application/vnd.github+json"
 _GREEN = ("success",)
 _SKIPPED = ("skipped", "neutral")
 _OURS = "legion/"
@@ -28,33 +28,43 @@ _MUTATION = "mutation($pull: ID!) {{ {name}(input: {{pullRequestId: $pull}}) {{ 
 _PAGE = 100
 
 
+class TokenSource(Protocol):
+    """A token that changes by itself, as that of a GitHub App does."""
+
+    def token(self) -> str: ...
+
+    def login(self) -> str:
+        """The account that writes with it."""
+        ...
+
+
 class GitHub:
     has_pulls = True
 
     def __init__(
         self,
         repository: str,
-        token: str,
+        token: str | TokenSource,
         *,
         url: str = PUBLIC,
         clock: Callable[[], float] = time.time,
     ) -> None:
         refuse_open_http(url)
         self._name = repository
-        self._token = token
+        self._source = None if isinstance(token, str) else token
+        self._token: Callable[[], str] = (lambda: token) if isinstance(token, str) else token.token
         self._site = url.rstrip("/")
-        public = self._site == PUBLIC
-        api = "https://api.github.com" if public else f"{self._site}/api/v3"
-        self._graphql = f"{api}/graphql" if public else f"{self._site}/api/graphql"
+        api = api_of(url)
+        self._graphql = f"{api}/graphql" if self._site == PUBLIC else f"{self._site}/api/graphql"
         # Writes are a second apart, as GitHub wishes; a stand-in on this machine has no such wish.
         pace = 0.0 if is_local(self._site) else 1.0
-        self._http = ForgeHttp(api, token, accept=_ACCEPT, pace=pace, clock=clock)
+        self._http = ForgeHttp(api, self._token, accept=ACCEPT, pace=pace, clock=clock)
         self._repo = f"/repos/{repository}"
         self._writers: dict[str, bool] = {}
 
     @property
     def remote(self) -> GitRemote:
-        basic = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
+        basic = base64.b64encode(f"x-access-token:{self._token()}".encode()).decode()
         scheme = urlsplit(self._site).scheme
         return GitRemote(
             url=f"{self._site}/{self._name}.git",
@@ -67,8 +77,9 @@ class GitHub:
 
     def repository(self) -> ForgeRepository:
         found = self._get(self._repo)
-        login = str(self._get("/user")["login"])
-        may_push = bool((found.get("permissions") or {}).get("push"))
+        login = self._login()
+        # A token of an app is sold with write access or not at all, and its `permissions` are those of no person.
+        may_push = self._source is not None or bool((found.get("permissions") or {}).get("push"))
         self._writers.clear()
         return ForgeRepository(
             name=str(found["full_name"]), default_branch=str(found["default_branch"]), may_push=may_push, login=login
@@ -97,6 +108,15 @@ class GitHub:
 
     def issues(self, label: str) -> tuple[ForgeIssue, ...]:
         query = urlencode({"state": "open", "labels": label, "sort": "updated", "per_page": _PAGE})
+        rows = self._all(f"{self._repo}/issues?{query}")
+        return tuple(_issue(row) for row in rows if "pull_request" not in row)
+
+    def issues_of_milestone(self, title: str) -> tuple[ForgeIssue, ...] | None:
+        listed = self._all(f"{self._repo}/milestones?{urlencode({'state': 'all', 'per_page': _PAGE})}")
+        number = next((int(row["number"]) for row in listed if row["title"] == title), None)
+        if number is None:
+            return None
+        query = urlencode({"state": "open", "milestone": number, "direction": "asc", "per_page": _PAGE})
         rows = self._all(f"{self._repo}/issues?{query}")
         return tuple(_issue(row) for row in rows if "pull_request" not in row)
 
@@ -227,7 +247,10 @@ class GitHub:
             raise ForgeProblem(f"The forge refused {name} for pull request {pull.number}: {reply.message}")
 
     def _is_us(self, author: str) -> bool:
-        return author == str(self._get("/user")["login"])
+        return author == self._login()
+
+    def _login(self) -> str:
+        return str(self._get("/user")["login"]) if self._source is None else self._source.login()
 
     def _get(self, path: str) -> Any:  # noqa: ANN401 - JSON
         reply = self._http.get(path)
@@ -258,6 +281,12 @@ class GitHub:
                 f"There is no repository {self._name} that this token can see: check the name and the token's rights."
             )
         raise ForgeProblem(f"The forge refused a request ({reply.status}): {reply.message or 'no reason given'}")
+
+
+def api_of(url: str) -> str:
+    """The address of the REST API of a GitHub."""
+    site = url.rstrip("/")
+    return "https://api.github.com" if site == PUBLIC else f"{site}/api/v3"
 
 
 def _login(row: dict[str, Any]) -> str:

@@ -55,13 +55,13 @@ class ForgeHttp:
     def __init__(
         self,
         api: str,
-        token: str,
+        token: Callable[[], str],
         *,
         accept: str,
         pace: float = 1.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`pace`: seconds between two writes, as the forge wishes."""
+        """`token` is called for each request. `pace`: seconds between two writes, as the forge wishes."""
         self.api = api.rstrip("/")
         self._token = token
         self._accept = accept
@@ -142,8 +142,8 @@ class ForgeHttp:
         url = path if path.startswith("http") else f"{self.api}{path}"
         known = self._known.get(url) if method == "GET" else None
         headers = {"Accept": self._accept, "User-Agent": f"legion/{__version__}"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if token := self._token():
+            headers["Authorization"] = f"Bearer {token}"
         if known is not None:
             headers["If-None-Match"] = known[0]
         raw = None

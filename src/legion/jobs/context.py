@@ -10,12 +10,14 @@ from pathlib import Path
 from legion.config.files.current import CurrentSettings
 from legion.config.files.project import ProjectConfig, parse
 from legion.config.files.user import UserConfig
+from legion.domain.landing.destination import LandingTarget
 from legion.domain.projects import Project
 from legion.git.hub.repository import Hub
 from legion.git.trees.check_trees import CheckTrees
 from legion.git.trees.worktrees import Worktrees
 from legion.jobs.check_slots import CheckSlots
 from legion.jobs.live_state import LiveState
+from legion.jobs.machines.part import MachinePart
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxState
 from legion.store.board import projects
@@ -71,6 +73,9 @@ class ProjectContext:
 def settings_of(project: Project, *, origin: str = "") -> ProjectConfig:
     """The project's legion.toml, with the numbers that the person set without a commit. Raises BadInput."""
     config = parse(project.config_text, origin=origin or project.name)
+    if project.session:
+        # A session lands on a branch of the person's. Only the default one has a forge.
+        config = replace(config, landing=replace(config.landing, target=LandingTarget.LOCAL))
     if project.workers is None and project.retries is None:
         return config
     agents = replace(
@@ -116,6 +121,7 @@ class Context:
     check_slots: CheckSlots = field(default_factory=CheckSlots)
     live: LiveState = field(default_factory=LiveState)
     trees: ProjectTrees = field(default_factory=ProjectTrees)
+    machines: MachinePart = field(default_factory=MachinePart)
 
     @property
     def user(self) -> UserConfig:

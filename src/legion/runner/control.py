@@ -64,12 +64,12 @@ def bind(listener: socket.socket, run_dir: Path, name: str) -> None:
         listener.bind(address)
 
 
-def connect(run_dir: Path, timeout: float | None) -> socket.socket:
+def connect(run_dir: Path, timeout: float | None, name: str = CONTROL_SOCKET) -> socket.socket:
     """A connection to the run's living runner; OSError if no runner listens."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout)
-        with _address(run_dir) as address:
+        with _address(run_dir, name) as address:
             connection.connect(address)
     except BaseException:
         connection.close()

@@ -12,13 +12,15 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
 from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registry
-from legion.runner import load, tree
+from legion.runner import lease, load, tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
+from legion.runner.group import LimitedGroup
 from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
@@ -87,6 +89,7 @@ class RunHost:
         self._spec = spec
         self._lock = held
         self._scoped = False
+        self._group = LimitedGroup(run_dir, spec.limits)
         self.asks = ControlServer(run_dir, spec.run)
         self._journal = Journal(run_dir, self.asks.ring)
         self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
@@ -101,19 +104,23 @@ class RunHost:
         kernel.adopt_orphans()
         lock = RunFolder(self._run_dir).lock
         folder_watch.watch(lock, lambda: folder_watch.end_process(lock), every=_FOLDER_EVERY)
+        if self._spec.lease is not None:
+            lease.watch(self._spec.lease, RunFolder(self._run_dir).fenced)
         started_at = time.time()
         try:
             ending = self._drive()
         finally:
             tree.kill_children()
         self.output.close()
+        ending = replace(ending, message=self._group.close(ending.message))
         self._finish(ending, started_at)
 
     def start(self, program: Program | None = None) -> Child:
         self._enter_scope()
         crash.reach(Point.RUNNER_PROGRAM_BEFORE_START)
         self._journal.append(JournalKind.STARTING)
-        child = RunChild.start(program or self.program, self._spec.sandbox, self._run_dir, self.deaths)
+        with self._group.joined():
+            child = RunChild.start(program or self.program, self._spec.sandbox, self._run_dir, self.deaths)
         crash.reach(Point.RUNNER_PROGRAM_AFTER_START)
         first = tree.look(child.group)
         self.record(JournalKind.STARTED.value, pid=child.group, since=first.since if first else None)
@@ -128,7 +135,8 @@ class RunHost:
     def start_aside(self, program: Program) -> Child:
         """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""
         self._enter_scope()
-        return RunChild.start(program, self._spec.sandbox, self._run_dir, self.deaths)
+        with self._group.joined():
+            return RunChild.start(program, self._spec.sandbox, self._run_dir, self.deaths)
 
     def record(self, kind: str, **facts: object) -> None:
         """Record an event in the journal. A full disk must not end a working program, so an event that cannot be
@@ -167,6 +175,9 @@ class RunHost:
         self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
 
     def _finish(self, ending: Ending, started_at: float) -> None:
+        if self._spec.lease is not None and not lease.holds(self._spec.lease, RunFolder(self._run_dir).fenced):
+            # The program was killed with the lease: that is no result of its own.
+            os._exit(1)
         self.record(JournalKind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
         result = RunResult(
             run=self._spec.run,

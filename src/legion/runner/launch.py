@@ -26,7 +26,7 @@ from legion.runner import control, tree
 from legion.runner.host import StartReply
 from legion.runner.journal import JournalEvent, JournalKind, JournalReader, read_journal
 from legion.runner.spec import RunFolder, RunnerError, RunResult, read_result, read_spec
-from legion.system import crash, files
+from legion.system import cgroups, crash, files
 from legion.system.crash import Point
 
 START_PATIENCE = 30.0
@@ -298,6 +298,8 @@ def _bells(run_dir: Path) -> Iterator[None]:
 
 def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
     """Ends what a killed runner leaves: a half-built sandbox or, without a sandbox, the processes of its program."""
+    if RunFolder(run_dir).elsewhere.exists():
+        return
     with contextlib.suppress(FileNotFoundError, ValueError):
         pid, since = RunFolder(run_dir).session.read_text().split()
         tree.end_remains(int(pid), int(since))
@@ -306,6 +308,9 @@ def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
         if event.kind == JournalKind.STARTED.value and isinstance(first, int) and isinstance(born, int):
             tree.end_remains(first, born)
     tree.end_marked(run_dir)
+    home = cgroups.find()
+    if home is not None:
+        home.group(run_dir).remove()
 
 
 def _ask(run_dir: Path, ask: str, **facts: object) -> bool:

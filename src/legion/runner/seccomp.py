@@ -23,7 +23,7 @@ _X32 = 0x40000000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class Architecture:
     """The numbers of system calls on one kind of machine."""
 
     arch: int
@@ -41,7 +41,7 @@ _CLONE3 = 435
 """Its flags are in memory, which no filter can read; without it programs use clone."""
 
 MACHINES = {
-    "x86_64": Machine(
+    "x86_64": Architecture(
         arch=0xC000003E,
         clone=56,
         unshare=272,
@@ -56,7 +56,7 @@ MACHINES = {
         ),
         has_x32=True,
     ),
-    "aarch64": Machine(
+    "aarch64": Architecture(
         arch=0xC00000B7,
         clone=220,
         unshare=97,
@@ -113,7 +113,7 @@ def handle(filter: bytes) -> int:
     return opened
 
 
-def assemble(machine: Machine) -> bytes:
+def assemble(machine: Architecture) -> bytes:
     """A call of another kind of machine (32-bit programs) is answered as if the kernel did not know it."""
     calls = [
         _Step(_LOAD, _ARCH),

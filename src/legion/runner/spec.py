@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from legion.domain.errors import LegionError
 from legion.drivers import EndKind, Program, registry
 from legion.drivers.profile import DriverProfile
 from legion.runner.sandbox import Sandbox
+from legion.system.cgroups import GroupLimits
 from legion.system.files import write_atomic
 
 VERSION = 1
@@ -45,9 +46,13 @@ class RunSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The driver's own options besides the program, as JSON."""
     sandbox: Sandbox | None
+    limits: GroupLimits = field(default_factory=GroupLimits)
+    """Of all its processes together, where this machine can limit them."""
     timeout: float | None = None
     grace: float = 10.0
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES
+    lease: Path | None = None
+    """On a machine of another head: the file that has to be renewed, or the program is ended; see `lease`."""
 
     @property
     def profile(self) -> DriverProfile:
@@ -109,6 +114,16 @@ class RunFolder:
         return self.path / "session"
 
     @property
+    def elsewhere(self) -> Path:
+        """There where the run is on another machine: the process numbers in its journal are not of this one."""
+        return self.path / "elsewhere.json"
+
+    @property
+    def fenced(self) -> Path:
+        """There when the head has given the run away: its program may not work on, whatever the lease says."""
+        return self.path / "fenced"
+
+    @property
     def complaints(self) -> Path:
         """The runner's own error output."""
         return self.path / "runner.log"
@@ -138,6 +153,8 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
         "grace": spec.grace,
         "sandbox": None if spec.sandbox is None else spec.sandbox.to_json(),
         "max_output_bytes": spec.max_output_bytes,
+        "limits": asdict(spec.limits),
+        "lease": None if spec.lease is None else str(spec.lease),
     }
     write_atomic(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
 
@@ -168,6 +185,9 @@ def read_spec(run_dir: Path) -> RunSpec:
             timeout=facts["timeout"],
             grace=facts["grace"],
             max_output_bytes=facts["max_output_bytes"],
+            # A daemon of the last release does not write them.
+            limits=GroupLimits(**facts.get("limits", {})),
+            lease=None if facts.get("lease") is None else Path(facts["lease"]),
         )
     except (KeyError, ValueError, TypeError) as wrong:
         raise UnreadableSpec(f"The spec in {run_dir} is damaged ({wrong!r}); start the run again.") from wrong
@@ -194,7 +214,15 @@ def read_result(run_dir: Path) -> RunResult | None:
     path = RunFolder(run_dir).result
     if not path.exists():
         return None
-    facts = _read(path)
+    return parse_result(_read(path))
+
+
+def parse_result(facts: Mapping[str, Any]) -> RunResult:
+    """Raises UnreadableSpec for another version, and KeyError or ValueError for what is no result."""
+    if facts.get("version") != VERSION:
+        raise UnreadableSpec(
+            f"A result of version {facts.get('version')}, this release reads {VERSION}; update Legion."
+        )
     return RunResult(
         run=facts["run"],
         outcome=EndKind(facts["outcome"]),

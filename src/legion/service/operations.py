@@ -14,6 +14,7 @@ from legion.service.agents import tell as telling
 from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
+from legion.service.machines import invite as inviting
 from legion.service.plain_operations import PlainOperations
 from legion.service.plans import pages as plan_pages
 from legion.service.projects import collect as collecting
@@ -48,6 +49,7 @@ from legion.wire.conversations import (
 )
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
+from legion.wire.machines import InviteMachine, MachineInvitation
 from legion.wire.plans import PlanPage
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
 from legion.wire.questions import Delivered, MessageText
@@ -72,9 +74,11 @@ class Service(PlainOperations):
         end: Callable[[], None],
         caller: Caller = PERSON,
         web_server: web.WebServer | None = None,
+        machine_server: inviting.MachineServer | None = None,
     ) -> None:
         self.context = context
         self._web_server = web_server
+        self._machine_server = machine_server
         self.caller = caller
         self._news = news
         self._daemon = daemon
@@ -235,6 +239,9 @@ class Service(PlainOperations):
 
     def close_web(self) -> WebAddresses:
         return web.server_of(self._web_server).close()
+
+    def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
+        return inviting.invite(self.context, self._machine_server, wanted)
 
     # The stream of events
 

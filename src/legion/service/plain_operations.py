@@ -14,14 +14,16 @@ from legion.service.leader import chat as chatting
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.leader import routines as regular
+from legion.service.machines import listing as machine_listing
+from legion.service.machines import steer as machine_steering
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages as plan_pages
 from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
+from legion.service.projects import epic_branches, registry
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
-from legion.service.projects import registry
 from legion.service.projects import sessions as session_cases
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
@@ -29,7 +31,7 @@ from legion.service.providers import agent_programs, catalog, probe
 from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.tickets import attach as attaching
-from legion.service.tickets import by_hand, imports, record
+from legion.service.tickets import by_hand, epic_change, imports, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -56,6 +58,8 @@ class PlainOperations(Operations):
     new_session = use_case(session_cases.new)
     switch_session = use_case(session_cases.switch)
     complete_session = use_case(session_cases.complete)
+    open_epic_branch = use_case(epic_branches.open_branch)
+    land_epic = use_case(epic_change.land)
     delete_session = use_case(session_cases.delete)
     drop_session = use_case(session_cases.drop)
     bind_session = use_case(session_cases.bind)
@@ -79,6 +83,15 @@ class PlainOperations(Operations):
     set_numbers = use_case(project_numbers.set_numbers)
     freeze = use_case(freezing.freeze)
     thaw = use_case(freezing.thaw)
+
+    # Machines
+    machines = use_case(machine_listing.machine_list)
+    machine_log = use_case(machine_listing.log)
+    pause_machine = use_case(machine_steering.pause)
+    resume_machine = use_case(machine_steering.resume)
+    drain_machine = use_case(machine_steering.drain)
+    remove_machine = use_case(machine_steering.remove)
+    update_machine = use_case(machine_steering.update)
 
     # The board
     graph = use_case(board.graph)

@@ -51,6 +51,11 @@ LEFT_OUT = {
     "epic_gates": "gates of epics",
     "forges": "connections to forges and their tokens",
     "forge_deliveries": "",
+    "machines": "machines that joined: invite them again",
+    "machine_invitations": "",
+    "machine_runs": "",
+    "machine_commands": "",
+    "head_leases": "",
     "watches": "",
     "helps": "",
 }

@@ -8,7 +8,8 @@ from sqlalchemy import select
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.projects import Project
-from legion.domain.scheduling.decide import AgentView, BoardSnapshot, PlanView, ProjectView
+from legion.domain.runs import Run
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, PlanView, ProjectView
 from legion.store.board import goals, landings, projects, races, tickets, verdicts
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
@@ -38,11 +39,14 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
     live = tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for)
     before = {other for ticket in live for other in ticket.spec.after} - {ticket.id for ticket in live}
     active = runs.active(tx)
+    at = {(claim.kind, claim.subject): claim.machine for claim in claims.active(tx)}
     return BoardSnapshot(
         projects=views,
         tickets=live,
         ended=tickets.states_of(tx, before),
-        jobs=frozenset((claim.kind, claim.subject) for claim in claims.active(tx)),
+        jobs=frozenset(at),
+        at=at,
+        open_at={_followed_by(run): run.machine for run in active},
         slots=slots,
         open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not RolePart.READ),
         open_reviews=frozenset(run.ticket for run in active if run.ticket is not None and run.part is RolePart.READ),
@@ -53,6 +57,13 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
         plans=_plans(tx, cared_for, {run.plan: run.project for run in active if run.plan is not None}),
     )
+
+
+def _followed_by(run: Run) -> tuple[JobKind, int]:
+    """The job that follows the run to its end."""
+    if run.ticket is not None:
+        return (JobKind.REVIEW if run.part is RolePart.READ else JobKind.RUN), run.ticket
+    return (JobKind.SERVE, run.agent) if run.agent is not None else (JobKind.PLAN, run.plan or 0)
 
 
 def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentView, ...]:

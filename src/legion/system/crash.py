@@ -54,6 +54,15 @@ class Point(Enum):
     PLAN_AFTER_LAUNCH = "jobs.plan.after-launch"
     PLAN_BEFORE_CONCLUDE = "jobs.plan.before-conclude"
     PLAN_AFTER_CONCLUDE = "jobs.plan.after-conclude"
+    MACHINE_PLACE_BEFORE_ROW = "jobs.machine-place.before-row"
+    MACHINE_PLACE_AFTER_ROW = "jobs.machine-place.after-row"
+    MACHINE_PLACE_AFTER_QUEUE = "jobs.machine-place.after-queue"
+    MACHINE_TAKE_BEFORE_ROW = "jobs.machine-take.before-row"
+    MACHINE_TAKE_AFTER_ROW = "jobs.machine-take.after-row"
+    MACHINE_PACK_AFTER_KEEP = "jobs.machine-pack.after-keep"
+    MACHINE_END_BEFORE_ROW = "jobs.machine-end.before-row"
+    MACHINE_END_AFTER_ROW = "jobs.machine-end.after-row"
+    MACHINE_LATE_AFTER_KEEP = "jobs.machine-late.after-keep"
     RACE_BEFORE_START = "jobs.race.before-start"
     RACE_AFTER_START = "jobs.race.after-start"
     RACE_BEFORE_READING = "jobs.race.before-reading"
@@ -95,6 +104,16 @@ class Point(Enum):
     RUNNER_PROGRAM_AFTER_START = "runner.program.after-start"
     RUNNER_RESULT_BEFORE_WRITE = "runner.result.before-write"
     RUNNER_RESULT_AFTER_WRITE = "runner.result.after-write"
+
+    # machine
+    MACHINE_JOB_AFTER_WRITE = "machine.job.after-write"
+    MACHINE_FETCH_AFTER_PACK = "machine.fetch.after-pack"
+    MACHINE_START_BEFORE_LAUNCH = "machine.start.before-launch"
+    MACHINE_START_AFTER_LAUNCH = "machine.start.after-launch"
+    MACHINE_SAVE_AFTER_KEEP = "machine.save.after-keep"
+    MACHINE_SEND_AFTER_FILES = "machine.send.after-files"
+    MACHINE_SEND_AFTER_PACK = "machine.send.after-pack"
+    MACHINE_SEND_AFTER_END = "machine.send.after-end"
 
     # git
     GIT_HUB_BEFORE_PUBLISH = "git.hub.before-publish"

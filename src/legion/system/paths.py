@@ -47,6 +47,11 @@ class DataDir:
         return self.root / "legion-2.db"
 
     @property
+    def moved_database(self) -> Path:
+        """What `legion head move` leaves of a database that is in Postgres since."""
+        return self.database.with_name(f"{self.database.name}.moved")
+
+    @property
     def daemon_lock(self) -> Path:
         return self.root / "daemon.lock"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.client.legion import Legion
 from legion.wire.terminal import OfferWork
-from legion.wire.tickets import TicketLine
+from legion.wire.tickets import Dispatch, NewTicket, TicketLine
 
 ENDED = ("done", "failed", "stopped")
 
@@ -72,6 +73,22 @@ TICKET_ACTIONS = {
         waits=True,
     ),
 }
+
+
+def run_checks(cwd: str, id: int) -> Callable[[Legion], str]:
+    """A checkpoint runs the project's checks on landed code."""
+    ticket = NewTicket(title=f"Checks after #{id}", after=[id], checkpoint=True)
+    wanted = Dispatch(cwd=cwd, tickets=[ticket], request=os.urandom(16).hex())
+
+    def perform(legion: Legion) -> str:
+        made = legion.dispatch(wanted)
+        return " ".join([f"Ticket {made.ids[0]} runs the checks.", *made.notes])
+
+    return perform
+
+
+def has_landed(ticket: TicketLine) -> bool:
+    return ticket.state == "done"
 
 
 def can_attach(ticket: TicketLine) -> bool:

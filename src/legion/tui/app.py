@@ -18,7 +18,7 @@ from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
-from legion.tui.screens.prompts import LinePrompt, Reader, YesNo
+from legion.tui.screens.prompts import Reader, YesNo
 from legion.tui.store import BoardStore, StartedWith
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import clean
@@ -163,13 +163,9 @@ class LegionApp(App[None]):
         if project is None:
             self.notify("Open Legion in a project's folder to work in it.", severity="warning")
             return
-        root = project.root
+        from legion.tui.screens.forms import by_hand_form
 
-        def go(name: str | None) -> None:
-            if name:
-                self._begin(self._in_terminal(self._attachment.new(root, name)))
-
-        self.push_screen(LinePrompt("Work together on"), go)
+        self.push_screen(by_hand_form(self, project.root))
 
     async def _in_terminal(self, work: Awaitable[str]) -> None:
         try:

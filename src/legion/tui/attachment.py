@@ -17,7 +17,7 @@ from legion.client.legion import Legion
 from legion.client.terminal import How, RelayEnd, relay, window_size
 from legion.client.text.terminal import sanitize
 from legion.tui.link.requests import Requests
-from legion.wire.terminal import Attach, NewByHand, OpenShell, OpenTerminal
+from legion.wire.terminal import Attach, OpenShell, OpenTerminal
 
 Answer = TypeVar("Answer")
 Suspend = Callable[[], AbstractContextManager[None]]
@@ -51,11 +51,6 @@ class Attachment:
         wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
         left = self._relay(await self._ask(lambda legion: legion.shell(ticket, wanted)), detach=b"")
         return f"The shell of #{ticket} has ended." if left.how is How.ENDED else f"The shell of #{ticket} is gone."
-
-    async def new(self, cwd: str, name: str) -> str:
-        wanted = NewByHand(cwd=cwd, name=name, request=os.urandom(16).hex())
-        made = await self._ask(lambda legion: legion.new_by_hand(wanted))
-        return await self.attach(made.ids[0])
 
     def _relay(self, found: OpenTerminal, detach: bytes | None = None) -> RelayEnd:
         with self._suspend():

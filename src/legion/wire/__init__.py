@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from legion.wire import leader as leader
     from legion.wire import lessons as lessons
     from legion.wire import live as live
+    from legion.wire import machine_pages as machine_pages
+    from legion.wire import machines as machines
     from legion.wire import mail as mail
     from legion.wire import memories as memories
     from legion.wire import notes as notes

@@ -29,6 +29,8 @@ class AddForge:
     keyring: bool = False
     gh: bool = False
     """The token is the one of the program `gh`."""
+    app: str = ""
+    """The id of a GitHub App. The key, or its file, is then the app's private key in PEM form."""
 
 
 @dataclass(kw_only=True)
@@ -87,6 +89,9 @@ class AssignIssues:
     briefing: str = ""
     plan_first: bool = False
     dry_run: bool = False
+    epic: str = ""
+    milestone: str = ""
+    """All open issues of this milestone, instead of `issues`, in the order that they name; the epic is its title."""
 
 
 @dataclass(kw_only=True)

@@ -55,7 +55,7 @@ class ImportLine:
 
     what: str
     kind: str
-    """`ticket`, `role`, `team`, `provider`, `setting` or `left out`."""
+    """`ticket`, `role`, `team`, `provider`, `machine`, `setting` or `left out`."""
     becomes: str
     new: bool = False
     note: str = ""

@@ -36,6 +36,14 @@ class SessionList:
 
 
 @dataclass(kw_only=True)
+class EpicBranch:
+    """An epic, and the project that it belongs to."""
+
+    cwd: str
+    epic: str
+
+
+@dataclass(kw_only=True)
 class NewSession:
     cwd: str
     branch: str = ""

@@ -21,6 +21,7 @@ RunId = int
 AgentName = str
 """An id, the first characters of one, or a name."""
 ToolName = str
+MachineName = str
 Folder = str
 """Any folder inside the project."""
 Text = str

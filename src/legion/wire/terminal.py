@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 
@@ -18,6 +19,8 @@ __all__ = [
     "OpenShell",
     "OpenTerminal",
     "TerminalEnd",
+    "TerminalNews",
+    "TerminalNotice",
     "TerminalSize",
     "frame",
 ]
@@ -29,6 +32,8 @@ class OpenShell:
     rows: int = 24
     term: str = ""
     """The kind of the person's terminal, as TERM names it."""
+    run: str = ""
+    """Return to the shell of this run, if it still lives; else a new one opens."""
 
 
 @dataclass(kw_only=True)
@@ -91,3 +96,28 @@ class OpenTerminal:
     wheel: bool = False
     """A conversation that the person took over: leaving gives it back."""
     schema: str = "legion.terminal/1"
+
+
+class TerminalNews(Enum):
+    """What the daemon reports about a terminal of the page, next to its frames."""
+
+    WAITING = "waiting"
+    """The agent has not reached a safe moment yet."""
+    OPEN = "open"
+    """Frames follow. The screen starts empty, also after a reconnect."""
+    NONE = "none"
+    """There is no terminal to look at."""
+    REFUSED = "refused"
+    LOST = "lost"
+    """The connection to the runner ended without its end: connect again."""
+
+
+@dataclass(kw_only=True)
+class TerminalNotice:
+    """A text message of the page's WebSocket."""
+
+    news: str
+    """One of TerminalNews."""
+    message: str = ""
+    run: str = ""
+    wheel: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.domain.machines.machine import label_fault as machine_label_fault
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
 from legion.wire.hands import EditTicket
@@ -98,6 +99,16 @@ class NewTicket:
         label="labels",
         see="#labels",
         help="A label, which may have a ladder of models in your config; may be given again.",
+    )
+    on: list[str] = described(
+        list,
+        metavar="LABEL",
+        most=8,
+        item_fault=lambda label: machine_label_fault(label) or None,
+        needs=AgentNeed.AGENT,
+        label="on",
+        see="machines.md",
+        help="A label, or the name, of the machine that its agents work on; may be given again.",
     )
     command: str = described(
         "",
@@ -325,6 +336,12 @@ class TicketPage:
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
     labels: list[str] = field(default_factory=list)
+    on: list[str] = field(default_factory=list)
+    """Labels that its machine must have."""
+    machine: str = ""
+    """Where its latest job runs or ran; empty before the first."""
+    placed_because: str = ""
+    """Why there; empty where there was no choice."""
     gate: str = ""
     """`auto` or `person`, if the ticket has a gate of its own."""
     crew: CrewLine | None = None

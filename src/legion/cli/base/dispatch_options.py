@@ -24,6 +24,7 @@ OPTIONS: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
     "--team": ("team", "text", ()),
     "--branch": ("branch", "text", ()),
     "--label": ("labels", "texts", ()),
+    "--on": ("on", "texts", ()),
     "--command": ("command", "text", ()),
     "--model": ("model", "text", ()),
     "--max-attempts": ("max_attempts", "whole", (1, 20)),

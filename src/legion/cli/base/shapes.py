@@ -44,6 +44,29 @@ class Completion:
 
 
 @dataclass(kw_only=True)
+class JoinedMachine:
+    """`legion join --service`."""
+
+    schema: str = "legion.joined/1"
+    name: str
+    file: str
+    """The service that was written."""
+    commands: list[str]
+    """What starts it."""
+
+
+@dataclass(kw_only=True)
+class MachineManifest:
+    """`legion machine manifest`."""
+
+    schema: str = "legion.manifest/1"
+    kind: str
+    """systemd, launchd, compose or kubernetes."""
+    name: str
+    text: str
+
+
+@dataclass(kw_only=True)
 class NativeTaskLine:
     """A task of an Agent Team of Claude Code."""
 

@@ -25,6 +25,7 @@ from legion.wire.projects import Where
 @click.option("--label", default="legion:go", metavar="NAME", help="The label that starts an issue; '' for none.")
 @click.option("--milestone", default="", metavar="NAME", help="Start only issues of this milestone.")
 @click.option("--assignee", default="", metavar="LOGIN", help="Start only issues of this assignee.")
+@click.option("--app", default="", metavar="ID", help="A GitHub App; the key is its private key, a .pem file.")
 @click.option("--gh", is_flag=True, help="Use the token of the program gh.")
 @click.option("--key-stdin", is_flag=True, help="Read the token from stdin.")
 @click.option("--key-file", default="", metavar="PATH", help="A file of yours that holds the token.")
@@ -34,7 +35,7 @@ from legion.wire.projects import Where
 def add(call: CommandCall, kind: str, address: str, key_stdin: bool, **options: str | bool) -> None:
     """Connect this project to GitHub or to a git remote.
 
-    The token needs read and write access to contents, issues and pull requests. Legion keeps it; no agent sees it.
+    The token, or the app, needs read and write access to contents, issues and pull requests. No agent sees it.
     """
     elsewhere = kind == "git" or any(options[name] for name in ("gh", "key_file", "key_env", "key_command"))
     key = _token(address, key_stdin, bool(options["keyring"]), elsewhere)

@@ -78,6 +78,7 @@ def _brought(legion: Legion, cwd: str, found: Findings, *, dry_run: bool, start:
         *_tickets(legion, cwd, found, dry_run=dry_run, start=start),
         *_providers(legion, found, dry_run=dry_run),
     ]
+    lines += [ImportLine(what=one.origin, kind="machine", becomes=one.command) for one in found.machines]
     for one in found.settings:
         table = f"[{one.table}] " if one.table else ""
         lines.append(ImportLine(what=one.origin, kind="setting", becomes=f"{one.file}: {table}{one.line}"))
@@ -180,6 +181,7 @@ _KINDS = {
     "role": "Roles",
     "team": "Teams",
     "provider": "Providers",
+    "machine": "Machines; invite each when you are there",
     "setting": "Settings that do the same; write them yourself",
     "left out": "Left out",
 }
@@ -192,7 +194,7 @@ def _lines(report: ImportReport, screen: Screen) -> Iterator[str]:
             rows = [_row(one) for one in source.lines if one.kind == kind]
             if rows:
                 yield screen.line(Cell(title, Colour.DIM), indent=2)
-                yield from screen.table(rows, indent=4, uncut=kind == "setting")
+                yield from screen.table(rows, indent=4, uncut=kind in ("machine", "setting"))
     for fault in report.faults:
         yield screen.line(Cell(sanitize(fault), Colour.RED))
 

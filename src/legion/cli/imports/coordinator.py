@@ -11,10 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from legion.cli.imports.files import items, table, text, text_of, texts, yaml_of
-from legion.cli.imports.findings import Findings, FoundSetting, LeftOut, UnreadableSource, toml_text
+from legion.cli.imports.findings import (
+    Findings,
+    FoundMachine,
+    FoundSetting,
+    LeftOut,
+    UnreadableSource,
+    machine_word,
+    toml_text,
+)
 
 TOOL = "claude-coordinator"
-_MACHINES = "this Legion has no other machines: run one on each, with its own projects"
+_CODE = "code travels from the head to its machines: no checkout is needed there"
+_ADDRESS = "a machine dials in to the head, which needs no address of it: run the line of its invitation there"
 
 
 def places(home: Path, cwd: Path) -> list[Path]:
@@ -28,8 +37,7 @@ def read(file: Path, cwd: Path) -> Findings:
     whole = yaml_of(text_of(file), str(file))
     if not isinstance(whole, Mapping):
         raise UnreadableSource(f"{file} holds no table at its top, so it is no coordinator.yml.")
-    settings: list[FoundSetting] = []
-    left: list[LeftOut] = []
+    found: list[FoundSetting | FoundMachine | LeftOut] = []
     readers = {
         "repos": lambda value: _repos(value, cwd),
         "machines": _machines,
@@ -39,13 +47,17 @@ def read(file: Path, cwd: Path) -> Findings:
         "smoke_tests": _smoke_tests,
     }
     for key, value in whole.items():
-        found = readers[key](value) if key in readers else _other(str(key))
-        for one in found:
-            (settings if isinstance(one, FoundSetting) else left).append(one)  # type: ignore[arg-type]
-    return Findings(tool=TOOL, place=str(file), settings=tuple(settings), left_out=tuple(left))
+        found += readers[key](value) if key in readers else _other(str(key))
+    return Findings(
+        tool=TOOL,
+        place=str(file),
+        machines=tuple(one for one in found if isinstance(one, FoundMachine)),
+        settings=tuple(one for one in found if isinstance(one, FoundSetting)),
+        left_out=tuple(one for one in found if isinstance(one, LeftOut)),
+    )
 
 
-Found = Iterator[FoundSetting | LeftOut]
+Found = Iterator[FoundSetting | FoundMachine | LeftOut]
 
 
 def _setting(origin: str, file: str, name: str, line: str) -> FoundSetting:
@@ -64,13 +76,15 @@ def _repos(value: object, cwd: Path) -> Found:
             if command := text(one.get(word)):
                 origin = f"repos.{name}.{word}"
                 yield _setting(origin, "legion.toml", f"checks.{check}", f"run = {toml_text(command)}")
+        if others := texts(one.get("depends_on")):
+            listed = ", ".join(map(toml_text, others))
+            yield _setting(f"repos.{name}.depends_on", "legion.toml", "project", f"depends_on = [{listed}]")
         for word, why in _REPOSITORY.items():
             if one.get(word):
                 yield LeftOut(what=f"repos.{name}.{word}", why=why)
 
 
 _REPOSITORY = {
-    "depends_on": "a ticket comes after tickets of its own project only: land the other repository first",
     "default_branch": "Legion takes the branch that is checked out at `legion init`",
     "develop_branch": "Legion takes the branch that is checked out at `legion init`",
     "run_command": "nothing is started for a person to try",
@@ -90,7 +104,30 @@ def _machines(value: object) -> Found:
         if _is_here(one):
             yield from _this_machine(name, one)
         else:
-            yield LeftOut(what=f"machines.{name}", why=_MACHINES)
+            yield from _other_machine(name, one)
+
+
+def _other_machine(name: str, one: Mapping[str, Any]) -> Found:
+    most = one.get("max_workers")
+    yield FoundMachine(
+        origin=f"machines.{name}",
+        name=machine_word(name) or "machine",
+        labels=tuple(dict.fromkeys(word for given in texts(one.get("capabilities")) if (word := machine_word(given)))),
+        slots=min(256, max(1, most)) if isinstance(most, int) and not isinstance(most, bool) else None,
+        quiet_hours=_hours(one.get("quiet_hours")),
+    )
+    if one.get("host"):
+        yield LeftOut(what=f"machines.{name}.host", why=_ADDRESS)
+    if one.get("repo_paths") or one.get("repos"):
+        yield LeftOut(what=f"machines.{name}.repo_paths", why=_CODE)
+
+
+def _hours(given: object) -> str:
+    """`22:00-07:00`, also from a table with a start and an end."""
+    times = table(given)
+    if times:
+        return "-".join(filter(None, (text(times.get("start")), text(times.get("end")))))
+    return text(given)
 
 
 def _is_here(one: Mapping[str, Any]) -> bool:
@@ -101,12 +138,15 @@ def _is_here(one: Mapping[str, Any]) -> bool:
 def _this_machine(name: str, one: Mapping[str, Any]) -> Found:
     if isinstance(most := one.get("max_workers"), int):
         yield _setting(f"machines.{name}.max_workers = {most}", "config.toml", "daemon", f"slots = {max(1, most)}")
-    if quiet := text(one.get("quiet_hours")):
+    if quiet := _hours(one.get("quiet_hours")):
         yield _setting(f"machines.{name}.quiet_hours", "config.toml", "rhythm", f"quiet = {toml_text(quiet)}")
     if texts(one.get("capabilities")):
-        yield LeftOut(what=f"machines.{name}.capabilities", why="with one machine there is nothing to choose by them")
+        yield LeftOut(what=f"machines.{name}.capabilities", why=_OWN_LABELS)
     if one.get("repo_paths") or one.get("repos"):
         yield LeftOut(what=f"machines.{name}.repo_paths", why="a project is its folder: run `legion init` in each")
+
+
+_OWN_LABELS = "labels are for other machines; what asks for none also runs on this one"
 
 
 def _concurrency(value: object) -> Found:
@@ -172,7 +212,11 @@ def _smoke_tests(value: object) -> Found:
             yield _setting("smoke_tests.timeout_seconds", "legion.toml", "checks.smoke", f"timeout = {seconds}")
     for key in one:
         if key not in ("default_command", "timeout_seconds"):
-            yield LeftOut(what=f"smoke_tests.{key}", why="checks run on every candidate, on this machine")
+            why = _LABELS if key == "capability_rules" else "checks run on every candidate"
+            yield LeftOut(what=f"smoke_tests.{key}", why=why)
+
+
+_LABELS = "a ticket names the label of the machines that it may run on: `legion dispatch --on LABEL`"
 
 
 _OTHERS = {

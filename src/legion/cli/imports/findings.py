@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -59,6 +60,26 @@ class FoundProvider:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FoundMachine:
+    """Another host. It is shown as the invitation to make: an invitation works for minutes, and on that host alone."""
+
+    origin: str
+    name: str
+    labels: tuple[str, ...] = ()
+    slots: int | None = None
+    quiet_hours: str = ""
+
+    @property
+    def command(self) -> str:
+        options = [
+            *(["--labels", ",".join(self.labels)] if self.labels else []),
+            *(["--slots", str(self.slots)] if self.slots is not None else []),
+            *(["--quiet-hours", self.quiet_hours] if self.quiet_hours else []),
+        ]
+        return shlex.join(["legion", "machine", "invite", self.name, *options])
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoundSetting:
     """A setting of Legion that does the same. It is shown, not written: both files are the person's."""
 
@@ -85,12 +106,15 @@ class Findings:
     tickets: tuple[FoundTicket, ...] = ()
     definitions: tuple[FoundDefinition, ...] = ()
     providers: tuple[FoundProvider, ...] = ()
+    machines: tuple[FoundMachine, ...] = ()
     settings: tuple[FoundSetting, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     @property
     def empty(self) -> bool:
-        return not (self.tickets or self.definitions or self.providers or self.settings or self.left_out)
+        return not (
+            self.tickets or self.definitions or self.providers or self.machines or self.settings or self.left_out
+        )
 
 
 class UnreadableSource(Exception):
@@ -122,6 +146,11 @@ def label_names(given: Iterable[str]) -> tuple[str, ...]:
 def name_of(given: str) -> str:
     """A name for a role, team, provider or driver: small letters, digits and `_`."""
     return _NAME.sub("_", given.lower()).strip("_")[:40].rstrip("_") or "unnamed"
+
+
+def machine_word(given: str) -> str:
+    """A name or a label of a machine: small letters, digits and `-`."""
+    return _NAME.sub("-", given.lower()).strip("-")[:40].rstrip("-")
 
 
 def open_edges(tickets: Iterable[FoundTicket]) -> tuple[FoundTicket, ...]:

@@ -8,12 +8,14 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
+from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
 from legion.wire.hands import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, StopEpic
 from legion.wire.projects import Graph
+from legion.wire.sessions import EpicBranch
 
 _BAR = 30
 _GATES = ("auto", "person", "project")
@@ -25,14 +27,35 @@ _GATES = ("auto", "person", "project")
 @click.option("--stop", is_flag=True, help="Stop every ticket of it that has not ended.")
 @click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
 @click.option("--gate", type=click.Choice(_GATES), help="Whether its changes wait for `legion land`.")
-def epic(call: CommandCall, name: str, watch: bool, stop: bool, budget: float | None, gate: str | None) -> int:
+@click.option("--own-branch", is_flag=True, help="Let its new tickets land on a branch of its own.")
+@click.option("--land", is_flag=True, help="Land that branch as one change, or as one pull request.")
+def epic(
+    call: CommandCall,
+    name: str,
+    watch: bool,
+    stop: bool,
+    budget: float | None,
+    gate: str | None,
+    own_branch: bool,
+    land: bool,
+) -> int:
     """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
 
     With --watch the exit codes are those of `legion wait`.
     """
     name = valid_text(name, "NAME")
-    if sum((watch, stop, budget is not None, gate is not None)) > 1:
-        raise click.UsageError("Choose one of --watch, --stop, --budget and --gate", click.get_current_context())
+    if sum((watch, stop, budget is not None, gate is not None, own_branch, land)) > 1:
+        raise click.UsageError(
+            "Choose one of --watch, --stop, --budget, --gate, --own-branch and --land", click.get_current_context()
+        )
+    if own_branch:
+        call.report(call.legion().open_epic_branch(EpicBranch(cwd=call.here, epic=name)))
+        return 0
+    if land:
+        with progress("Collecting its branch"):
+            whole = call.legion().land_epic(EpicBranch(cwd=call.here, epic=name))
+        call.report(whole)
+        return 0
     if gate is not None:
         wanted = EpicGate(cwd=call.cwd, epic=name, gate="" if gate == "project" else gate)
         gated = call.legion().epic_gate(wanted)

@@ -56,7 +56,8 @@ def down(call: CommandCall) -> None:
     "--port", type=click.IntRange(0, 65535), metavar="N", help="6666, or as your config says; 0: any free one."
 )
 @click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says; it answers only under that name.")
-def serve(call: CommandCall, port: int | None, host: str | None) -> int:
+@click.option("--standby", is_flag=True, help="Wait until no other head serves the same Postgres, then take over.")
+def serve(call: CommandCall, port: int | None, host: str | None, standby: bool) -> int:
     """Run Legion in the foreground; Ctrl-C ends it.
 
     Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. If the port is
@@ -73,7 +74,9 @@ def serve(call: CommandCall, port: int | None, host: str | None) -> int:
 
     # Imported by name: the command line must not depend on the daemon's code, which is slow to import.
     daemon = importlib.import_module("legion.daemon.main")
-    code = daemon.serve(port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None)
+    code = daemon.serve(
+        port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None, standby=standby
+    )
     return code if isinstance(code, int) else 0
 
 

@@ -22,19 +22,32 @@ legion completion zsh > "${fpath[1]}/_legion"
 legion completion fish > ~/.config/fish/completions/legion.fish"""
 
 
-@command("demo", example="legion demo\nlegion demo --folder ~/legion-demo\nlegion demo --forge")
+@command(
+    "demo", example="legion demo\nlegion demo --folder ~/legion-demo\nlegion demo --forge\nlegion demo --machines 3"
+)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="A new folder for all of it; a temporary one if left out.",
 )
 @click.option("--forge", is_flag=True, help="Instead: an issue becomes a merged pull request, at a GitHub on loopback.")
-def demo(call: CommandCall, folder: Path | None, forge: bool) -> int:
+@click.option(
+    "--machines",
+    type=click.IntRange(2, 16),
+    metavar="N",
+    help="Instead: N machines, one of them cut off in the middle.",
+)
+def demo(call: CommandCall, folder: Path | None, forge: bool, machines: int | None) -> int:
     """Watch a complete run on a scratch repository: real Claude Code, scripted replies, no key, no network.
 
-    It has its own daemon, gateway, data and settings, and stops them at the end. The repository stays.
+    It has its own daemon, gateway, data and settings, and stops them at the end. The repository stays. With --machines
+    the agents are plain programs, and a private Postgres holds the board.
     """
     # Imported by name: the command line must not depend on what the demo needs.
+    if machines is not None:
+        play = importlib.import_module("legion.demo.machines.play")
+        ended = play.main(folder, machines, as_json=call.json, screen=call.screen)
+        return ended if isinstance(ended, int) else 0
     code = importlib.import_module("legion.demo.forge.play" if forge else "legion.demo.main").main(
         folder, as_json=call.json, screen=call.screen
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Colour, Screen, sanitize_lines
 from legion.cli.base.parameters import ticket_argument
@@ -19,11 +21,14 @@ _COLOURS = (
 )
 
 
-@command("diff", example="legion diff 12 | git apply")
+@command("diff", example="legion diff 12 | git apply\nlegion diff 12 --since 34:7")
 @ticket_argument
-def diff(call: CommandCall, id: int) -> None:
+@click.option(
+    "--since", default="", metavar="MOMENT", help="What changed after this moment, as `legion events` names it."
+)
+def diff(call: CommandCall, id: int, since: str) -> None:
     """Print a ticket's change, also while its agent is working."""
-    change = call.legion().diff(id)
+    change = call.legion().diff(id, since)
     if not call.json and not change.text:
         call.say("No changes so far." if change.live else "The ticket has no change.")
         return

@@ -23,7 +23,7 @@ from legion.domain.agents.teams import SOLO, name_fault
 from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
-from legion.domain.landing.destination import LandingTarget
+from legion.domain.landing.destination import LandingTarget, PullUnit
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import LandingGate
 
@@ -102,6 +102,10 @@ class LandingSettings:
         LandingTarget.LOCAL,
         help='Where landed work goes. "branch": also to the forge\'s branch; "pr": through a pull request there.',
     )
+    pulls: PullUnit = choice(
+        PullUnit.TICKET,
+        help='What becomes one pull request, with `target = "pr"`. "epic": all tickets of an epic together.',
+    )
     automerge: bool = flag(
         False, help='Whether Legion merges an approved pull request with green checks itself, with `target = "pr"`.'
     )
@@ -159,8 +163,22 @@ class RevertProofSettings:
     )
 
 
+def _name_fault(name: str) -> str | None:
+    return None if name.strip() and "/" not in name and not name.startswith(".") else "is no name of a project"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSettings:
+    depends_on: tuple[str, ...] = texts(
+        allowed="a list of names of projects, as `legion projects` lists them",
+        fault=_name_fault,
+        help="Projects whose open tickets every new ticket of this one comes after. Agents may read what landed there.",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProjectConfig:
+    project: LinkSettings = field(default_factory=LinkSettings)
     setup: SetupSettings = field(default_factory=SetupSettings)
     checks: tuple[Check, ...] = ()
     """In the order of the file."""
@@ -181,6 +199,7 @@ class ProjectConfig:
 DEFAULTS = ProjectConfig()
 
 SECTIONS: Mapping[str, type] = {
+    "project": LinkSettings,
     "setup": SetupSettings,
     "checks.NAME": CheckTable,
     "agents": AgentSettings,
@@ -226,6 +245,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
     _refuse_foreign(source)
     _refuse_unknown_sections(source)
     return ProjectConfig(
+        project=settings.read_section(LinkSettings, source, ["project"]),
         setup=settings.read_section(SetupSettings, source, ["setup"]),
         checks=tuple(
             Check(name=name, command=table.run, timeout=table.timeout)
@@ -252,7 +272,7 @@ def hash_of(text: str) -> str:
 
 def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     """Every setting as (key, plain value), for `legion config`."""
-    rows = settings.flatten("setup", config.setup)
+    rows = settings.flatten("project", config.project) + settings.flatten("setup", config.setup)
     for check in config.checks:
         rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
     rows += settings.flatten("agents", config.agents)

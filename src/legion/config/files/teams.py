@@ -17,6 +17,7 @@ from legion.config.base import settings
 from legion.config.base.settings import REQUIRED, Unfit, choice, plain_text, setting, text, whole
 from legion.config.base.source import SettingsText, line_of, read
 from legion.config.files.project import hash_of
+from legion.config.sections.machine import machine_labels
 from legion.domain.agents import teams as rules
 from legion.domain.agents.teams import Crew, Origin, Role, RolePart, Team, TeamStage
 from legion.domain.errors import BadInput
@@ -119,6 +120,7 @@ class RoleFile:
         fits=_is_name,
         help="Which kind of agent program it is. Empty: as the ticket and your settings say.",
     )
+    on: tuple[str, ...] = machine_labels("Labels that its machine must have, in addition to those of the ticket.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +226,7 @@ def role_of(one: DefinitionSource, under: Role | None = None) -> Role:
         model=made.model,
         provider=made.provider,
         driver=made.driver,
+        on=made.on,
         origin=one.origin,
         file=one.file,
     )

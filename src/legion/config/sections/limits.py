@@ -40,6 +40,14 @@ def _hours(value: object) -> QuietHours | None:
     return quiet
 
 
+def hours_of(text: str) -> QuietHours | None:
+    """Hours as they are stored; None where the text says none."""
+    try:
+        return _hours(text)
+    except Unfit:
+        return None
+
+
 def _shown(quiet: QuietHours | None) -> str:
     if quiet is None:
         return ""

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from legion.config.base.settings import Unfit, choice, flag, number, setting, text, texts, whole
+from legion.domain.machines.machine import label_fault
 
 
 class SandboxMode(Enum):
@@ -79,6 +80,14 @@ def _pool(value: object) -> int | None:
     return value
 
 
+def _gigabytes(value: object) -> float | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100_000:
+        raise Unfit(value)
+    return float(value)
+
+
 def _folders(help: str) -> Any:  # noqa: ANN401
     return texts(
         allowed="a list of folders",
@@ -86,6 +95,10 @@ def _folders(help: str) -> Any:  # noqa: ANN401
         make=lambda folder: Path(folder).expanduser(),
         help=help,
     )
+
+
+def machine_labels(help: str) -> Any:  # noqa: ANN401
+    return texts(allowed='a list of labels such as ["gpu"]', fault=lambda one: label_fault(one) or None, help=help)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +126,7 @@ class DaemonSettings:
         help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
     )
     slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
+    labels: tuple[str, ...] = machine_labels("What `--on` finds this machine by, in addition to its name.")
     database: str = text(
         "",
         allowed="a postgresql:// URL, or empty for SQLite",
@@ -120,6 +134,13 @@ class DaemonSettings:
         show=_without_password,
         secret=True,
         help="Where the state is kept. Empty: in SQLite in the data folder.",
+    )
+    machine_lease: float = number(
+        90.0,
+        3.0,
+        86_400.0,
+        unit="seconds",
+        help="How long a machine may be silent before its runs are given away. It stops them itself after two thirds.",
     )
 
 
@@ -133,6 +154,14 @@ class SandboxSettings:
         SystemCalls.FILTERED,
         help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
     )
+    memory_gb: float | None = setting(
+        None,
+        allowed='a number of gigabytes or "auto"',
+        help='Most memory of all processes of one run. "auto": three quarters of the machine\'s. 0: no limit.',
+        read=_gigabytes,
+        show=lambda most: "auto" if most is None else most,
+    )
+    processes: int = whole(4096, 0, 1_000_000, help="Most processes and threads of one run at once. 0: no limit.")
     read: tuple[Path, ...] = _folders(
         "What agents may read in addition to their worktree and the toolchains on your PATH."
     )

@@ -128,12 +128,19 @@ class GitHubRoutes:
             and query.get("state", "open") in (issue.state, "all")
             and wanted <= set(issue.labels)
             and query.get("assignee", "*") in ("*", *issue.assignees)
+            and query.get("milestone", "*") in ("*", str(self.hosted.milestone(issue.milestone)))
             and (since is None or issue.updated.replace(microsecond=0) >= since.astimezone(UTC))
         ]
         found.sort(key=lambda issue: issue.updated if query.get("sort") == "updated" else issue.at, reverse=True)
         if query.get("direction") == "asc":
             found.reverse()
         return GitHubAnswer(body=[self.shapes.issue(issue) for issue in found], listed=True)
+
+    @_route("GET", "/milestones")
+    def _milestones(self, request: GitHubRequest, match: re.Match[str]) -> GitHubAnswer:
+        titles = sorted({issue.milestone for issue in self.hosted.issues.values() if issue.milestone})
+        found = [{"title": title, "number": self.hosted.milestone(title), "state": "open"} for title in titles]
+        return GitHubAnswer(body=found, listed=True)
 
     @_route("POST", "/issues")
     def _open_issue(self, request: GitHubRequest, match: re.Match[str]) -> GitHubAnswer:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from legion.demo.forge.routes import GitHubAnswer, GitHubRequest, GitHubRoutes, refused
@@ -51,6 +51,14 @@ class ReceivedRequest:
     caller: str
 
 
+class StandInApp(Protocol):
+    """A GitHub App: `app.py` has one."""
+
+    def caller_of(self, token: str) -> str: ...
+
+    def answer(self, request: GitHubRequest) -> GitHubAnswer: ...
+
+
 @dataclass(kw_only=True)
 class StandIn:
     """One GitHub with one repository. `tokens` maps each token to the login that it belongs to."""
@@ -62,6 +70,7 @@ class StandIn:
     faults: list[Fault] = field(default_factory=list)
     stale: dict[str, int] = field(default_factory=dict)
     """By start of a path: how many more reads still get the answer from before the last write."""
+    app: StandInApp | None = None
     graphql: Callable[[dict[str, Any], StandIn], Any] | None = None
     """Answers queries of other programs; mutations of Legion are answered without it."""
     used: int = 0
@@ -80,6 +89,10 @@ class StandIn:
     def clone_url(self) -> str:
         return f"{self.url}/{self.hosted.full_name}.git"
 
+    def caller_of(self, token: str) -> str:
+        """The login that a token belongs to; empty for an unknown one."""
+        return self.tokens.get(token, "") or (self.app.caller_of(token) if self.app is not None else "")
+
     def answer(self, request: GitHubRequest) -> GitHubAnswer:
         shapes = GitHubShapes(self.hosted, self.api, self.url)
         fault = self._fault(request)
@@ -87,6 +100,10 @@ class StandIn:
             return fault.answer
         if not request.caller and request.path != "/meta":
             return refused(401, "Bad credentials")
+        if self.app is not None and request.caller.startswith("app/"):
+            return self.app.answer(request)
+        if request.path == "/user" and request.caller.endswith("[bot]"):
+            return refused(403, "Resource not accessible by integration")
         ours = "pull" in (request.body.get("variables") or {})
         if request.path == "/graphql" and self.graphql is not None and not ours:
             return GitHubAnswer(body=self.graphql(request.body, self))
@@ -196,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind, _, value = self.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "basic":
             value = base64.b64decode(value).decode().partition(":")[2]
-        return self.forge.tokens.get(value, "")
+        return self.forge.caller_of(value)
 
     def _send(self, request: GitHubRequest, answer: GitHubAnswer) -> None:
         body, headers = answer.body, dict(answer.headers)

@@ -113,7 +113,7 @@ class GitHubShapes:
             "locked": False,
             "assignee": self.user(issue.assignees[0]) if issue.assignees else None,
             "assignees": [self.user(login) for login in issue.assignees],
-            "milestone": {"title": issue.milestone, "number": 1, "state": "open"} if issue.milestone else None,
+            "milestone": self._milestone(issue.milestone),
             "comments": len(issue.comments),
             "created_at": moment(issue.at),
             "updated_at": moment(issue.updated),
@@ -130,6 +130,9 @@ class GitHubShapes:
                 "merged_at": moment(issue.closed) if issue.pull.merged else None,
             }
         return shape
+
+    def _milestone(self, title: str) -> Json | None:
+        return {"title": title, "number": self.hosted.milestone(title), "state": "open"} if title else None
 
     def comment(self, issue: HostedIssue, one: HostedComment) -> Json:
         url = f"{self.repo_url}/issues/comments/{one.id}"

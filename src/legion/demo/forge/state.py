@@ -152,6 +152,11 @@ class Hosted:
             self.issues[number] = issue
             return issue
 
+    def milestone(self, title: str) -> int:
+        """The number of a milestone; 0 for no title."""
+        titles = dict.fromkeys(issue.milestone for issue in self.issues.values() if issue.milestone)
+        return list(titles).index(title) + 1 if title else 0
+
     def label(self, number: int, *names: str) -> None:
         with self.lock:
             issue = self.issues[number]

@@ -59,6 +59,8 @@ class Role:
     """Empty: the person's choice."""
     driver: str = ""
     """Empty: the ticket's."""
+    on: tuple[str, ...] = ()
+    """Labels that its machine must have, in addition to those of the ticket."""
     origin: Origin = Origin.SHIPPED
     file: str = ""
     """Where it was read from, for people."""

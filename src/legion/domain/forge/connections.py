@@ -26,6 +26,8 @@ class TokenFrom(Enum):
     KEYRING = "keyring"
     GH = "gh"
     """The program `gh` prints it."""
+    APP = "app"
+    """A GitHub App buys one with its private key; the value is the app's id, and the key's file where it has one."""
     NONE = "none"
 
 

@@ -20,6 +20,7 @@ _MARKER = "<!-- legion:{} -->"
 _COMMAND = re.compile(r"\s*/legion[ \t]+(?P<name>[a-z]+)[ \t]*(?P<text>.*)\Z", re.DOTALL)
 _MOST_TITLE = 300
 _MOST_TEXT = 60_000
+_LONG_NUMBER = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +75,8 @@ class CommentCommand(Enum):
     STOP = "stop"
     SPLIT = "split"
     PLAN = "plan"
+    ANSWER = "answer"
+    """Settle a question of the issue's ticket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,22 @@ def command_in(body: str) -> Commanded | None:
     if found is None or found["name"] not in {one.value for one in CommentCommand}:
         return None
     return Commanded(command=CommentCommand(found["name"]), text=found["text"].strip()[:_MOST_TEXT])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentAnswer:
+    """`/legion answer 3 TEXT`. Without a number it is about the only question that is open."""
+
+    question: int | None
+    text: str
+
+
+def answer_in(text: str) -> CommentAnswer:
+    first, _, rest = text.strip().partition(" ")
+    number = first.removeprefix("#")
+    if number.isdecimal() and len(number) < _LONG_NUMBER:
+        return CommentAnswer(question=int(number), text=rest.strip())
+    return CommentAnswer(question=None, text=text.strip())
 
 
 def marker(key: str) -> str:

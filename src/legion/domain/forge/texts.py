@@ -37,6 +37,8 @@ class PullFacts:
     files: Sequence[str] = ()
     attempts: int = 1
     usd: float | None = None
+    parts: Sequence[str] = ()
+    """The tickets of an epic that is one pull request."""
 
 
 def pull_key(ticket: int) -> str:
@@ -53,12 +55,13 @@ def pull_body(facts: PullFacts) -> str:
     cost = "not counted" if facts.usd is None else f"${facts.usd:.2f}"
     parts = [
         closes,
-        _section("Asked", [] if facts.issue is not None else _fenced([_cut(facts.asked, _MOST_ASKED)])),
-        _section("Done, as its agent reports it (a claim)", _fenced([_cut(facts.done, _MOST_ASKED)])),
+        _section("Asked", [] if facts.issue is not None else fenced([_cut(facts.asked, _MOST_ASKED)])),
+        _section("Tickets of this epic", fenced(facts.parts)),
+        _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
-        _section("Proven criteria", _fenced(facts.proven)),
-        _section("Unproven", _fenced(facts.unproven)),
-        _section("Findings of reviewers", _fenced(facts.findings)),
+        _section("Proven criteria", fenced(facts.proven)),
+        _section("Unproven", fenced(facts.unproven)),
+        _section("Findings of reviewers", fenced(facts.findings)),
         _section("Files", [f"- `{path}`" for path in facts.files[:50]]),
         f"Ticket {facts.ticket}, attempt {facts.attempts}, cost {cost}.",
         "Comments of people who may write to this repository go back to the agent.",
@@ -74,7 +77,7 @@ def _checks(checks: Sequence[ProvenCheck]) -> list[str]:
     return ["\n".join(["| check | command | took |", "|---|---|---|", *rows])]
 
 
-def _fenced(texts: Sequence[str]) -> list[str]:
+def fenced(texts: Sequence[str]) -> list[str]:
     """As code: what an agent wrote must mention no one and close no issue."""
     there = [text.strip() for text in texts if text.strip()]
     longest = max((len(run) for text in there for run in re.findall("`+", text)), default=0)

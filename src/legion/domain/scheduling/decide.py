@@ -11,92 +11,33 @@ longest. A candidate that a limit or a budget holds takes no slot.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
 
 from legion.domain.agents.agent import STANDING
-from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
+from legion.domain.landing.conflicts import AT_WORK, ordered
+from legion.domain.machines.placement import Lack, Nowhere, RunPlace
+from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat, plan_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
+from legion.domain.scheduling.job_kinds import TAKES_A_SLOT as TAKES_A_SLOT
+from legion.domain.scheduling.job_kinds import Claim as Claim
+from legion.domain.scheduling.job_kinds import JobKind as JobKind
+from legion.domain.scheduling.job_places import JobPlaces
+from legion.domain.scheduling.views import AgentView as AgentView
+from legion.domain.scheduling.views import PlanView as PlanView
+from legion.domain.scheduling.views import ProjectView as ProjectView
 from legion.domain.tickets import board
 from legion.domain.tickets.attempts import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
-
-class JobKind(Enum):
-    RUN = "run"
-    """An agent works on a ticket."""
-    CHECK = "check"
-    """A ticket's own proofs, or a checkpoint."""
-    REVIEW = "review"
-    """A reviewer reads a ticket's change."""
-    LAND = "land"
-    """One project's merge queue."""
-    BASELINE = "baseline"
-    """The project's checks on the target itself."""
-    SERVE = "serve"
-    """One turn of a standing agent."""
-    PLAN = "plan"
-    """A planner works on a plan."""
-
-
-TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE, JobKind.PLAN)
-"""The jobs of agents."""
+MOST_COMMANDS = 100
+"""With more, a decision starts no new work. Applying these leads to the next decision, which reads newer facts."""
 _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
 _NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
 """States in which Legion works on a claimed ticket, not the standing agent that claimed it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProjectView:
-    id: int
-    parallel: int
-    """How many agents may work on tickets at once."""
-    paused: bool
-    trusted: bool
-    """The person has trusted the commands in the target's legion.toml."""
-    baseline_known: bool
-    """The target's own checks have receipts, or there are none to run."""
-    baseline_red: bool
-    upstream_pending: bool
-    """The person committed something that is not in the target and was not refused yet."""
-    overlap: Overlap = Overlap.OFF
-    """What follows if tickets declare the same files."""
-    landing_open: bool = False
-    """The intent to move the target is stored, and its end is not."""
-    readable: bool = True
-    """Its stored legion.toml can be parsed. Without that none of its jobs can run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentView:
-    """A standing agent, or a fired one whose last turn has not ended."""
-
-    number: int
-    project: int
-    wanted: bool
-    """It has mail, or must resume an interrupted turn."""
-    held_until: float | None = None
-    in_a_turn: bool = False
-    """A turn has started and its end is not recorded."""
-    waiting_since: float = 0.0
-    """When its oldest waiting message was sent; 0 for an interrupted turn."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanView:
-    """A plan that needs its planner, or whose planner's run has not ended."""
-
-    number: int
-    project: int
-    wanted: bool
-    held_until: float | None = None
-    in_a_run: bool = False
-    """A run has started and its end is not recorded."""
-    waiting_since: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +69,16 @@ class BoardSnapshot:
     """Jobs that raised an error, and until when they back off."""
     admission: AdmissionState = field(default_factory=AdmissionState)
     """Limits, budgets and settings that hold starts."""
+    places: tuple[RunPlace, ...] = ()
+    """The head and its machines, with what runs there; empty: `slots` is all the room there is."""
+    travels: frozenset[JobKind] = frozenset()
+    """The jobs that can run on machines. The others stay on the head."""
+    labels: Mapping[tuple[JobKind, int], frozenset[str]] = field(default_factory=dict)
+    """What jobs ask of their place, in addition to the labels of their ticket."""
+    at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
+    """The machine of each job that runs."""
+    open_at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
+    """The places of runs whose end is not recorded: a job that follows one has to go there."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +88,19 @@ class StartJob:
     kind: JobKind
     subject: int
     version: int | None = None
+    place: str = ""
+    """The name of the machine; empty: the head."""
+    why: str = ""
+    """Why it is placed there; empty where there was no choice."""
+
+
+@dataclass(frozen=True)
+class ParkTicket:
+    """No machine can take it, now or when others have ended."""
+
+    ticket: int
+    version: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -155,7 +119,7 @@ class HandBack:
     version: int
 
 
-Command = StartJob | Wake | HandBack
+Command = StartJob | ParkTicket | Wake | HandBack
 
 
 @dataclass(frozen=True)
@@ -167,10 +131,12 @@ class Decision:
 
 
 def decide(snapshot: BoardSnapshot, now: float) -> Decision:
-    decision = _Round(snapshot, now)
-    works = [_ProjectWork(snapshot, project) for project in snapshot.projects]
+    tickets = _Tickets(snapshot)
+    decision = _Round(snapshot, tickets, now)
+    works = [_ProjectWork(snapshot, project, tickets) for project in snapshot.projects]
     for work in works:
         decision.commands += work.wakes(now)
+        decision.commands += work.machine_found(decision.places)
         if work.may_run:
             decision.commands += work.hand_backs()
             decision.offer_all(work.project, work.project_jobs() + work.started())
@@ -181,8 +147,35 @@ def decide(snapshot: BoardSnapshot, now: float) -> Decision:
     for work in runnable:
         decision.offer_all(work.project, work.optional_reviews())
     times = [hold.until for hold in decision.held.values() if hold.until is not None]
-    wake_at = min([*times, *_wake_times(snapshot, now)], default=None)
+    wake_at = min([*times, *_wake_times(snapshot, tickets, now)], default=None)
     return Decision(tuple(decision.commands), wake_at, decision.held)
+
+
+class _Tickets:
+    """The live tickets, read once: thousands may be queued, and few are anything else."""
+
+    def __init__(self, snapshot: BoardSnapshot) -> None:
+        self.all = {ticket.id: ticket for ticket in snapshot.tickets}
+        self.states = dict(snapshot.ended)
+        self.queued: defaultdict[int, list[Ticket]] = defaultdict(list)
+        """By project."""
+        self.begun: list[Ticket] = []
+        """In any other state."""
+        queued = State.QUEUED
+        for ticket in snapshot.tickets:
+            self.states[ticket.id] = ticket.state
+            (self.queued[ticket.project] if ticket.state is queued else self.begun).append(ticket)
+
+    def is_queued(self, id: int) -> bool:
+        return self.states.get(id) is State.QUEUED
+
+    def numbers(self, state: State) -> set[int]:
+        """Of tickets in that state, which is not `queued`."""
+        return {ticket.id for ticket in self.begun if ticket.state is state}
+
+
+_Start = tuple[float, JobKind, int, int | None]
+"""The time since which it waits, then the fields of StartJob: thousands may wait, and few start."""
 
 
 @dataclass
@@ -190,8 +183,7 @@ class _StartQueue:
     """Candidates of one project that share slots with other queues, in order."""
 
     project: ProjectView
-    starts: deque[tuple[float, StartJob]]
-    """Each with the time since which it waits."""
+    starts: deque[_Start]
     turns: bool = False
     """Turns of standing agents, and planners: they count against the machine's slots, not the project's limit."""
 
@@ -199,25 +191,33 @@ class _StartQueue:
 class _Round:
     """One decision in the making: the commands so far, and the room that they leave."""
 
-    def __init__(self, snapshot: BoardSnapshot, now: float) -> None:
+    def __init__(self, snapshot: BoardSnapshot, tickets: _Tickets, now: float) -> None:
         backing_off = {job for job, until in snapshot.resting.items() if until > now}
-        ending = _runs_to_end(snapshot, snapshot.jobs | backing_off)
+        ending = _runs_to_end(snapshot, tickets, snapshot.jobs | backing_off)
         jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
         self.commands: list[Command] = [*ending]
         self.held: dict[StartCandidate, HoldReason] = {}
         self._busy = jobs | backing_off
+        self._placed = bool(snapshot.places)
+        self.places = JobPlaces(
+            snapshot.places,
+            tickets.all,
+            travels=snapshot.travels,
+            labels=snapshot.labels,
+            open_at=snapshot.open_at,
+        )
+        for start in ending:
+            self.places.take(start.kind, start.subject)
         self._room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
         self._admission = AdmissionRound(snapshot.admission, now)
-        self._queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
-        reviewing = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING}
-        self._to_review = reviewing - snapshot.open_reviews
+        self._tickets = tickets
+        self._to_review = tickets.numbers(State.REVIEWING) - snapshot.open_reviews
         self._in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
         self._in_planning = {plan.number for plan in snapshot.plans if plan.in_a_run}
-        projects = {ticket.id: ticket.project for ticket in snapshot.tickets}
         limited = [subject for kind, subject in jobs if kind in _PROJECT_LIMITED]
-        self._on_tickets = Counter(projects[subject] for subject in limited if subject in projects)
+        self._on_tickets = Counter(tickets.all[subject].project for subject in limited if subject in tickets.all)
         # The agent of a stopped ticket may still be ending. Its project is not in the snapshot, so it counts for all.
-        self._leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in projects)
+        self._leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in tickets.all)
         employers = {agent.number: agent.project for agent in snapshot.agents}
         serving = [subject for kind, subject in jobs if kind is JobKind.SERVE]
         planned = {plan.number: plan.project for plan in snapshot.plans}
@@ -226,13 +226,26 @@ class _Round:
         self._on_turns.update(planned[plan] for plan in planning if plan in planned)
 
     def share(self, queues: list[_StartQueue]) -> None:
-        """Offer all starts, each time the next one of the queue with the fewest agents at work."""
+        """Offer starts, each time the next one of the queue with the fewest agents at work, while there is room."""
         left = [queue for queue in queues if queue.starts]
-        while left:
+        while left and self._some_room():
             queue = min(left, key=lambda one: (self._at_work(one), one.starts[0][0]))
-            self.offer(queue.project, queue.starts.popleft()[1])
+            if not queue.turns and self._is_full(queue.project):
+                self._offer_special(queue)
+                left.remove(queue)
+                continue
+            self.offer(queue.project, StartJob(*queue.starts.popleft()[1:]))
             if not queue.starts:
                 left.remove(queue)
+        for queue in left:
+            self._offer_special(queue)
+
+    def _offer_special(self, queue: _StartQueue) -> None:
+        """Without room: what needs none, and what asks for labels that perhaps no machine has."""
+        choosy = self.places.choosy
+        for _, kind, subject, version in queue.starts:
+            if kind not in TAKES_A_SLOT or subject in choosy:
+                self.offer(queue.project, StartJob(kind, subject, version))
 
     def offer_all(self, project: ProjectView, starts: Iterable[StartJob]) -> None:
         for start in starts:
@@ -243,11 +256,18 @@ class _Round:
         if (start.kind, start.subject) in self._busy or not self._has_room(project, start.kind):
             return
         candidate = self._candidate(start)
+        found = self.places.find(project.id, start.kind, start.subject)
+        if isinstance(found, Nowhere):
+            self._refuse(start, candidate, found)
+            return
         if candidate is not None:
             hold = self._admission.admit(candidate, started=candidate in self._to_review)
             if hold is not None:
                 self.held[candidate] = hold
                 return
+        if found is not None:
+            start = replace(start, place=found.machine, why=found.why if self.places.several else "")
+            self.places.take(start.kind, start.subject, found.machine)
         if start.kind in TAKES_A_SLOT:
             self._room -= 1
             at_work = self._on_tickets if start.kind in _PROJECT_LIMITED else self._on_turns
@@ -256,15 +276,29 @@ class _Round:
 
     def _has_room(self, project: ProjectView, kind: JobKind) -> bool:
         """Only agents need room; checks and landing always have it."""
-        if kind in _PROJECT_LIMITED and self._leaving + self._on_tickets[project.id] >= project.parallel:
+        if kind in _PROJECT_LIMITED and self._is_full(project):
             return False
-        return kind not in TAKES_A_SLOT or self._room > 0
+        return kind not in TAKES_A_SLOT or self._placed or self._room > 0
+
+    def _is_full(self, project: ProjectView) -> bool:
+        return self._leaving + self._on_tickets[project.id] >= project.parallel
+
+    def _some_room(self) -> bool:
+        room = self.places.free > 0 if self._placed else self._room > 0
+        return room and len(self.commands) < MOST_COMMANDS
+
+    def _refuse(self, start: StartJob, candidate: StartCandidate | None, found: Nowhere) -> None:
+        if found.lack is Lack.MACHINE and isinstance(candidate, int) and start.version is not None:
+            self.commands.append(ParkTicket(candidate, start.version, found.why))
+        elif candidate is not None and found.lack is not Lack.SLOT:
+            rule = Rule.QUIET_HOURS if found.lack is Lack.HOURS else Rule.NO_ROOM
+            self.held[candidate] = HoldReason(rule=rule, why=found.why, until=found.until)
 
     def _candidate(self, start: StartJob) -> StartCandidate | None:
         """What admission control knows the job by; None for work that has started."""
         match start:
             # Without a version it only brings an older run to its end.
-            case StartJob(JobKind.RUN, ticket, version) if version is not None and ticket in self._queued:
+            case StartJob(JobKind.RUN, ticket, version) if version is not None and self._tickets.is_queued(ticket):
                 return ticket
             case StartJob(JobKind.REVIEW, ticket) if ticket in self._to_review:
                 return ticket
@@ -282,10 +316,12 @@ class _Round:
 class _ProjectWork:
     """What one project wants to run."""
 
-    def __init__(self, snapshot: BoardSnapshot, project: ProjectView) -> None:
+    def __init__(self, snapshot: BoardSnapshot, project: ProjectView, tickets: _Tickets) -> None:
         self.project = project
         self._snapshot = snapshot
-        self._tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
+        self._states = tickets.states
+        self._queued = tickets.queued[project.id]
+        self._begun = [ticket for ticket in tickets.begun if ticket.project == project.id]
 
     @property
     def may_run(self) -> bool:
@@ -298,7 +334,7 @@ class _ProjectWork:
 
     def wakes(self, now: float) -> list[Wake]:
         wakes = []
-        for ticket in self._tickets:
+        for ticket in self._begun:
             if ticket.parked is None:
                 continue
             until = ticket.parked.until
@@ -308,63 +344,63 @@ class _ProjectWork:
                 wakes.append(Wake(ticket.id, ticket.version))
         return wakes
 
+    def machine_found(self, places: JobPlaces) -> list[Wake]:
+        parked = [one for one in self._begun if one.parked and one.parked.reason is ParkReason.NO_MACHINE]
+        return [Wake(ticket.id, ticket.version) for ticket in parked if places.could_take(ticket)]
+
     def hand_backs(self) -> list[HandBack]:
         if not self._may_start:
             return []
-        claimed = [ticket for ticket in self._tickets if ticket.id in self._snapshot.held]
-        return [HandBack(ticket.id, ticket.version) for ticket in claimed if ticket.state is State.QUEUED]
+        return [HandBack(one.id, one.version) for one in self._queued if one.id in self._snapshot.held]
 
     def project_jobs(self) -> list[StartJob]:
         project, jobs = self.project, []
-        landing = any(one.state is State.LANDING and one.id not in self._snapshot.racing for one in self._tickets)
+        landing = any(one.state is State.LANDING and one.id not in self._snapshot.racing for one in self._begun)
         waiting = project.upstream_pending or landing
         if project.landing_open or waiting:
             jobs.append(StartJob(JobKind.LAND, project.id))
-        if self._tickets and not project.baseline_known:
+        if (self._queued or self._begun) and not project.baseline_known:
             jobs.append(StartJob(JobKind.BASELINE, project.id))
         return jobs
 
     def started(self) -> list[StartJob]:
         """Started work whose job is missing, as after a restart."""
         kinds = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
-        free, claimed = self._free(), self._snapshot.held
-        ours = free + [one for one in self._tickets if one.id in claimed and one.state in _NOT_WITH_HOLDER]
+        claimed = self._snapshot.held
+        free = [one for one in self._begun if one.id not in claimed]
+        ours = free + [one for one in self._begun if one.id in claimed and one.state in _NOT_WITH_HOLDER]
         return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in ours if ticket.state in kinds]
 
-    def new_starts(self) -> deque[tuple[float, StartJob]]:
+    def new_starts(self) -> deque[_Start]:
         """Unclaimed tickets that may start, sorted: retries first, then priority, then age."""
         if not self._may_start:
             return deque()
-        states = dict(self._snapshot.ended) | {ticket.id: ticket.state for ticket in self._snapshot.tickets}
         ready = [
             ticket
-            for ticket in self._free()
-            if ticket.state is State.QUEUED
+            for ticket in self._queued
+            if ticket.id not in self._snapshot.held
             and ticket.spec.driver != STANDING
-            and board.ready(ticket.spec.after, states)
+            and board.ready(ticket.spec.after, self._states)
         ]
         ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
-        at_work = [ticket for ticket in self._tickets if ticket.state in AT_WORK]
+        at_work = [ticket for ticket in self._begun if ticket.state in AT_WORK]
         return deque(
-            (
-                ticket.moved_at,
-                StartJob(JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version),
-            )
+            (ticket.moved_at, JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version)
             for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
 
-    def turns(self, now: float) -> deque[tuple[float, StartJob]]:
+    def turns(self, now: float) -> deque[_Start]:
         """Turns of standing agents that have something to do, and planners."""
         if self.project.paused:
             return deque()
         mine = [agent for agent in self._snapshot.agents if agent.project == self.project.id]
-        found = [
-            (agent.waiting_since, StartJob(JobKind.SERVE, agent.number))
+        found: list[_Start] = [
+            (agent.waiting_since, JobKind.SERVE, agent.number, None)
             for agent in mine
             if agent.wanted and not agent.in_a_turn and (agent.held_until is None or agent.held_until <= now)
         ]
         found += [
-            (plan.waiting_since, StartJob(JobKind.PLAN, plan.number))
+            (plan.waiting_since, JobKind.PLAN, plan.number, None)
             for plan in self._snapshot.plans
             if plan.project == self.project.id
             and plan.wanted
@@ -379,42 +415,22 @@ class _ProjectWork:
         )
         return [] if self.project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
 
-    def _free(self) -> list[Ticket]:
-        return [ticket for ticket in self._tickets if ticket.id not in self._snapshot.held]
 
-
-def _runs_to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
+def _runs_to_end(snapshot: BoardSnapshot, tickets: _Tickets, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
     """Jobs for runs whose ticket left its state while no job followed them. Each must end before a new one starts."""
-    working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
-    open_ = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
-    read = {
-        ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING
-    } | snapshot.optional_reviews.keys()
+    left_alone = snapshot.open_runs - tickets.numbers(State.WORKING)
+    open_ = [StartJob(JobKind.RUN, ticket) for ticket in sorted(left_alone)]
+    read = tickets.numbers(State.REVIEWING) | snapshot.optional_reviews.keys()
     open_ += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_reviews - read)]
     # A started turn is followed to its end even if its agent was fired.
     open_ += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
     open_ += [StartJob(JobKind.PLAN, plan.number) for plan in snapshot.plans if plan.in_a_run]
-    return [start for start in open_ if (start.kind, start.subject) not in busy]
+    left = [start for start in open_ if (start.kind, start.subject) not in busy]
+    return [replace(start, place=snapshot.open_at.get((start.kind, start.subject), "")) for start in left]
 
 
-def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
-    parked = [ticket.parked.until for ticket in snapshot.tickets if ticket.parked and ticket.parked.until is not None]
+def _wake_times(snapshot: BoardSnapshot, tickets: _Tickets, now: float) -> list[float]:
+    parked = [ticket.parked.until for ticket in tickets.begun if ticket.parked and ticket.parked.until is not None]
     held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
     held += [plan.held_until for plan in snapshot.plans if plan.wanted and plan.held_until is not None]
     return [time for time in [*parked, *held, *snapshot.resting.values()] if time > now]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """The right to run one job. A later generation of a job voids the claim of the earlier one."""
-
-    id: int
-    kind: JobKind
-    subject: int
-    """The ticket (run, check, review), the project (land, baseline) or the agent (serve)."""
-    generation: int
-    """Counts the starts of this job; 1 is the first."""
-    machine: str
-    until: float | None
-    """When the claim lapses; None: it lasts until it is finished."""
-    active: bool

@@ -42,7 +42,7 @@ def refuse_unknown(after: Iterable[int], known: Iterable[int]) -> None:
     unknown = sorted(set(after) - set(known))
     if unknown:
         listed = ", ".join(str(ticket) for ticket in unknown)
-        raise BadInput(f"There is no ticket {listed} in this project to come after: see `legion status`.")
+        raise BadInput(f"There is no ticket {listed} to come after: see `legion status`.")
 
 
 def ready(after: Sequence[int], states: Mapping[int, State]) -> bool:

@@ -62,6 +62,8 @@ class TicketSpec:
     crew: str = ""
     """The digest of the stored team as it was at dispatch; empty: one plain agent."""
     labels: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    """Labels that the machine of its agents must have."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,10 +72,13 @@ class DaemonLink:
             return ToolResult(text=str(reply.body.get("message", f"Legion answered {reply.status}.")), failed=True)
 
     async def _post(self, path: str, body: bytes) -> DaemonReply:
-        reader, writer = await self._connect()
+        socket, url = self._address()
+        reader, writer = await _connect(socket, url)
+        # On a machine the daemon is reached through a relay, under a path of the run's own.
+        prefix = "" if socket else url.path.rstrip("/")
         try:
             head = (
-                f"POST {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {self._link.token}\r\n"
+                f"POST {prefix}{path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {self._link.token}\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             )
             writer.write(head.encode() + body)
@@ -86,12 +89,6 @@ class DaemonLink:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        socket, url = self._address()
-        if socket:
-            return await asyncio.open_unix_connection(socket, limit=_LONGEST_ANSWER)
-        return await asyncio.open_connection(url.hostname, url.port, limit=_LONGEST_ANSWER)
-
     def _address(self) -> tuple[str | None, SplitResult]:
         """The record holds the current daemon's address, which may differ from that of the daemon before."""
         try:
@@ -99,6 +96,12 @@ class DaemonLink:
             return record["socket"], urlsplit(record["url"])
         except (OSError, ValueError, KeyError) as unreadable:
             raise DaemonAway from unreadable
+
+
+async def _connect(socket: str | None, url: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if socket:
+        return await asyncio.open_unix_connection(socket, limit=_LONGEST_ANSWER)
+    return await asyncio.open_connection(url.hostname, url.port, limit=_LONGEST_ANSWER)
 
 
 def _parse(answer: bytes) -> DaemonReply:

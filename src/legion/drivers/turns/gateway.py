@@ -25,7 +25,9 @@ async def _get(url: str, token: str) -> bytes:
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     try:
-        head = f"GET /legion/status HTTP/1.0\r\nHost: {address.netloc}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        # On a machine the gateway is reached through a relay, under a path of the run's own.
+        path = f"{address.path.rstrip('/')}/legion/status"
+        head = f"GET {path} HTTP/1.0\r\nHost: {address.netloc}\r\nAuthorization: Bearer {token}\r\n\r\n"
         writer.write(head.encode())
         await writer.drain()
         return await reader.read(-1)

@@ -53,7 +53,7 @@ def agent_commits(
     try:
         if not _is_sound(hub, folder, bundle.stdout[header.end() :], base=base, head=head):
             return None
-        _adopt(folder, hub.objects)
+        adopt_objects(folder, hub.objects)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     crash.reach(Point.GIT_COMMITS_BEFORE_KEEP)
@@ -128,7 +128,7 @@ def _is_small(pack: bytes) -> bool:
     return len(pack) <= _LOOSE_BYTES and int.from_bytes(pack[8:12], "big") <= _LOOSE_OBJECTS
 
 
-def _adopt(source: Path, objects: Path) -> None:
+def adopt_objects(source: Path, objects: Path) -> None:
     """Move checked objects over. The index of a pack goes last, since a pack counts only with it."""
     for folder in source.iterdir():
         if not (folder.name == "pack" or re.fullmatch("[0-9a-f]{2}", folder.name)):

@@ -34,6 +34,7 @@ def briefing(
     parts += _section("What a person said meanwhile, which counts like the ticket", _joined(messages))
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in spec.files))
     parts += _section("What agents of this project should know", "\n".join(f"- {one}" for one in memories))
+    parts += _section("Projects that this one depends on", _linked(config))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts += _section("Your role", role)
     parts += _section("How to work here", _WORK + (_PORTS if config.environment.ports else ""))
@@ -133,6 +134,10 @@ _WORK = """\
 - Do only what the ticket asks. An empty change counts as not done.
 - Your word that it works is not enough: the commands above are run on the result."""
 
+_LINKED = """\
+Their branch `landed` holds what landed there, a branch `ticket-N` a change that is still being checked. Nothing that
+you change in such a clone is kept."""
+
 _PORTS = """
 - If you start servers, use the LEGION_PORTS ports from LEGION_PORT on: others work on this machine too. LEGION_TMP is
   a folder for what you do not want to keep."""
@@ -186,6 +191,13 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _section(title: str, text: str) -> list[str]:
     return [f"## {title}\n{text}"] if text.strip() else []
+
+
+def _linked(config: ProjectConfig) -> str:
+    if not config.project.depends_on:
+        return ""
+    clones = [f'- `git clone -q "$LEGION_PROJECTS/{name}" DIR` reads {name}' for name in config.project.depends_on]
+    return "\n".join([*clones, _LINKED])
 
 
 def _commands(ticket: Ticket, config: ProjectConfig) -> str:

@@ -38,6 +38,8 @@ from legion.gateway.recording import tape
 from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import Access, NoModelAccess, OwnLogin
 from legion.jobs.context import Context
+from legion.jobs.machines.travel import TravellingModel
+from legion.jobs.workspace.sandbox import limits
 from legion.runner import toolchains
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec
@@ -88,9 +90,10 @@ def spec(
     given: RunInput,
     paths: RunPaths,
     attended: Attendance | None = None,
+    model: ModelSetup | None = None,
 ) -> RunSpec:
-    """In a terminal where a person attends it. Raises NoModelAccess where a driver that needs a model could not reach
-    one.
+    """In a terminal where a person attends it; with a `model` that is set up already. Raises NoModelAccess where a
+    driver that needs a model could not reach one.
     """
     request = RunRequest(
         input=given,
@@ -107,7 +110,7 @@ def spec(
             request,
             input=replace(given, rules=rules),
             env=_with_own_home(paths) if chosen.driver.own_home or not request.sandboxed else paths.env,
-            model=_model_setup(context, this_run, chosen.driver, given),
+            model=model or _model_setup(context, this_run, chosen.driver, given),
         )
     if attended is not None and not chosen.capabilities.interactive:
         raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")
@@ -124,6 +127,7 @@ def spec(
         kind=chosen.driver.kind,
         options=prepared.options,
         timeout=chosen.timeout,
+        limits=limits(context),
         sandbox=sandbox,
     )
     if attended is not None:
@@ -165,6 +169,26 @@ def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: 
         # The gateway counts what it serves; without it only the program itself can.
         budget_usd=_budget_left(given) if isinstance(access, OwnLogin) else None,
     )
+
+
+def for_machine(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput) -> TravellingModel:
+    """A pass for the head's gateway, which the machine forwards to. The person's own login stays on the head.
+
+    Raises NoModelAccess.
+    """
+    access = model_access.choose(context, given.provider)
+    if isinstance(access, OwnLogin):
+        raise NoModelAccess(
+            f"On a machine {chosen.driver.title} needs a provider, since your own login stays here: "
+            "run `legion provider add anthropic`."
+        )
+    endpoint = _open_access(context, this_run, chosen.driver, given, access)
+    assert isinstance(endpoint, GatewayEndpoint), "only a login has no endpoint"
+    with context.store.write() as tx:
+        runs.note_access(tx, this_run.id, access.label)
+        # The gateway's supervisor may have looked for passes just before this one was there.
+        tx.tell()
+    return TravellingModel(token=endpoint.token, oauth=endpoint.oauth, settings=_settings(context, given))
 
 
 def find_program(context: Context, driver: DriverProfile | None = None) -> ProgramFile:

@@ -21,7 +21,7 @@ from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import adopted, environment, handed_off, rewind_points, sandbox
+from legion.jobs.workspace import adopted, environment, handed_off, linked_projects, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
 from legion.runner.spec import RunSpec
 from legion.store.board import memories, plan_approvals
@@ -74,6 +74,15 @@ def spec(
     return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
+def for_machine(
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run
+) -> tuple[AgentProgram, RunInput]:
+    """The program and the input of a run that another machine prepares: nothing of them names a folder of the head."""
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    chosen = choose_program(context, project.config, ticket.spec.command, driver)
+    return chosen, _input(context, project, ticket, this_run, chosen, None)
+
+
 def run_paths(
     context: Context,
     project: ProjectContext,
@@ -92,15 +101,19 @@ def run_paths(
         "LEGION_ATTEMPT": str(this_run.attempt),
         "LEGION_STATE": str(state),
     }
+    linked = linked_projects.write(context, project, given)
+    if linked:
+        own[linked_projects.VARIABLE] = str(given / linked_projects.FOLDER)
     variables = sandbox.environment(context, {**own, **identity, **env.env})
-    readable = (given, *_own_file(chosen))
+    readable = (given, *linked, *_own_file(chosen))
     box = sandbox.sandbox(context, project, writable=(tree, state, *env.writable), readable=readable)
     return RunPaths(tree=tree, state=state, given=given, env=variables, sandbox=box)
 
 
 def _input(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path | None
 ) -> RunInput:
+    """`tree` is None for a run on another machine, where no states of it are recorded."""
     crew = teams.of_ticket(context, ticket)
     stage = crew.builder
     with context.store.read() as tx:
@@ -125,7 +138,7 @@ def _input(
     prompt = briefing(ticket, project.config, tried, advice, messages, memories=known)
     given = replace(given, prompt=prompt, rules=rules)
     given = _with_conversation(context, project, ticket, this_run, given)
-    if chosen.capabilities.rewinds:
+    if chosen.capabilities.rewinds and tree is not None:
         recorded = rewind_points.state_store(context, project, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given

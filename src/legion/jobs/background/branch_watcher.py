@@ -6,13 +6,13 @@ Reads a few file times; git is asked only if one of them changed.
 from __future__ import annotations
 
 import logging
-import threading
 from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.jobs.context import Context
 from legion.jobs.landing import upstream
+from legion.jobs.loop import BackgroundLoop
 from legion.store.board import projects, tickets
 
 log = logging.getLogger(__name__)
@@ -22,20 +22,12 @@ _EVERY = 2.0
 Times = tuple[int | None, ...]
 
 
-class BranchWatcher:
+class BranchWatcher(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self._stopping = threading.Event()
+        super().__init__(context, "branch-watcher")
         self._seen: dict[int, Times] = {}
-        self._thread = threading.Thread(target=self._watch, name="branch-watcher", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.wait(_EVERY):
             try:
                 for project in self._with_tickets():

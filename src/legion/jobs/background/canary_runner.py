@@ -6,13 +6,13 @@ It waits until nothing of the project is checked or lands. A daemon that ends be
 from __future__ import annotations
 
 import logging
-import threading
 
 from legion.domain.errors import BadInput, LegionError
 from legion.domain.projects import Project
 from legion.domain.tickets.ticket import State
 from legion.jobs.checks import canary
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken, cancel_all
 from legion.store.board import projects, tickets
 
@@ -24,28 +24,19 @@ _PAUSE = 600.0
 """Seconds between two tries where one failed, and between two looks without an event."""
 
 
-class CanaryRunner:
+class CanaryRunner(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
+        super().__init__(context, "canary")
         self._tried: dict[int, tuple[str, str]] = {}
         """By project: the hash of the legion.toml and the target that were considered. Most events change neither."""
         self._cancel = CancelToken()
-        self._stopping = threading.Event()
-        self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="canary", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def poke(self) -> None:
-        self._wake.set()
 
     def stop(self) -> None:
         self._stopping.set()
         cancel_all([self._cancel])
-        self._wake.set()
+        super().stop()
 
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         pause = _QUIET
         while not self._stopping.wait(pause):
             self._wake.clear()

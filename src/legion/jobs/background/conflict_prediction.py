@@ -7,7 +7,6 @@ results are in memory: a new daemon predicts again, and reads in the events whic
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.save import worktree_name
 from legion.jobs.workspace.setup import is_prepared
@@ -38,22 +38,14 @@ _SHARE = 10
 _MOST_PLACES = 8
 
 
-class ConflictPredictor:
+class ConflictPredictor(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self._stopping = threading.Event()
+        super().__init__(context, "conflict-predictor")
         self._due: dict[int, float] = {}
         self._predictions: dict[int, Prediction] = {}
         self._known: dict[int, frozenset[Pair]] = {}
-        self._thread = threading.Thread(target=self._watch, name="conflict-predictor", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.wait(_TICK):
             try:
                 busy = self._with_work()

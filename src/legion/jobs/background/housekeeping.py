@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,8 @@ from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.loop import BackgroundLoop
+from legion.jobs.machines.engine import EngineUnavailable
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
 from legion.runner.launch import LivingRun
@@ -42,38 +43,40 @@ _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
 _TRASH_EVERY = 60.0
+_PRUNE_EVERY, _KEPT_HOURS = 3600.0, 24
 _BURST = 10.0
 """Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
 time, and have to be moved when the changes have landed.
 """
 
 
-class Housekeeper:
+class Housekeeper(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._branch_watcher = BranchWatcher(context)
-        self._canary_runner = CanaryRunner(context)
-        self._conflict_predictor = ConflictPredictor(context)
+        super().__init__(context, "housekeeper")
         self._leader_notices = LeaderNotices(context)
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._result_conditions = ResultConditions(context)
-        self._quota = quota.QuotaWatch(context)
-        self._watchdog = Watchdog(context)
-        self._clocks: list[RoutineClock] = []
+        self._woken: list[BackgroundLoop] = [CanaryRunner(context), self._notifier]
+        """Loops that look after every event; the others have a rhythm of their own."""
+        self._timed: list[BackgroundLoop] = [
+            BranchWatcher(context),
+            ConflictPredictor(context),
+            quota.QuotaWatch(context),
+            Watchdog(context),
+        ]
         self._backoffs: dict[int, tuple[float, float]] = {}
         """By project: how long it backs off after an error, and until when."""
         self._seen = 0
         """The last event that was read."""
         self._round_at = 0.0
         """When all projects are tidied again, with or without events."""
+        self._prune_at = 0.0
+        """When ended jobs of the queue for machines are deleted again."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
         self._waiting_since: dict[int, float] = {}
         """By project: since when its pool waits for the end of a burst of tickets."""
-        self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def link_to(self, page_url: Callable[[], str]) -> None:
         """Notifications name a place below this address."""
@@ -81,37 +84,24 @@ class Housekeeper:
 
     def also(self, clock: RoutineClock) -> None:
         """Start and stop this clock with the others. It needs a use case, so the daemon makes it."""
-        self._clocks.append(clock)
+        self._timed.append(clock)
 
     def start(self) -> None:
-        self._thread.start()
-        for clock in self._clocks:
-            clock.start()
-        self._branch_watcher.start()
-        self._canary_runner.start()
-        self._conflict_predictor.start()
-        self._notifier.start()
-        self._quota.start()
-        self._watchdog.start()
+        super().start()
+        for loop in (*self._woken, *self._timed):
+            loop.start()
 
     def poke(self) -> None:
-        self._wake.set()
-        self._canary_runner.poke()
-        self._notifier.poke()
+        super().poke()
+        for loop in self._woken:
+            loop.poke()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._branch_watcher.stop()
-        self._canary_runner.stop()
-        self._conflict_predictor.stop()
-        self._notifier.stop()
-        self._quota.stop()
-        self._watchdog.stop()
-        for clock in self._clocks:
-            clock.stop()
-        self._wake.set()
+        for loop in (*self._woken, *self._timed):
+            loop.stop()
+        super().stop()
 
-    def _keep(self) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
@@ -121,11 +111,18 @@ class Housekeeper:
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)
-            except LegionError as trouble:
+                self._prune_queue()
+            except (LegionError, EngineUnavailable) as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
             self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
+
+    def _prune_queue(self) -> None:
+        engine = self.context.machines.engine
+        if engine is not None and time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + _PRUNE_EVERY
+            engine.prune(_KEPT_HOURS)
 
     def _due(self) -> list[Project]:
         """Trusted projects with events or work left; at intervals all of them."""

@@ -28,6 +28,7 @@ from legion.domain.events import Event
 from legion.domain.notifications import NotificationKind, may_be_one, occasions
 from legion.jobs.background.web_push import WebPush
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace.save import worktree_name
 from legion.store import events
 from legion.store.board import projects, tickets
@@ -67,28 +68,15 @@ class Notification:
     """The place on the page."""
 
 
-class Notifier:
+class Notifier(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
+        super().__init__(context, "notifier")
         self.page_url: Callable[[], str] = lambda: context.url
         """The address of the page, as far out as it is served."""
         self._push = WebPush(context.data)
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
         self._channels: dict[str, _Channel] = {}
-        self._thread = threading.Thread(target=self._follow, name="notifier", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def poke(self) -> None:
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._wake.set()
-
-    def _follow(self) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from legion.domain.tickets.ticket import State
 from legion.git.core.errors import GitProblem
 from legion.git.person.tags import tags
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.store import events
 from legion.store.board import projects, routines, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -39,30 +39,17 @@ _TAGS_EVERY = 20.0
 StartRoutine = Callable[[Routine, str], object]
 
 
-class RoutineClock:
+class RoutineClock(BackgroundLoop):
     def __init__(self, context: Context, start: StartRoutine) -> None:
         """`start` dispatches the tickets of a routine; the second argument is why."""
-        self._context = context
+        super().__init__(context, "routines")
         self._start = start
         self._read: dict[int, int] = {}
         """By routine: the last event that was read and started nothing."""
         self._tags: dict[int, tuple[float, tuple[str, ...]]] = {}
         """By project: when its tags were read, and which it has."""
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="routines", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def poke(self) -> None:
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._wake.set()
-
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
             sleep = _LONGEST_SLEEP
@@ -75,16 +62,16 @@ class RoutineClock:
 
     def look(self) -> float:
         """One look at every routine; the seconds until the next one is due. Without any it costs one query."""
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             standing = routines.standing(tx)
             there = {project.id: project for project in projects.all(tx)} if standing else {}
         if not standing:
             return _WITHOUT_ANY
-        now = self._context.clock()
+        now = self.context.clock()
         for routine in standing:
             if routine.project in there:
                 self._take(routine, there[routine.project], now)
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             times = [one.due_at for one in routines.standing(tx) if one.due_at is not None]
         return max(_QUIET, min([_LONGEST_SLEEP, *(moment - now for moment in times)]))
 
@@ -99,7 +86,7 @@ class RoutineClock:
         if moved == routine and not why:
             return
         try:
-            with self._context.store.write() as tx:
+            with self.context.store.write() as tx:
                 if why and (left := open_tickets(tx, routine)):
                     moved = replace(moved, last_result=f"skipped: ticket {left[0]} of the last start is still open")
                     why = ""
@@ -111,7 +98,7 @@ class RoutineClock:
             log.info("routine %s is left for the next look: %s", routine.id, changed)
 
     def _after_events(self, routine: Routine, schedule: OnEvent, project: Project) -> tuple[Routine, str]:
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             since = max(routine.seen, self._read.get(routine.id, 0))
             new = events.after(tx, since, project=routine.project, limit=_MOST_EVENTS)
             failed = {event.ticket for event in new if is_failed_attempt(event) and event.ticket is not None}

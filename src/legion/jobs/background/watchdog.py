@@ -8,7 +8,6 @@ once.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.background import watchdog_messages
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.runner import launch, load
 from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.load import RootProcesses, Table
@@ -91,23 +91,15 @@ class ClockWatch:
         self._last = (now, steady)
 
 
-class Watchdog:
+class Watchdog(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
+        super().__init__(context, "watchdog")
         self._warnings = context.live.warnings
-        self._stopping = threading.Event()
         self._seen: dict[int, _JournalProgress] = {}
         self._predictions: dict[int, Prediction] = {}
         self._clock = ClockWatch(context.clock)
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         rest = 0.0
         while not self._stopping.wait(rest):
             wanted = self.context.user.liveness
@@ -127,7 +119,7 @@ class Watchdog:
         self._clock.look(time.monotonic())
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
-            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
+            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD and not run.machine}
             taken = store.helps(tx, active)
             new = [id for id in active if id not in self._seen]
             known = store.watches(tx, new)

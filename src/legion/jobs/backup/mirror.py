@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 from dataclasses import dataclass, field
 
 from legion.domain.errors import LegionError
@@ -16,6 +15,7 @@ from legion.domain.projects import Project
 from legion.git.core.errors import GitError
 from legion.git.hub.board_ref import BoardRef
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.store import board_records as records
 from legion.store import events
 from legion.store.board import projects
@@ -40,32 +40,28 @@ class _MirrorState:
     """Digests of the written files that are compared every time."""
 
 
-class Mirror:
+class Mirror(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
+        super().__init__(context, "mirror")
         self._copies: dict[int, _MirrorState] = {}
         self._seen = 0
         """The last event that every copy contains."""
         self._active_before: frozenset[int] = frozenset()
         """Projects that changed before the last write: their latest change may have no event."""
-        self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
 
     def start(self) -> None:
         self._wake.set()
-        self._thread.start()
+        super().start()
 
     def poke(self) -> None:
         self._wake.set()
 
     def stop(self) -> None:
         """Write what is left, then end."""
-        self._stopping.set()
-        self._wake.set()
+        super().stop()
         self._thread.join(_LAST_WRITE)
 
-    def _follow(self) -> None:
+    def _repeat(self) -> None:
         while True:
             self._wake.wait()
             # Runs that start now go first, and the changes that follow are written together.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from legion.domain.forge.issues import ForgeIssue
+from legion.domain.forge.issues import CommentAnswer, ForgeIssue
 from legion.store.database.transactions import Transaction
 
 
@@ -28,5 +28,13 @@ class BoardActions(Protocol):
     def retry(self, ticket: int, text: str) -> None: ...
 
     def split(self, ticket: int) -> None: ...
+
+    def answer(self, ticket: int, given: CommentAnswer) -> None:
+        """Settle a question of the ticket that a comment may answer. Raises NotFound where none is open."""
+        ...
+
+    def land_epics(self, project: int) -> None:
+        """Land each epic whose branch is complete, where an epic is one pull request."""
+        ...
 
     def plan(self, project: int, goal: str, *, request: str) -> None: ...

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from legion.domain.errors import NotAllowed
 from legion.domain.forge.connections import ForgeConnection, ForgeKind, TokenFrom
-from legion.forge import Forge, GitRemote
+from legion.forge import Forge, GitRemote, github
 from legion.forge.github import GitHub
 from legion.forge.plain import PlainRemote
 from legion.git.hub import remote
@@ -83,6 +83,12 @@ def hurried(context: Context) -> frozenset[int]:
 
 def make(one: ForgeConnection, token: str) -> Forge:
     """A new client, for a connection that is not stored yet."""
+    if one.key_from is TokenFrom.APP:
+        # Its cryptography is slow to import and rarely needed.
+        from legion.forge.app_tokens import AppTokens  # noqa: PLC0415
+
+        source = AppTokens(github.api_of(one.url), one.repository, app_of(one)[0], token, accept=github.ACCEPT)
+        return GitHub(one.repository, source, url=one.url)
     if one.kind is ForgeKind.GITHUB:
         return GitHub(one.repository, token, url=one.url)
     return PlainRemote(one.url, default_branch=_default_branch, branch_tip=_branch_tip)
@@ -104,10 +110,19 @@ def keyring_user(one: ForgeConnection) -> str:
     return f"forge {one.name}"
 
 
+def app_of(one: ForgeConnection) -> tuple[str, str]:
+    """The id of the app, and the file of its private key; empty where Legion keeps the key."""
+    app, _, file = one.key_value.partition(" ")
+    return app, file
+
+
 def token_of(context: Context, one: ForgeConnection) -> str:
     match one.key_from:
         case TokenFrom.NONE:
             return ""
+        case TokenFrom.APP:
+            file = app_of(one)[1]
+            return _from_file(Path(file) if file else kept_token(context, one.project))
         case TokenFrom.KEPT:
             return _from_file(kept_token(context, one.project))
         case TokenFrom.FILE:

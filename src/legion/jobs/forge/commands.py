@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from legion.domain.errors import LegionError
-from legion.domain.forge.issues import Commanded, CommentCommand, ForgeComment, command_in, ticket_text
+from legion.domain.forge.issues import Commanded, CommentCommand, ForgeComment, answer_in, command_in, ticket_text
 from legion.domain.forge.pulls import Remark
 from legion.jobs.forge import claims
 from legion.jobs.forge.visit import Visit
@@ -52,6 +52,8 @@ def _carry_out(visit: Visit, wanted: Commanded, number: int, ticket: int) -> Non
         visit.actions.stop(ticket, "a comment at the forge asked for it")
     elif wanted.command is CommentCommand.SPLIT:
         visit.actions.split(ticket)
+    elif wanted.command is CommentCommand.ANSWER:
+        visit.actions.answer(ticket, answer_in(wanted.text))
     else:
         visit.actions.retry(ticket, wanted.text)
 

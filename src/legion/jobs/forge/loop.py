@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 
 from legion.domain.errors import LegionError
@@ -12,8 +11,10 @@ from legion.jobs.context import Context
 from legion.jobs.forge.actions import BoardActions
 from legion.jobs.forge.clients import hurried as hurried_now
 from legion.jobs.forge.sync import sync
+from legion.jobs.loop import BackgroundLoop
 from legion.store import events
-from legion.store.board import forges
+from legion.store.board import forges, projects
+from legion.store.database.transactions import ReadTransaction
 
 log = logging.getLogger(__name__)
 
@@ -22,27 +23,14 @@ _REST = 1.0
 """Seconds between two passes, so that a burst of events costs one."""
 
 
-class ForgeLoop:
+class ForgeLoop(BackgroundLoop):
     def __init__(self, context: Context, actions: BoardActions, *, every: float = _EVERY) -> None:
-        self._context = context
+        super().__init__(context, "forge")
         self._actions = actions
         self._every = every
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
         self._seen = 0
         self._due: dict[int, float] = {}
         """By project: when the next pass is due, on the monotonic clock."""
-        self._thread = threading.Thread(target=self._repeat, name="forge", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def poke(self) -> None:
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._wake.set()
 
     def _repeat(self) -> None:
         while not self._stopping.is_set():
@@ -59,20 +47,28 @@ class ForgeLoop:
 
     def _waiting(self) -> list[ForgeConnection]:
         """Connections whose pass is due: its time has come, or something happened in the project."""
-        with self._context.store.read() as tx:
-            newest, happened, there = events.last(tx), events.concerned(tx, self._seen), forges.all(tx)
+        with self.context.store.read() as tx:
+            newest, there = events.last(tx), forges.all(tx)
+            happened = _parents(tx, events.concerned(tx, self._seen))
         self._seen = newest
         now = time.monotonic()
-        hurried = hurried_now(self._context)
+        hurried = hurried_now(self.context)
         self._due = {one.project: self._due.get(one.project, 0.0) for one in there}
         ready = [one for one in there if self._due[one.project] <= now or one.project in happened | hurried]
-        return [one for one in ready if one.wait_until is None or one.wait_until <= self._context.clock()]
+        return [one for one in ready if one.wait_until is None or one.wait_until <= self.context.clock()]
 
     def _visit(self, one: ForgeConnection) -> None:
         self._due[one.project] = time.monotonic() + self._every
         try:
-            sync(self._context, one.project, self._actions)
+            sync(self.context, one.project, self._actions)
         except LegionError as trouble:
             log.warning("the look at %s failed, will retry: %s", one.name, trouble)
         except Exception:  # the next pass may work, and no other part looks at the forge
             log.exception("the look at %s failed, will retry", one.name)
+
+
+def _parents(tx: ReadTransaction, happened: frozenset[int | None]) -> frozenset[int | None]:
+    """With the default session of each: what lands on the branch of an epic concerns the forge of the project."""
+    known = projects.all(tx)
+    common = {one.common_dir for one in known if one.id in happened and one.session}
+    return happened | {one.id for one in known if one.common_dir in common and not one.session}

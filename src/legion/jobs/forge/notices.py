@@ -8,6 +8,7 @@ from dataclasses import replace
 from legion.domain.forge.connections import ClaimStage, IssueClaim, TicketPull
 from legion.domain.forge.issues import WORKING, marker
 from legion.domain.forge.pulls import PullStage
+from legion.domain.forge.questions import question_text
 from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.hub import remote
@@ -82,8 +83,7 @@ def _news(tx: ReadTransaction, ticket: Ticket, pull: TicketPull | None) -> Issue
         lines.append(f"It landed as {ticket.landed[:12]}.")
     if ticket.state in (State.FAILED, State.STOPPED) and ticket.reason:
         lines.append(f"Why: {ticket.reason}")
-    asked = [one.words for one in questions.open_ones(tx) if one.ticket == ticket.id]
-    lines += [f"It waits for an answer from the person who runs Legion: {words}" for words in asked]
+    lines += [question_text(one) for one in questions.open_ones(tx, ticket=ticket.id)]
     return IssueNews(ticket=ticket.id, state=_STATES.get(ticket.state, ticket.state.value), lines=lines)
 
 

@@ -60,6 +60,7 @@ def _look(visit: Visit) -> None:
     with visit.context.store.read() as tx:
         there = forges.pulls(tx, visit.project.id)
     steps: list[Callable[[], None]] = [lambda: commands.obey(visit), lambda: claims.take_in(visit)]
+    steps.append(lambda: visit.actions.land_epics(visit.project.id))
     steps += [lambda one=one: pulls.follow(visit, one) for one in there]  # type: ignore[misc]
     steps.append(lambda: notices.inform(visit))
     troubles: list[LegionError] = []

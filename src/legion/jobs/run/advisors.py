@@ -27,7 +27,7 @@ from legion.runner.launch import EndedRun, LostRun
 from legion.runner.spec import RunSpec, write_spec
 from legion.store.board import crews
 from legion.store.database.transactions import Transaction
-from legion.store.work import runs, usage
+from legion.store.work import attendances, runs, usage
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -36,15 +36,18 @@ LONGEST = 8000
 _CUT = "\n[... cut ...]"
 
 
-def start(tx: Transaction, ticket: Ticket) -> Run:
+def start(tx: Transaction, ticket: Ticket, machine: str = "") -> Run:
     """The run of the first role whose advice is missing, else of the builder.
+
+    Only a builder without a person at its side works on another machine; empty: on the head.
 
     A ticket that was escalated starts a new conversation in every role.
     """
     stage = teams.at_turn(tx, ticket, crews.get(tx, ticket.spec.crew))
     role, part = (stage.key, RolePart.ADVISE) if stage.part is RolePart.ADVISE else ("", RolePart.BUILD)
     before = runs.latest(tx, ticket.id, role)
-    this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part)
+    here = part is RolePart.ADVISE or attendances.of_ticket(tx, ticket.id) is not None
+    this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part, machine="" if here else machine)
     if ticket.spec.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
         runs.renew_conversation(tx, this_run.id)
     return this_run

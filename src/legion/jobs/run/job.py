@@ -34,6 +34,7 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import remote
 from legion.jobs.run import advisors, attendance, documents, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
@@ -52,6 +53,7 @@ from legion.system.crash import Point
 _POINTS = CrashPoints(before=Point.RUN_BEFORE_CONCLUDE, after=Point.RUN_AFTER_CONCLUDE)
 _TOO_LATE = "stopped before its program was started"
 _TREE_GONE = "its worktree was removed from outside"
+_NOT_SAVED = "nothing of its tree has arrived"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,8 @@ class _Verdict:
     advice: Advice | None = None
     held: bool = False
     """A person held the conversation in this run."""
+    planted: bool = False
+    """The run's machine used the ticket's start point."""
 
 
 def run(context: Context, claim: Claim) -> None:
@@ -123,13 +127,15 @@ def _judge(
     context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun
 ) -> _Verdict:
     outcome, detail = judging.outcome(ended)
-    tree = project.worktrees.path(worktree_name(ticket.id))
+    if this_run.machine and isinstance(ended, LostRun):
+        detail = remote.why_lost(context, this_run)
     try:
-        saved = save(context, project, ticket, this_run, tree)
+        saved = _saved(context, project, ticket, this_run)
     except TreeGone as gone:
         # Only an agent that finished has lost its work with the tree; a limit or a stop is still not its failure.
-        step = judging.unfinished(context, ticket, this_run, ended) or next_try(ticket, _TREE_GONE, gone.message)
-        return _Verdict(end=RunEnd(outcome=outcome, detail=detail, notes=(_TREE_GONE,)), step=step)
+        note = _NOT_SAVED if this_run.machine else _TREE_GONE
+        step = judging.unfinished(context, ticket, this_run, ended) or next_try(ticket, note, gone.message)
+        return _Verdict(end=RunEnd(outcome=outcome, detail=detail, notes=(note,)), step=step)
     waits, plan = plan_approval.outcome(context, ticket, this_run, outcome)
     attended = attendance.of_ticket(context, ticket)
     if attended is not None and attended.submitted:
@@ -141,7 +147,19 @@ def _judge(
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
     held = attendance.was_wheel(context, this_run)
-    return _Verdict(end=end, step=step, then=then, plan=plan, held=held)
+    planted = bool(this_run.machine) and ticket.plant is not None
+    return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
+
+
+def _saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved:
+    """What the run left in its tree, here or on its machine. Raises TreeGone."""
+    tree = project.worktrees.path(worktree_name(ticket.id))
+    if not this_run.machine:
+        return save(context, project, ticket, this_run, tree)
+    saved = remote.saved(context, project, ticket, this_run)
+    if saved is None:
+        raise TreeGone(str(tree))
+    return saved
 
 
 def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
@@ -194,6 +212,8 @@ def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) 
     if verdict.advice is not None:
         tickets.move(tx, ticket.id, verdict.step, rule=Rule.ADVICE_FIRST)
         return
+    if verdict.planted and ticket.plant is not None:
+        ticket = tickets.move(tx, ticket.id, StartPointUsed())
     escalation.apply_step(context, tx, ticket, judging.staggered(tx, verdict.step))
     if verdict.plan:
         plan_approval.propose(tx, ticket, verdict.plan)
@@ -214,6 +234,15 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
         crash.reach(Point.RUN_AFTER_LAUNCH)
 
     source = questions.QuestionSource(project=ticket.project, ticket=ticket.id)
+    if this_run.machine:
+        return remote.run_to_end(
+            context,
+            project,
+            ticket,
+            this_run,
+            wanted=lambda: _wanted(context, ticket),
+            on_event=journal_events.listener(context, source, this_run),
+        )
     return wait.run_to_end(
         context,
         this_run,
@@ -242,7 +271,7 @@ def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run
             if tickets.get(tx, ticket.id).version == ticket.version:
                 tickets.move(tx, ticket.id, StartPointUsed())
     else:
-        tree = project.worktrees.acquire(name, ticket.base, branch)
+        tree = _tree(context, project, ticket, this_run, name, branch)
     crash.reach(Point.RUN_AFTER_WORKTREE)
     setup.ensure(context, project, tree, setup.record_of(project, tree))
     env = environment.prepare(context, project, this_run, tree)
@@ -250,3 +279,15 @@ def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
     write_spec(folder, spec.spec(context, project, ticket, this_run, tree, given, env))
+
+
+def _tree(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, name: str, branch: str) -> Path:
+    """The ticket's worktree as it is; after a run on a machine, a new one with the files that came back from there."""
+    assert ticket.base is not None, "a started ticket has a base"
+    with context.store.read() as tx:
+        earlier = [run for run in runs.of_ticket(tx, ticket.id, role="") if run.id < this_run.id]
+    if not earlier or not earlier[-1].machine:
+        return project.worktrees.acquire(name, ticket.base, branch)
+    start = project.hub.tree_of(next((run.saved for run in reversed(earlier) if run.saved is not None), ticket.base))
+    # Numbers of attempts are positive, so the record of this tree is none of theirs.
+    return project.worktrees.replant(name, ticket.base, start, branch, attempt=-this_run.id)

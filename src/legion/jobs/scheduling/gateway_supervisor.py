@@ -7,7 +7,6 @@ gateway of a dead daemon is found by the next one.
 from __future__ import annotations
 
 import logging
-import threading
 
 from legion.domain.errors import LegionError
 from legion.gateway import lifecycle
@@ -15,6 +14,7 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import granted
 from legion.jobs.agent import model_access
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.scheduling import throttle
 from legion.jobs.scheduling.provider_waits import ProviderWatch
 from legion.jobs.supervise import usage
@@ -30,26 +30,15 @@ _LAST_READS = 3
 """Reads of the ledger after the last commit: the last lines of a run are written up to half a second after its end."""
 
 
-class GatewaySupervisor:
+class GatewaySupervisor(BackgroundLoop):
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context, "gateway-supervisor")
         self._folder = GatewayFolder(context.data.gateway)
         self._watch = ProviderWatch(context)
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="gateway-supervisor", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def poke(self) -> None:
-        """The store has changed: a run may have started or ended."""
-        self._wake.set()
 
     def stop(self) -> None:
         """The gateway keeps running while agents do; otherwise it stops with the daemon."""
-        self._stopping.set()
-        self._wake.set()
+        super().stop()
         self._thread.join(_EVERY)
         if not self._folder.root.is_dir():
             return
@@ -59,7 +48,7 @@ class GatewaySupervisor:
         if not self._needed():
             lifecycle.end(self._folder)
 
-    def _keep(self) -> None:
+    def _repeat(self) -> None:
         """Check every other second while an agent has a pass, and for a few seconds after each commit; then sleep.
 
         Not only while a pass is seen: that of a short run may come and go between two checks, and the last lines of the
@@ -77,8 +66,8 @@ class GatewaySupervisor:
                     reads = _LAST_READS
                     self._revive()
                 if reads:
-                    usage.catch_up(self._context)
-                    throttle.enforce(self._context)
+                    usage.catch_up(self.context)
+                    throttle.enforce(self.context)
                     reads -= 1
                     patience = _EVERY if reads else patience
             except (LegionError, OSError) as trouble:
@@ -95,12 +84,12 @@ class GatewaySupervisor:
     def _renew(self) -> None:
         """Replace a gateway of an earlier daemon that lacks variables of this one."""
         try:
-            model_access.refresh_gateway_variables(self._context)
+            model_access.refresh_gateway_variables(self.context)
         except (LegionError, OSError) as trouble:
             log.error("the gateway keeps its old environment: %s", trouble)
 
     def _revive(self) -> None:
         if lifecycle.address(self._folder) is None:
             log.warning("the gateway was gone and is started again")
-            model_access.write_gateway_files(self._context)
-            lifecycle.ensure(self._folder, self._context.user.daemon.gateway_port)
+            model_access.write_gateway_files(self.context)
+            lifecycle.ensure(self._folder, self.context.user.daemon.gateway_port)

@@ -22,9 +22,19 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.scheduling.admission import AdmissionState
-from legion.domain.scheduling.decide import BoardSnapshot, Claim, Command, HandBack, JobKind, StartJob, Wake, decide
+from legion.domain.scheduling.decide import (
+    BoardSnapshot,
+    Claim,
+    Command,
+    HandBack,
+    JobKind,
+    ParkTicket,
+    StartJob,
+    Wake,
+    decide,
+)
 from legion.domain.scheduling.throttle import ThrottleState
-from legion.domain.tickets.ticket import Inspect, Start, State, Unpark
+from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Start, State, Unpark
 from legion.jobs.checks.job import check
 from legion.jobs.context import Context, settings_of
 from legion.jobs.landing.baseline import baseline
@@ -36,7 +46,7 @@ from legion.jobs.review import job as reviewing
 from legion.jobs.review.job import review
 from legion.jobs.run import advisors
 from legion.jobs.run.job import run
-from legion.jobs.scheduling import throttle
+from legion.jobs.scheduling import places, throttle
 from legion.jobs.supervise import questions
 from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
@@ -175,15 +185,26 @@ class Scheduler:
             parallel = {project: config.agents.parallel for project, config in configs.items()}
             facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
             admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
+            now = self.context.clock()
+            found = places.places(self.context, tx, facts.at, now)
+            labels = places.role_labels(tx, facts.tickets)
         views = tuple(
             replace(view, overlap=configs[view.id].conflicts.overlap)
             if view.id in configs
             else replace(view, readable=False)
             for view in facts.projects
         )
-        now = self.context.clock()
         backoffs = {job: backoff.ends_at(now) for job, backoff in self._state.backoffs.current.items()}
-        return replace(facts, projects=views, resting=backoffs, admission=admission)
+        return replace(
+            facts,
+            projects=views,
+            resting=backoffs,
+            admission=admission,
+            places=found,
+            travels=places.TRAVELS,
+            labels=labels,
+            open_at={job: at or self.context.machine for job, at in facts.open_at.items()},
+        )
 
     def _configs(self, all_projects: Iterable[Project]) -> dict[int, ProjectConfig]:
         """Parsed one by one: a legion.toml that this release cannot read holds its own project and no other."""
@@ -250,21 +271,24 @@ class Scheduler:
             case Wake(ticket, version):
                 tickets.move(tx, ticket, Unpark(), expected_version=version)
                 return None
+            case ParkTicket(ticket, version, why):
+                tickets.move(tx, ticket, Park(ParkReason.NO_MACHINE, why), expected_version=version)
+                return None
             case HandBack(ticket, version):
                 hand_back(tx, ticket, version)
                 return None
-            case StartJob(kind, subject, version):
+            case StartJob(kind, subject, version, place, why):
                 if version is not None:
-                    self._begin(tx, kind, subject, version)
+                    self._begin(tx, kind, subject, version, "" if place == self.context.machine else place)
                 if kind is JobKind.SERVE:
                     begin(tx, subject)
                 elif kind is JobKind.REVIEW:
                     reviewing.begin(tx, subject)
                 elif kind is JobKind.PLAN:
                     planning.begin(tx, subject)
-                return claims.claim(tx, kind, subject, self.context.machine)
+                return claims.claim(tx, kind, subject, place or self.context.machine, why=why)
 
-    def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
+    def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""
         ticket = tickets.get(tx, ticket_id)
         if ticket.version != version:
@@ -273,7 +297,8 @@ class Scheduler:
             return
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
-            advisors.start(tx, tickets.move(tx, ticket_id, Start(project.target), expected_version=version))
+            started = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
+            advisors.start(tx, started, machine)
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 

@@ -69,6 +69,7 @@ def run(
             env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
         ),
         timeout=timeout,
+        limits=sandbox.limits(context),
         sandbox=sandbox.sandbox(context, project, writable=(tree, *writable), readable=readable),
     )
     write_spec(run_dir, spec)

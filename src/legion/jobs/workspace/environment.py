@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from legion.config.files.project import hash_of
 from legion.config.sections.environment import PortOutside, fill_in
 from legion.domain.errors import LegionError
 from legion.domain.runs import Outcome, Run
-from legion.git.person.inspect import included_files
+from legion.git.person.inspect import WORKTREE_INCLUDE, included_files
 from legion.git.trees.ignore_rules import is_left_out
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace import quota, slots
 from legion.jobs.workspace.slots import Slot
+from legion.store.board import projects
 from legion.store.work import runs
 from legion.system import files, safe_files
 
@@ -173,9 +175,24 @@ def _copy(context: Context, project: ProjectContext, tree: Path) -> tuple[str, .
             notes.append(f"{path} was not copied: there is no such plain file in {project.record.root}")
         else:
             _put(tree, path, content)
-    if project.name in context.user.environment.worktreeinclude:
+    if project.name in context.user.environment.worktreeinclude or _include_is_trusted(context, project):
         _copy_included(project, tree)
+    elif (Path(project.record.root) / WORKTREE_INCLUDE).exists():
+        notes.append(f"no file of {WORKTREE_INCLUDE} was copied: read it and run `legion trust`")
     return tuple(notes)
+
+
+def include_hash(text: str) -> str:
+    """What `legion trust` stores for a `.worktreeinclude`: another text has to be trusted again."""
+    return hash_of(f"{WORKTREE_INCLUDE}\n{text}")
+
+
+def _include_is_trusted(context: Context, project: ProjectContext) -> bool:
+    raw = safe_files.read(Path(project.record.root), WORKTREE_INCLUDE)
+    if raw is None:
+        return False
+    with context.store.read() as tx:
+        return projects.is_trusted(tx, project.id, include_hash(raw.decode("utf-8", "replace")))
 
 
 def _copy_included(project: ProjectContext, tree: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.jobs.context import Context
+from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace import slots
 from legion.runner import launch
 from legion.store.board import projects
@@ -59,21 +59,13 @@ class QuotaExceeded:
         )
 
 
-class QuotaWatch:
+class QuotaWatch(BackgroundLoop):
     """Measures the active runs, one after the other."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="quota", daemon=True)
+        super().__init__(context, "quota")
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def _watch(self) -> None:
+    def _repeat(self) -> None:
         rest = 0.0
         while not self._stopping.wait(rest):
             began = time.monotonic()
@@ -91,7 +83,8 @@ def enforce(context: Context) -> None:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
     for run in active:
-        if run.project in homes:
+        # A run on a machine has its tree there.
+        if run.project in homes and not run.machine:
             tree = homes[run.project] / run.seat
             most = limit(context, run)
             if most and (size := measure((slots.temp(context, run.seat), tree), enough=most)).bytes > most:

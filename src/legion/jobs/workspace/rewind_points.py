@@ -73,13 +73,17 @@ def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptSt
     return tuple(one for one in found if one.roll in rolls)
 
 
+def tree_at(context: Context, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> str:
+    """The tree of that moment, which the hub then has. Raises NotFound or StateConflict."""
+    run = _run_of(context, ticket, moment)
+    if moment.line is None:
+        return project.hub.tree_of(_saved(ticket, run))
+    return _bring_in(context, project, ticket, run, moment).tree
+
+
 def goal(context: Context, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
     """Raises NotFound, StateConflict or Retryable if the moment is unknown or no longer stored."""
-    with context.store.read() as tx:
-        found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
-    if not found:
-        raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
-    (run,) = found
+    run = _run_of(context, ticket, moment)
     return (
         _at_the_end(context, project, ticket, run)
         if moment.line is None
@@ -87,13 +91,28 @@ def goal(context: Context, project: ProjectContext, ticket: Ticket, moment: Rewi
     )
 
 
-def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+def _run_of(context: Context, ticket: Ticket, moment: RewindMoment) -> Run:
+    with context.store.read() as tx:
+        found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
+    if not found:
+        raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
+    return found[0]
+
+
+def _saved(ticket: Ticket, run: Run) -> str:
+    """The commit that was saved at the end of the run."""
     if run.saved is None or ticket.base is None:
         raise StateConflict(
             f"Nothing was saved at the end of run {run.id}: `legion events {ticket.id}` shows other moments."
         )
-    base = project.hub.merge_base(run.saved, ticket.base) or ticket.base
-    ground = StartPoint(base=base, tree=project.hub.tree_of(run.saved))
+    return run.saved
+
+
+def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+    saved = _saved(ticket, run)
+    assert ticket.base is not None, "a saved run has a base"
+    base = project.hub.merge_base(saved, ticket.base) or ticket.base
+    ground = StartPoint(base=base, tree=project.hub.tree_of(saved))
     state = project.agents / run.seat
     source = run.conversation if _driver(context, run).has_conversation(state, run.conversation) else ""
     return RewindGoal(ground=ground, source=source, point="", words=f"the end of run {run.id}")
@@ -102,14 +121,21 @@ def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: 
 def _behind_a_call(
     context: Context, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
 ) -> RewindGoal:
-    one = next((one for one in moments(context, project, run) if one.line == moment.line), None)
-    objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
-    if one is None or not states.holds(project.hub, objects, one.tree):
-        raise NotFound(f"{moment} is not stored: `legion events {ticket.id}` shows those of the ticket.")
+    one = _bring_in(context, project, ticket, run, moment)
     state = project.agents / run.seat
     point = _driver(context, run).resume_point(state, run.conversation, one.call)
     if point is None:
         raise NotYet(f"The conversation does not contain {moment} yet, or no longer: try again, or choose another.")
+    ground = StartPoint(base=one.base, tree=one.tree)
+    return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
+
+
+def _bring_in(context: Context, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment) -> KeptState:
+    """Copy the state into the hub. The same again changes nothing."""
+    one = next((one for one in moments(context, project, run) if one.line == moment.line), None)
+    objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
+    if one is None or not states.holds(project.hub, objects, one.tree):
+        raise NotFound(f"{moment} is not stored: `legion events {ticket.id}` shows those of the ticket.")
     states.bring_in(
         project.hub,
         objects,
@@ -119,8 +145,7 @@ def _behind_a_call(
         message=f"Ticket {ticket.id} at {moment}",
         author=AUTHOR,
     )
-    ground = StartPoint(base=one.base, tree=one.tree)
-    return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
+    return one
 
 
 def clean(context: Context, project: ProjectContext) -> None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode, SystemCalls
 from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
 from legion.jobs.context import Context, ProjectContext
-from legion.runner import etc
-from legion.runner.sandbox import Sandbox, SandboxNetwork
+from legion.runner import etc, seccomp
+from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from legion.runner.toolchains import toolchains
+from legion.system import process
+from legion.system.cgroups import GroupLimits, machine_memory
+from legion.system.process import FinishedProcess
 
+_MEMORY_SHARE = 0.75
+_READING = 120.0
+"""Seconds that reading the commits of an agent's repository may take."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
@@ -38,6 +44,13 @@ def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
 def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
     """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
     return toolchains(path, home, named=named, hidden=hidden)
+
+
+def limits(context: Context) -> GroupLimits:
+    """What one run may use at most, by the person's settings."""
+    settings = context.user.sandbox
+    memory = _MEMORY_SHARE * machine_memory() if settings.memory_gb is None else settings.memory_gb * 2**30
+    return GroupLimits(memory=int(memory) or None, processes=settings.processes or None)
 
 
 def sandbox(
@@ -71,5 +84,25 @@ def sandbox(
         readable=(project.hub.objects, *tools, *readable),
         network=network,
         etc=etc.sync(context.data.root / "etc"),
-        filtered=context.sandbox.filters_calls and settings.system_calls is SystemCalls.FILTERED,
+        filtered=_filters(context),
     )
+
+
+def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
+    """Runs commands in a sandbox that can only read the agent's worktree."""
+    box = sandbox(context, project, writable=(), readable=(tree,), small=True)
+    filter = seccomp.program() if _filters(context) else None
+
+    def run(argv: Sequence[str]) -> FinishedProcess:
+        env = environment(context, {})
+        if box is None:
+            return process.run(argv, cwd=tree, env=env, timeout=_READING)
+        # bubblewrap reads the filter from its input, to the end: the command finds nothing left there.
+        wrapped = wrap(argv, box, cwd=tree, env=env, filter=None if filter is None else 0)
+        return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=_READING)
+
+    return run
+
+
+def _filters(context: Context) -> bool:
+    return context.sandbox.filters_calls and context.user.sandbox.system_calls is SystemCalls.FILTERED

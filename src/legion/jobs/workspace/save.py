@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,17 +19,11 @@ from legion.git.trees.tree import kept_out
 from legion.git.trees.unsaved import unsaved
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, setup
-from legion.runner.sandbox import wrap
 from legion.store.work import runs
-from legion.system import crash, process, trees
+from legion.system import crash, trees
 from legion.system.crash import Point
-from legion.system.process import FinishedProcess
 
 AUTHOR = Signature(name="Legion", email="legion@localhost")
-
-
-_READING = 120.0
-"""Seconds that reading the commits of an agent's repository may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +63,7 @@ def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tr
     return Saved(
         commit=shot.commit,
         tree=shot.tree,
-        changed=shot.tree != _found(context, project, ticket, ticket.base),
+        changed=shot.tree != found_tree(context, project, ticket, ticket.base),
         nested=shot.nested,
         left_out=_edited(project, tree),
         unsaved=_unsaved(project, tree, shot),
@@ -133,7 +126,7 @@ def _without_setup(
     return replace(shot, commit=commit, tree=rest)
 
 
-def _found(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
+def found_tree(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
     """The tree that the run started from."""
     if ticket.plant is not None:
         return ticket.plant
@@ -170,7 +163,7 @@ def _elsewhere(context: Context, project: ProjectContext, base: str, tree: Path,
     if shot.tree != project.hub.tree_of(base):
         return ()
     words = ("git", "for-each-ref", "--format=%(refname)", f"--no-merged={base}", "refs/heads", "refs/stash")
-    found = _sandboxed(context, project, tree)(words)
+    found = sandbox.reader(context, project, tree)(words)
     return tuple(name.removeprefix("refs/heads/")[:_LONGEST_NAME] for name in found.text.split()[:_MOST_BRANCHES])
 
 
@@ -182,19 +175,5 @@ def _own_commits(context: Context, project: ProjectContext, base: str, tree: Pat
     """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
-    run = _sandboxed(context, project, tree)
+    run = sandbox.reader(context, project, tree)
     return agent_commits(project.hub, base=base, run_sandboxed=run)
-
-
-def _sandboxed(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
-    """Runs a command in a sandbox that can only read the agent's worktree."""
-    box = sandbox.sandbox(context, project, writable=(), readable=(tree,), small=True)
-
-    def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
-        env = sandbox.environment(context, {})
-        if box is None:
-            return process.run(argv, cwd=tree, env=env, timeout=_READING)
-        wrapped = wrap(argv, box, cwd=tree, env=env)
-        return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
-
-    return run_sandboxed

@@ -149,9 +149,9 @@ class LimitedService(Service):
         self._see(id)
         return super().log(id, run, offset)
 
-    def diff(self, id: int, /) -> Diff:
+    def diff(self, id: int, /, since: str = "") -> Diff:
         self._see(id)
-        return super().diff(id)
+        return super().diff(id, since)
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from legion.domain.errors import StateConflict
-from legion.domain.forge.issues import ForgeIssue, ticket_title
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.forge.issues import CommentAnswer, ForgeIssue, ticket_title
+from legion.domain.forge.questions import answered_question, choice_and_reason
 from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.context import Context
+from legion.service import questions
 from legion.service.plans import create
 from legion.service.tickets import dispatch as cases
-from legion.service.tickets import review
+from legion.service.tickets import epic_change, review
 from legion.store.board import projects, tickets
+from legion.store.board import questions as stored_questions
 from legion.store.database.transactions import Transaction
 from legion.wire.plans import NewPlan, SplitTicket
+from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
-_OPTIONS = ("model", "team", "context", "plan_first")
+_OPTIONS = ("model", "team", "context", "plan_first", "epic", "after")
 _LABELS = 20
 
 
@@ -67,6 +71,17 @@ class ForgeActions:
 
     def split(self, ticket: int) -> None:
         create.split(self._context, ticket, SplitTicket())
+
+    def answer(self, ticket: int, given: CommentAnswer) -> None:
+        with self._context.store.read() as tx:
+            found = answered_question(stored_questions.open_ones(tx, ticket=ticket), given)
+        if found is None:
+            raise NotFound(f"No open question of ticket {ticket} can be answered by this comment: give its number.")
+        choice, why = choice_and_reason(found, given.text)
+        questions.answer(self._context, found.id, AnswerQuestion(choice=choice, why=why))
+
+    def land_epics(self, project: int) -> None:
+        epic_change.land_ready(self._context, project)
 
     def plan(self, project: int, goal: str, *, request: str) -> None:
         create.plan(self._context, NewPlan(cwd=self._root(project), goal=goal[: create.LONGEST_GOAL], request=request))

@@ -6,6 +6,7 @@ import importlib
 import re
 import secrets
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from legion.wire.projects import Done, Where
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _KEY = re.compile(r"[!-~]{1,16384}")
+_APP = re.compile(r"[A-Za-z0-9._]{1,40}")
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
 HOOK_PATH = "/v1/forge/hook"
 
@@ -119,6 +121,8 @@ def _token_place(kind: ForgeKind, wanted: AddForge) -> tuple[TokenFrom, str]:
         TokenFrom.GH: "yes" if wanted.gh else "",
     }
     named = [(place, value) for place, value in places.items() if value]
+    if wanted.app:
+        return _app_place(kind, wanted, named)
     if kind is ForgeKind.GIT:
         if named or wanted.key:
             raise BadInput("A plain git remote takes no token here: git's own ssh keys reach it.")
@@ -134,8 +138,18 @@ def _token_place(kind: ForgeKind, wanted: AddForge) -> tuple[TokenFrom, str]:
     return TokenFrom.KEPT, ""
 
 
+def _app_place(kind: ForgeKind, wanted: AddForge, named: Sequence[tuple[TokenFrom, str]]) -> tuple[TokenFrom, str]:
+    if kind is not ForgeKind.GITHUB or not _APP.fullmatch(wanted.app):
+        raise BadInput("--app takes the id of a GitHub App, as its settings page shows it.")
+    others = [place for place, _ in named if place is not TokenFrom.FILE]
+    if others or bool(wanted.key) == bool(wanted.key_file):
+        raise BadInput("An app needs its private key: give --key-file, or pipe the key in with --key-stdin.")
+    file = str(Path(wanted.key_file).expanduser().absolute()) if wanted.key_file else ""
+    return TokenFrom.APP, f"{wanted.app} {file}".strip()
+
+
 def _keep(context: Context, one: ForgeConnection, wanted: AddForge) -> None:
-    if one.key_from is TokenFrom.KEPT:
+    if one.key_from is TokenFrom.KEPT or (one.key_from is TokenFrom.APP and wanted.key):
         context.data.keys.mkdir(exist_ok=True, mode=0o700)
         files.write_atomic(clients.kept_token(context, one.project), f"{wanted.key}\n")
     elif one.key_from is TokenFrom.KEYRING and wanted.key:
@@ -189,6 +203,7 @@ def _line(one: ForgeConnection, project: ProjectContext, *, pulls: int, issues: 
         TokenFrom.KEYRING: "keyring",
         TokenFrom.GH: "of the program gh",
         TokenFrom.NONE: "none needed",
+        TokenFrom.APP: f"of app {clients.app_of(one)[0]}",
     }
     return ForgeLine(
         project=project.record.name,
@@ -247,7 +262,8 @@ def hook(context: Context, where: Where) -> HookAddress:
         files.write_atomic(file, f"{secrets.token_hex(32)}\n")
     path = f"{HOOK_PATH}?project={one.project}"
     message = (
-        f"Add a webhook at {one.name} with content type application/json and this secret, to the daemon's address."
+        f"Add a webhook at {one.name} with content type application/json and this secret, to this path below the "
+        f"address of a tunnel that leads to {context.url or 'the daemon'}; it reaches nothing but the webhook."
     )
     return HookAddress(path=path, secret=file.read_text().strip(), message=message)
 

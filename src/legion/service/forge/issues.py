@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from legion.domain.errors import BadInput, LegionError, NotFound
 from legion.domain.forge.connections import ClaimStage
 from legion.domain.forge.issues import claim_branch, claim_prefix, ticket_text
+from legion.domain.forge.milestones import in_order
 from legion.git.hub import remote
 from legion.jobs.context import Context
 from legion.jobs.forge import claims
@@ -20,11 +24,31 @@ _MOST = 50
 
 
 def assign(context: Context, wanted: AssignIssues) -> Assigned:
-    if not 0 < len(wanted.issues) <= _MOST:
-        raise BadInput(f"Name 1 to {_MOST} issues by their numbers.")
+    if bool(wanted.milestone) == bool(wanted.issues) or len(wanted.issues) > _MOST:
+        raise BadInput(f"Name 1 to {_MOST} issues by their numbers, or a milestone.")
     one = connection_of(context, wanted.cwd)
     with visiting(context, one.project, ForgeActions(context)) as visit:
+        if wanted.milestone:
+            return Assigned(issues=_assign_milestone(visit, wanted))
         return Assigned(issues=[_assign(visit, number, wanted) for number in dict.fromkeys(wanted.issues)])
+
+
+def _assign_milestone(visit: Visit, wanted: AssignIssues) -> list[AssignedLine]:
+    """Each issue comes after the tickets of those that its text names."""
+    found = visit.forge.issues_of_milestone(wanted.milestone)
+    if found is None:
+        raise NotFound(f"{visit.connection.name} has no milestone {wanted.milestone[:80]!r}.")
+    if len(found) > _MOST:
+        raise BadInput(f"The milestone has {len(found)} open issues: assign at most {_MOST} at once, by their numbers.")
+    as_epic = replace(wanted, epic=wanted.epic or wanted.milestone)
+    made: dict[int, int] = {}
+    lines = []
+    for issue, before in in_order(found):
+        after = [made[number] for number in before if number in made]
+        lines.append(_assign(visit, issue.number, as_epic, after))
+        if (ticket := lines[-1].ticket) is not None:
+            made[issue.number] = ticket
+    return lines
 
 
 def plan(context: Context, wanted: PlanIssues) -> PlanPage:
@@ -52,7 +76,7 @@ def plan(context: Context, wanted: PlanIssues) -> PlanPage:
     return create.plan(context, new)
 
 
-def _assign(visit: Visit, number: int, wanted: AssignIssues) -> AssignedLine:
+def _assign(visit: Visit, number: int, wanted: AssignIssues, after: Sequence[int] = ()) -> AssignedLine:
     issue = visit.forge.issue(number)
     if issue is None or not issue.open:
         return AssignedLine(issue=number, title="", ticket=None, branch="", message="it is closed or does not exist")
@@ -68,6 +92,8 @@ def _assign(visit: Visit, number: int, wanted: AssignIssues) -> AssignedLine:
         "team": wanted.team,
         "context": wanted.briefing,
         "plan_first": wanted.plan_first,
+        "epic": wanted.epic,
+        "after": list(after),
     }
     try:
         claimed = claims.claim(visit, issue, {name: value for name, value in options.items() if value})

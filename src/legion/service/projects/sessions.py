@@ -68,7 +68,7 @@ def _ended(record: Project) -> SessionLine:
 
 
 def new(context: Context, wanted: NewSession) -> SessionList:
-    default = _default(context, wanted.cwd)
+    default = default_of(context, wanted.cwd)
     common_dir = Path(default.common_dir)
     branch = wanted.branch or checked_out(Path(default.root)) or ""
     if not branch:
@@ -90,7 +90,14 @@ def new(context: Context, wanted: NewSession) -> SessionList:
         raise NotFound(
             f"There is no branch {branch}: make it with `git branch {branch}`, or give --base-branch {default.branch}."
         )
-    half_made = next((one for one in there if one.session == name), None)
+    _choose(context, make(context, default, branch, name))
+    return session_list(context, wanted.cwd)
+
+
+def make(context: Context, default: Project, branch: str, name: str) -> Project:
+    """A session on a branch that is there, with what was trusted; or the rest of one that was interrupted."""
+    with context.store.read() as tx:
+        half_made = projects.by_common_dir(tx, default.common_dir, name)
     facts = replace(look(Path(default.root)), branch=branch)
     folder = Path(default.worktrees) / f"@{name}"
     registry.refuse_unwritable(folder)
@@ -98,8 +105,7 @@ def new(context: Context, wanted: NewSession) -> SessionList:
     with context.store.write() as tx:
         for hash in projects.trusted_hashes(tx, default.id):
             projects.trust(tx, made.id, hash)
-    _choose(context, made)
-    return session_list(context, wanted.cwd)
+    return made
 
 
 def switch(context: Context, wanted: NamedSession) -> Done:
@@ -207,7 +213,7 @@ def _choose(context: Context, record: Project) -> None:
                 projects.save(tx, replace(one, chosen=wanted))
 
 
-def _default(context: Context, cwd: str) -> Project:
+def default_of(context: Context, cwd: str) -> Project:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = projects.by_common_dir(tx, record.common_dir)

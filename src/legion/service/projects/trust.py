@@ -10,10 +10,13 @@ from legion.config.files.project import FILE, ProjectConfig, hash_of, parse
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin, Project
+from legion.git.person.inspect import WORKTREE_INCLUDE
 from legion.jobs.agent import teams
 from legion.jobs.context import Context
+from legion.jobs.workspace.environment import include_hash
 from legion.service.projects import registry as project_cases
 from legion.store.board import projects
+from legion.system import safe_files
 from legion.wire.projects import Done, Trust, Trustable, TrustText
 
 _MOST_VERSIONS = 50
@@ -37,6 +40,7 @@ def trustable(context: Context, cwd: str) -> Trustable:
     theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project)}
     theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project)}
     about += theirs.values()
+    about += [("checkout", WORKTREE_INCLUDE, *include) for include in _include(record)]
     with context.store.read() as tx:
         trusted = {hash: projects.is_trusted(tx, record.id, hash) for _, _, hash, _ in about}
     return Trustable(
@@ -52,6 +56,15 @@ def trustable(context: Context, cwd: str) -> Trustable:
             for place, file, hash, text in about
         ]
     )
+
+
+def _include(record: Project) -> list[tuple[str, str]]:
+    """The hash and the text of the file that names ignored files for agents, where the checkout has one."""
+    raw = safe_files.read(Path(record.root), WORKTREE_INCLUDE)
+    if raw is None:
+        return []
+    text = raw.decode("utf-8", "replace")
+    return [(include_hash(text), text)]
 
 
 def _last_trusted(context: Context, project: Project, file: str) -> str | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 
-from legion.domain.errors import StateConflict
+from legion.domain.errors import Retryable, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent.resume_prompt import open_calls
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
-from legion.runner import launch
+from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.spec import TERMINAL_SOCKET, RunnerError, RunSpec, read_spec
 from legion.service.tickets.dispatch import get_ticket
@@ -74,6 +75,17 @@ def give_back(context: Context, ticket_id: int) -> Done:
         with context.store.write() as tx:
             attendances.end(tx, ticket_id)
     return Done(message=f"The agent of ticket {ticket_id} works alone again.")
+
+
+def connect(opened: OpenTerminal) -> socket.socket:
+    """A connection to the runner that holds the terminal. Raises Retryable where it has just ended."""
+    place = Path(opened.socket)
+    try:
+        connection = control.connect(place.parent, None, place.name)
+    except OSError as gone:
+        raise Retryable(f"The terminal is gone ({gone.strerror}): open it again.") from None
+    connection.setblocking(False)
+    return connection
 
 
 def _take(context: Context, ticket: Ticket, run: Run | None) -> None:

@@ -31,18 +31,18 @@ from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
 from legion.runner.spec import RunnerError
+from legion.service.projects import epic_branches, trust
 from legion.service.projects import registry as project_cases
-from legion.service.projects import trust
 from legion.service.projects.session_notes import session_notes
-from legion.service.tickets import crews, start_points
+from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
-from legion.service.tickets.placed import placed
+from legion.service.tickets.placed import choose_programs
+from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs
-from legion.wire.ticket_fields import AgentNeed
 from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
 
 _STOP_GRACE = 1.0
@@ -50,14 +50,6 @@ _DERIVED = {"title", "after", "max_attempts", "review", "gate"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _Item = TypeVar("_Item")
-
-
-_CAPABILITIES = {
-    AgentNeed.BUDGETS: "keep a budget",
-    AgentNeed.ASKS: "talk",
-    AgentNeed.READS_ONLY: "be limited to reading",
-}
-_ANY_AGENT = (AgentNeed.AGENT, *_CAPABILITIES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +77,10 @@ def dispatch(
 
     `drafts`: by key, why a ticket is not submitted yet.
     """
-    record = project_cases.find(context, request.cwd)
+    found = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
+    record = _session_for(context, found, request)
     project = context.project_of(record)
     upstream.fetch(context, project)
     config = settings_of(record, origin="legion.toml")
@@ -104,7 +97,7 @@ def dispatch(
         for new, crew in zip(request.tickets, teams, strict=True)
     ]
     if by is None:
-        fitted, chosen = placed(context, config, record.id, fitted)
+        fitted, chosen = choose_programs(context, config, record.id, fitted)
     else:
         chosen = {}
     request = replace(request, tickets=fitted)
@@ -119,11 +112,12 @@ def dispatch(
         board.refuse_unknown(
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
-        _refuse_foreign(tx, record, request)
         if by is not None:
+            upstream_edges.refuse_foreign(tx, record, request.tickets)
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
         kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
-        ids = _create(context, tx, record, config, request.tickets, kept, by, drafts)
+        placed, linked = upstream_edges.with_upstream(tx, record, config, request.tickets)
+        ids = _create(context, tx, record, config, placed, kept, by, drafts)
         for position, new in enumerate(request.tickets):
             start_points.apply(tx, starts, ids[position], new.branch)
         for position, one in chosen.items():
@@ -134,7 +128,8 @@ def dispatch(
             keys={key: ids[position] for key, position in keys.items()},
             notes=[
                 *_notes(context, tx, record),
-                *_session_notes(tx, record, request.cwd),
+                *_session_notes(tx, found, record, request.cwd),
+                *linked,
                 *untrusted,
                 *(f"Ticket {ids[position]} goes to {one}." for position, one in chosen.items()),
             ],
@@ -253,12 +248,6 @@ def _mentioned(request: Dispatch) -> list[int]:
     return sorted({number for new in request.tickets for number in new.after})
 
 
-def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> None:
-    for ticket in tickets.get_many(tx, _mentioned(request)):
-        if ticket.project != project.id:
-            raise BadInput(f"Ticket {ticket.id} belongs to another project. --after takes tickets of the same project.")
-
-
 def _climbs(context: Context, config: ProjectConfig, new: NewTicket) -> bool:
     """Whether the ladder continues after the last attempt: not with a limit of attempts or a plain program."""
     if new.max_attempts is not None or new.checkpoint or new.driver == STANDING:
@@ -336,8 +325,17 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
-def _session_notes(tx: ReadTransaction, record: Project, cwd: str) -> list[str]:
-    """Where the ticket goes, if the person's checkout has another branch."""
+def _session_for(context: Context, found: Project, request: Dispatch) -> Project:
+    """Tickets of an epic with a branch of its own go to its session, but for the one that lands that branch."""
+    if epic_sessions.lands_a_branch(request.request):
+        return found
+    return epic_branches.redirected(context, found, request.tickets, dry_run=request.dry_run)
+
+
+def _session_notes(tx: ReadTransaction, found: Project, record: Project, cwd: str) -> list[str]:
+    """Where the ticket goes, if the person's checkout has another branch, or its epic one of its own."""
+    if found.id != record.id:
+        return [f"It goes to session {record.session_name}: its epic lands on {record.branch}."]
     return [f"{note[0].upper()}{note[1:]}." for note in session_notes(tx, record, cwd)]
 
 

@@ -76,7 +76,7 @@ def _refuse_started(tx: ReadTransaction, ticket: Ticket, given: Mapping[str, Any
 
 
 def _refuse_edges(tx: ReadTransaction, ticket: Ticket, after: tuple[int, ...]) -> None:
-    edges = tickets.edges(tx, ticket.project)
+    edges = tickets.edges(tx)
     board.refuse_unknown(after, edges)
     board.refuse_cycles({number: list(others) for number, others in edges.items()} | {ticket.id: list(after)})
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
 
 from legion.config.files.project import ProjectConfig
 from legion.domain.errors import BadInput
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
-from legion.domain.tickets.spec import TicketSpec
 from legion.drivers import registry
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.service.tickets import crews
 from legion.wire.ticket_fields import AgentNeed
 from legion.wire.tickets import TICKET_FIELDS, NewTicket
-
-_STOP_GRACE = 1.0
-_DERIVED = {"title", "after", "max_attempts", "review", "gate"}
-_TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
-"""Fields that a ticket's spec has as the request has them."""
-_Item = TypeVar("_Item")
-
 
 _CAPABILITIES = {
     AgentNeed.BUDGETS: "keep a budget",

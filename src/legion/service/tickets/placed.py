@@ -12,7 +12,7 @@ from legion.store.work import placements
 from legion.wire.tickets import NewTicket
 
 
-def placed(
+def choose_programs(
     context: Context, config: ProjectConfig, project: int, new: list[NewTicket]
 ) -> tuple[list[NewTicket], dict[int, Placement]]:
     """The tickets, and by position the placements that were chosen for them."""

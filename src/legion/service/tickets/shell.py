@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -16,16 +17,19 @@ from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
-from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
+from legion.runner.spec import TERMINAL_SOCKET, RunSpec, read_spec, write_spec
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.work import runs
 from legion.wire.terminal import OpenShell, OpenTerminal
 
 _PATIENCE = 20.0
 _GRACE = 2.0
-_LEFT = 5.0
-"""Seconds without a viewer after which a shell ends: a person's terminal may be gone without a word."""
+_LEFT = 20.0
+"""Seconds without a viewer after which a shell ends: a person's terminal may be gone without a word, or its page is
+loaded again."""
 _SHELLS = ("bash", "sh")
+_NAME = re.compile(r"shell-[0-9]+-[0-9]+-[0-9a-f]+")
+"""Of a shell's run."""
 
 
 def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
@@ -40,6 +44,9 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
             f"Ticket {ticket_id} is {ticket.state.value} and has no worktree: `legion diff {ticket_id}` shows its "
             "change, `legion checkout` makes a branch of it."
         )
+    message = f"A shell in the worktree of ticket {ticket_id}; exit or Ctrl-D ends it."
+    if (known := _still_open(context, ticket_id, wanted.run)) is not None:
+        return opened(known, message)
     state = project.agents / ticket_seat(ticket_id)
     seen = (tree, *((state,) if state.is_dir() else ()))
     env = {
@@ -57,11 +64,20 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
             driver=registry.TERMINAL,
             options=TerminalOptions(columns=wanted.columns, rows=wanted.rows, leave_after=_LEFT).to_json(),
             sandbox=sandbox.sandbox(context, project, writable=seen),
+            limits=sandbox.limits(context),
             grace=_GRACE,
         ),
     )
     context.launcher.start(run_dir)
-    return opened(run_dir, f"A shell in the worktree of ticket {ticket_id}; exit or Ctrl-D ends it.")
+    return opened(run_dir, message)
+
+
+def _still_open(context: Context, ticket_id: int, name: str) -> Path | None:
+    """The folder of the shell's run, if it is a living shell of this ticket."""
+    run_dir = context.data.runs / name
+    if not _NAME.fullmatch(name) or not (run_dir / TERMINAL_SOCKET).exists() or not launch.is_held(run_dir):
+        return None
+    return run_dir if read_spec(run_dir).program.env.get("LEGION_TICKET") == str(ticket_id) else None
 
 
 def _argv() -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import sandbox
 from legion.jobs.workspace.save import worktree_name
+from legion.service.machines import health as machine_health
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
@@ -29,6 +31,7 @@ from legion.service.views.status import unreadable_settings
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
+from legion.system import cgroups
 from legion.wire.projects import Doctor, DoctorFinding
 
 _MOST_EVENTS = 20_000
@@ -37,9 +40,17 @@ _NOT_NEEDED = "not needed: you use another driver"
 
 
 def doctor(context: Context, cwd: str | None) -> Doctor:
-    findings = [_git(), _sandbox(context), _store(context), _settings(context), _disk("data folder", context.data.root)]
+    findings = [
+        _git(),
+        _sandbox(context),
+        _run_limits(context),
+        _store(context),
+        _settings(context),
+        _disk("data folder", context.data.root),
+    ]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
+    findings += machine_health.findings(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
@@ -70,6 +81,22 @@ def _sandbox(context: Context) -> DoctorFinding:
         return DoctorFinding(name="sandbox", ok=True, detail=state.why)
     advice = "install bubblewrap (Debian: apt install bubblewrap)"
     return DoctorFinding(name="sandbox", ok=False, detail=f"none works here: {state.why}", advice=advice)
+
+
+def _run_limits(context: Context) -> DoctorFinding:
+    """What one run may use. A machine where this user can make no cgroups is no fault."""
+    limits = sandbox.limits(context)
+    if limits.is_empty:
+        return DoctorFinding(name="limits of a run", ok=True, detail="switched off in your settings")
+    if cgroups.find() is None:
+        return DoctorFinding(
+            name="limits of a run",
+            ok=True,
+            detail="none: this user can make no cgroups here, so one run can use all memory",
+        )
+    memory = "no limit of memory" if limits.memory is None else f"{limits.memory / 2**30:.1f} GB of memory"
+    processes = "no limit of processes" if limits.processes is None else f"{limits.processes} processes"
+    return DoctorFinding(name="limits of a run", ok=True, detail=f"{memory}, {processes}")
 
 
 def _store(context: Context) -> DoctorFinding:

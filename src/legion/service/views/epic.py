@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.projects import Project
+from legion.domain.projects import Project, is_session_of_epic
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import board
@@ -20,7 +20,7 @@ from legion.service.shared.fragments import usage_line
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.views.ticket_line import TicketLines
 from legion.store.board import epics as stored
-from legion.store.board import goals, landings, tickets
+from legion.store.board import goals, landings, projects, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.wire.hands import EpicGate
@@ -32,7 +32,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
     project = registry.find(context, cwd)
     spending.catch_up(context)
     with context.store.read() as tx:
-        mine = _tickets(tx, project, name)
+        mine = _across(tx, _tickets(tx, project, name), name)
         lines = TicketLines(context, tx, mine)
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
         plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
@@ -66,7 +66,8 @@ def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
         raise BadInput(f"A budget is a number of dollars from 0 to {MOST_BUDGET:,}; 0 removes it.")
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
-        stored.set_budget(tx, project.id, wanted.epic, wanted.usd or None)
+        for id in _projects(tx, project, wanted.epic):
+            stored.set_budget(tx, id, wanted.epic, wanted.usd or None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -78,7 +79,8 @@ def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
         raise BadInput(f"A gate is {' or '.join(known)}, not {wanted.gate[:40]!r}; empty for the project's.")
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
-        stored.set_gate(tx, project.id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
+        for id in _projects(tx, project, wanted.epic):
+            stored.set_gate(tx, id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -87,7 +89,8 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
     project = registry.find(context, wanted.cwd)
     active: list[Run] = []
     with context.store.write() as tx:
-        landing = {number for intent in landings.open_ones(tx, project.id) for number in dict(intent.tickets)}
+        intents = [one for id in _projects(tx, project, wanted.epic) for one in landings.open_ones(tx, id)]
+        landing = {number for intent in intents for number in dict(intent.tickets)}
         stopped = [one.id for one in _tickets(tx, project, wanted.epic) if not one.ended and one.id not in landing]
         for number in stopped:
             tickets.move(tx, number, Stop())
@@ -97,8 +100,30 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
     return Acted(tickets=stopped, message=f"{many} stopped." if stopped else "No open tickets.")
 
 
+def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[Ticket, ...]:
+    """With those of the same epic in other projects that these come after, or that come after these."""
+    known = {one.id: one for one in mine}
+    fresh = mine
+    while fresh:
+        near = {number for one in fresh for number in (*one.spec.after, *tickets.dependants(tx, one.id))}
+        other = [
+            one for one in tickets.get_many(tx, tickets.states_of(tx, near - known.keys())) if one.spec.epic == name
+        ]
+        fresh = tuple(each for number in {one.project for one in other} for each in tickets.of_epic(tx, number, name))
+        fresh = tuple(one for one in fresh if one.id not in known)
+        known |= {one.id: one for one in fresh}
+    return tuple(known[number] for number in sorted(known))
+
+
 def _tickets(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, ...]:
-    found = tickets.of_epic(tx, project.id, name) if name else ()
+    found = [one for id in _projects(tx, project, name) for one in tickets.of_epic(tx, id, name)] if name else []
     if not found:
         raise NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
-    return found
+    return tuple(found)
+
+
+def _projects(tx: ReadTransaction, project: Project, name: str) -> list[int]:
+    """The sessions of the repository, with those that were the epic's own and ended."""
+    ended = projects.sessions_of(tx, project.common_dir, ended=True)
+    mine = [one.id for one in ended if is_session_of_epic(one.session, name)]
+    return [*mine, *(one.id for one in projects.sessions_of(tx, project.common_dir))]

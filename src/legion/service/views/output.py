@@ -6,10 +6,12 @@ from codecs import getincrementaldecoder
 from os import SEEK_END
 
 from legion.domain.errors import NotFound
+from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.trees.snapshots import snapshot
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
+from legion.jobs.workspace import rewind_points
 from legion.jobs.workspace.save import AUTHOR, worktree_name
 from legion.runner.spec import RunFolder
 from legion.store.board import tickets
@@ -71,8 +73,8 @@ def end_of_log(context: Context, ticket_id: int, lines: int) -> list[str]:
         return []
 
 
-def diff(context: Context, ticket_id: int) -> Diff:
-    """The proposed change of the ticket, or the present tree of its running agent."""
+def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
+    """The proposed change of the ticket, or the present tree of its running agent; since a moment of it, if given."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
     project = context.project(ticket.project)
@@ -82,6 +84,8 @@ def diff(context: Context, ticket_id: int) -> Diff:
         head, base, live = ticket.change.commit, ticket.change.base, False
     else:
         head, base, live = _current_tree(context, ticket)
+    if since:
+        base = rewind_points.tree_at(context, project, ticket, moment(since))
     return Diff(ticket=ticket_id, base=base, head=head, text=project.hub.diff(base, head), live=live)
 
 

@@ -9,9 +9,10 @@ from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
 from legion.domain.runs import Run
+from legion.domain.scheduling.job_kinds import JobKind
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets.statements import Statements, statements_in
-from legion.domain.tickets.ticket import Ticket
+from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent.final_message import output_end
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.run.job import run_dir
@@ -26,7 +27,7 @@ from legion.service.views import evidence
 from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
-from legion.store.work import runs, usage
+from legion.store.work import claims, runs, usage
 from legion.wire.page_parts import CommandLine, EnvironmentLine, PredictedConflictLine
 from legion.wire.tickets import ReceiptLine, TicketPage
 
@@ -48,6 +49,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         read = verdicts.of_ticket(tx, ticket_id)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
         plan = plan_approvals.of_ticket(tx, ticket_id)
+        job = claims.latest(tx, JobKind.REVIEW if ticket.state is State.REVIEWING else JobKind.RUN, ticket_id)
     latest = next((run for run in reversed(all_runs) if not run.role), None)
     spec, change = ticket.spec, ticket.change
     worktree, changed = _on_disk(project, ticket)
@@ -72,6 +74,8 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         usage=usage_line(total(spent.values())),
         progress=said.status,
         smoke_tests=said.smoke_tests,
+        machine=job.machine if job else "",
+        placed_because=job.why if job else "",
         ask=spec.asks,
         gate=spec.gate.value if spec.gate is not None else "",
         planning=(plan.stage if plan is not None else Planning.NONE).value,

@@ -52,6 +52,8 @@ def _stage_body(stage: TeamStage) -> dict[str, Any]:
         "model": role.model,
         "provider": role.provider,
         "driver": role.driver,
+        # Left out where empty: the digests of older crews stay as they are.
+        **({"on": list(role.on)} if role.on else {}),
         "origin": role.origin.value,
         "file": role.file,
     }
@@ -71,6 +73,7 @@ def _stage(body: dict[str, Any]) -> TeamStage:
         model=body["model"],
         provider=body["provider"],
         driver=body["driver"],
+        on=tuple(body.get("on", ())),
         origin=Origin(body["origin"]),
         file=body["file"],
     )

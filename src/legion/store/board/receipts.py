@@ -32,6 +32,7 @@ def add(
     tail: str,
     output: str,
     digest: str,
+    machine: str = "",
 ) -> Receipt:
     row = {
         "id": tx.next("receipt"),
@@ -48,6 +49,7 @@ def add(
         "tail": clean(tail),
         "output": output,
         "digest": digest,
+        "machine": machine,
     }
     tx.execute(insert(schema.receipts), [row])
     data = {

@@ -97,6 +97,15 @@ def create(
     return get(tx, ticket.id)
 
 
+def mirror(tx: Transaction, ticket: Ticket) -> None:
+    """A ticket of another store, under its number there. Repeating it changes nothing."""
+    if tx.execute(select(schema.tickets.c.id).where(schema.tickets.c.id == ticket.id)).first() is not None:
+        return
+    texts = {"ticket": ticket.id} | {name: getattr(ticket.spec, name) for name in _TEXT_COLUMNS}
+    tx.run(_INSERT, _spec_values(ticket) | _moving_values(ticket))
+    tx.run(_INSERT_TEXTS, texts)
+
+
 def get(tx: ReadTransaction, ticket: int) -> Ticket:
     found = _GET.first(tx, wanted=ticket)
     if found is None:
@@ -227,9 +236,10 @@ def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     return {row.state: row.many for row in tx.execute(found)}
 
 
-def edges(tx: ReadTransaction, project: int) -> dict[int, tuple[int, ...]]:
-    """What every ticket of the board comes after."""
-    found = select(_TABLE.id, _TABLE.after).where(_TABLE.project == project, _ON_BOARD).order_by(_TABLE.id)
+def edges(tx: ReadTransaction, project: int | None = None) -> dict[int, tuple[int, ...]]:
+    """What every ticket of the board comes after, in one project or in all."""
+    mine = _CARED_FOR if project is None else _TABLE.project == project
+    found = select(_TABLE.id, _TABLE.after).where(mine, _ON_BOARD).order_by(_TABLE.id)
     return {row.id: tuple(row.after) for row in tx.execute(found)}
 
 
@@ -244,6 +254,12 @@ def of_epic(tx: ReadTransaction, project: int, epic: str) -> tuple[Ticket, ...]:
     """Those on the board that are followed together, oldest first, with their long texts."""
     found = select(_TABLE.id).where(_TABLE.project == project, _TABLE.epic == epic, _ON_BOARD).order_by(_TABLE.id)
     return get_many(tx, tx.execute(found).scalars())
+
+
+def epics_of(tx: ReadTransaction, project: int) -> tuple[str, ...]:
+    """The names of the epics that tickets of a project belong to."""
+    found = select(_TABLE.epic).where(_TABLE.project == project, _TABLE.epic != "", _ON_BOARD).distinct()
+    return tuple(tx.execute(found.order_by(_TABLE.epic)).scalars())
 
 
 def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
@@ -404,5 +420,5 @@ _MOVE = updating(
     _TABLE.version == bindparam("seen"),
     columns=(*_MOVING_COLUMNS, "live", "parked", "change_base", "change_commit"),
 )
-_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=1000)
+_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=20_000)
 _LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)

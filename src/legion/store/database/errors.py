@@ -6,6 +6,8 @@ LegionError
 ├── StoreReadOnly      exit 4    the file or its folder cannot be written
 ├── StoreBroken        exit 1    damaged, or not a database at all
 ├── StaleClaim         exit 5    the job belongs to a later generation
+├── LeaseHeld          exit 5    another head serves this database
+├── HeadReplaced       exit 5    another head has taken over
 ├── StoreBusy          exit 75   another writer held it for too long
 ├── StoreFull          exit 75   no room on the disk
 └── StoreUnreachable   exit 75   the server does not answer
@@ -38,6 +40,14 @@ class StoreBroken(LegionError):
 
 class StaleClaim(StateConflict):
     code = "stale_claim"
+
+
+class LeaseHeld(StateConflict):
+    """Another head has the lease of this database."""
+
+
+class HeadReplaced(StateConflict):
+    """Another head has taken over, so this one may write no longer."""
 
 
 class StoreBusy(Retryable):

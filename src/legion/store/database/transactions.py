@@ -26,6 +26,7 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
+    inspect,
     make_url,
     select,
     update,
@@ -141,7 +142,7 @@ class Store:
     """The database behind a URL. Many threads may use it; a process that forks opens its own."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> None:
-        parsed = _parse(url)
+        parsed = parse_url(url)
         self.place = parsed.database or "" if _is_sqlite(parsed) else parsed.render_as_string(hide_password=True)
         """The database as errors name it: the file, or the URL without its password."""
         self._clock = clock
@@ -150,6 +151,14 @@ class Store:
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._listening = threading.Lock()
         self._inside = threading.local()
+        self._generation: int | None = None
+
+    def fence(self, generation: int) -> None:
+        """From now on, write only while this generation of the head's lease is the last one."""
+        self._generation = generation
+        # Whatever an earlier head was just writing is written before this.
+        with self.write():
+            pass
 
     def migrate(self, steps: Sequence[migrations.Migration] = migrations.SHIPPED) -> tuple[migrations.Migration, ...]:
         """Bring the tables up to date; says which steps that took."""
@@ -165,6 +174,7 @@ class Store:
         try:
             with self._said_plainly(), self._writer.begin() as connection:
                 _become_the_writer(connection)
+                _refuse_replaced(connection, self._generation)
                 transaction = Transaction(connection, self._clock())
                 yield transaction
                 crash.reach(Point.STORE_WRITE_BEFORE_COMMIT)
@@ -208,6 +218,10 @@ class Store:
         for listener in self._listeners:
             listener()
 
+    def tables_in_order(self) -> list[str]:
+        """The names of all tables; those that others refer to come first."""
+        return [name for name, _ in inspect(self._reader).get_sorted_table_and_fkc_names() if name is not None]
+
     def close(self) -> None:
         self._reader.dispose()
         self._writer.dispose()
@@ -231,7 +245,7 @@ def sqlite_url(file: Path) -> str:
 
 def database_file(url: str) -> Path | None:
     """The file behind a URL; None where it names a server."""
-    parsed = _parse(url)
+    parsed = parse_url(url)
     return Path(parsed.database or "") if _is_sqlite(parsed) else None
 
 
@@ -239,7 +253,8 @@ def _is_sqlite(url: URL) -> bool:
     return url.get_backend_name() == "sqlite"
 
 
-def _parse(url: str) -> URL:
+def parse_url(url: str) -> URL:
+    """Raises UnknownDatabase for what is no URL of a database."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -315,6 +330,14 @@ def _listen_postgres(engine: Engine, *, patience: float) -> None:
         connection.commit()
 
     event.listen(engine, "connect", connected)
+
+
+def _refuse_replaced(connection: Connection, generation: int | None) -> None:
+    if generation is None:
+        return
+    last = connection.execute(select(schema.head_leases.c.generation)).scalar()
+    if last != generation:
+        raise errors.HeadReplaced("Another head serves this database now, so this one ends: see `legion status`.")
 
 
 def _become_the_writer(connection: Connection) -> None:

@@ -20,7 +20,9 @@ _ACTIVE = _TABLE.active == literal_column("1")
 _ALL_ACTIVE = select(schema.claims).where(_ACTIVE).order_by(_TABLE.id)
 
 
-def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: float | None = None) -> Claim:
+def claim(
+    tx: Transaction, kind: JobKind, subject: int, machine: str, until: float | None = None, *, why: str = ""
+) -> Claim:
     """Take the job, as the next generation. Raises StateConflict while it is claimed."""
     if _CLAIMED.first(tx, of_kind=kind, of_subject=subject) is not None:
         raise StateConflict(f"The job {kind.value} {subject} is running already: wait for its end.")
@@ -33,6 +35,7 @@ def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: flo
         machine=machine,
         until=until,
         active=True,
+        why=why,
     )
     tx.run(_INSERT, asdict(claim) | {"claimed_at": tx.now})
     return claim
@@ -58,6 +61,11 @@ def active(tx: ReadTransaction) -> tuple[Claim, ...]:
     return _LIST_ACTIVE.all(tx)
 
 
+def latest(tx: ReadTransaction, kind: JobKind, subject: int) -> Claim | None:
+    """The last start of this job, running or ended."""
+    return _LATEST.first(tx, of_kind=kind, of_subject=subject)
+
+
 def _claim(row: Stored) -> Claim:
     return Claim(
         id=row.id,
@@ -67,6 +75,7 @@ def _claim(row: Stored) -> Claim:
         machine=row.machine,
         until=row.until,
         active=row.active,
+        why=row.why,
     )
 
 
@@ -81,4 +90,7 @@ _LAST_GENERATION = FixedQuery(
 )
 _INSERT = inserting(schema.claims)
 _FINISH = updating(schema.claims, *_THIS, columns=("active", "finished_at"))
+_LATEST = FixedQuery(
+    select(schema.claims).where(*_SAME).order_by(_TABLE.generation.desc()).limit(1), _claim, remember=10
+)
 _LIST_ACTIVE = FixedQuery(_ALL_ACTIVE, _claim, remember=500)

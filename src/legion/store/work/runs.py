@@ -52,7 +52,9 @@ _END = updating(schema.runs, _TABLE.id == bindparam("this"), columns=("ended_at"
 _GET = FixedQuery(select(schema.runs).where(_TABLE.id == bindparam("wanted")), _run, remember=100)
 
 
-def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: RolePart = RolePart.BUILD) -> Run:
+def start(
+    tx: Transaction, ticket: int, attempt: int, role: str = "", part: RolePart = RolePart.BUILD, machine: str = ""
+) -> Run:
     """A new run of this attempt. Its generation counts how often the attempt was lost before.
 
     Each role has a conversation of its own.
@@ -71,9 +73,11 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Role
         generation=generation,
         started_at=tx.now,
         conversation=carried_on or str(uuid.uuid4()),
+        machine=machine,
     )
     tx.run(_INSERT, asdict(run))
     data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}
+    data |= {"machine": machine} if machine else {}
     tx.record(EventKind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
     return run
 

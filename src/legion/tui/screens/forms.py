@@ -17,12 +17,21 @@ from legion.client.legion import Legion
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.views import squad
-from legion.tui.views.form_fields import HIRE_FIELDS, RETRY_FIELDS, FormField, ticket_fields, values, with_title
+from legion.tui.views.form_fields import (
+    BY_HAND_FIELDS,
+    HIRE_FIELDS,
+    RETRY_FIELDS,
+    FormField,
+    ticket_fields,
+    values,
+    with_title,
+)
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
 from legion.wire.agents import HireAgent
 from legion.wire.errors import LegionError
+from legion.wire.terminal import NewByHand
 from legion.wire.ticket_fields import FieldKind
 from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine
 
@@ -54,8 +63,9 @@ class Form(ModalScreen[None]):
         fields: list[FormField],
         request: Request,
         first: Mapping[str, str] | None = None,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
-        """`name` is where drafts are kept; `first` is in the fields where there is no draft."""
+        """`name` is where drafts are kept; `first` is in the fields where there is none; `then` follows an answer."""
         super().__init__()
         self._title = title
         self._draft = f"form.{name}."
@@ -63,6 +73,7 @@ class Form(ModalScreen[None]):
         self._request = request
         self._sending = False
         self._first = first or {}
+        self._then = then
 
     @property
     def _app(self) -> UiHost:
@@ -130,6 +141,7 @@ class Form(ModalScreen[None]):
             self._app.drafts.remove(self._draft)
             self.app.notify(clean(message), markup=False)
             self.dismiss()
+            self._then()
         finally:
             self._sending = False
 
@@ -169,6 +181,25 @@ def ticket_form(app: UiHost, *, every_field: bool) -> Form:
 def _dispatched(legion: Legion, wanted: Dispatch) -> str:
     made = legion.dispatch(wanted)
     return " ".join([f"Ticket {made.ids[0]} is on the board.", *made.notes])
+
+
+def by_hand_form(app: UiHost, root: str) -> Form:
+    made: list[int] = []
+
+    def request(given: dict[str, object]) -> Callable[[Legion], str]:
+        if not given.get("name"):
+            raise ValueError("Write a name: what you want to work on.")
+        wanted = NewByHand(cwd=root, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        return lambda legion: _opened(legion, wanted, made)
+
+    title = "Work together with an agent, in its terminal"
+    return Form(title, "by-hand", BY_HAND_FIELDS, request, then=lambda: app.attach(made[-1]))
+
+
+def _opened(legion: Legion, wanted: NewByHand, made: list[int]) -> str:
+    answer = legion.new_by_hand(wanted)
+    made += answer.ids
+    return " ".join([f"Ticket {made[-1]} opens.", *answer.notes])
 
 
 def retry_form(ticket: TicketLine) -> Form:

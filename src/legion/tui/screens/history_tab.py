@@ -14,11 +14,13 @@ from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
+from legion.tui.views import diff as changes
 from legion.tui.views import ticket as view
-from legion.tui.views.rows import Row, clean, note, paragraph, row
+from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine
 from legion.tui.widgets.row_list import RowList
+from legion.wire.errors import LegionError
 from legion.wire.history import Events
 from legion.wire.tickets import RewindTo
 
@@ -83,18 +85,42 @@ class HistoryTab(Vertical):
         self.query_one(HistoryList).put(view.history_rows(self.events, self.screen.size.width - 1))
         number = sum(bool(one.rewind) for one in self.events.lines) if self.events is not None else 0
         moments = f"{count(number, 'moment')} to return to, marked ↶" if number else "no moment to return to yet"
-        self.query_one("#history-title", RowLine).show(row(f" {moments}; Enter shows a line in full"))
+        self.query_one("#history-title", RowLine).show(
+            row(f" {moments}; Enter shows a line in full, and what changed since")
+        )
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()
-        found = self.events
-        for one in found.lines if found is not None else ():
-            if f"{one.source} {one.run or 0} {one.n}" == event.key:
-                facts = [f"{name}: {value}" for name, value in one.data.items()]
-                text = "\n".join([one.words, *([one.why] if one.why else []), "", *facts])
-                back = [note("Esc, then R returns the ticket to this moment.")] if one.rewind else []
-                self.app.push_screen(Reader(clean(one.kind), _reading(text, back)))
-                return
+        one = view.line_of(self.events, event.key)
+        if one is None:
+            return
+        facts = [f"{name}: {value}" for name, value in one.data.items()]
+        text = "\n".join([one.words, *([one.why] if one.why else []), "", *facts])
+        if one.rewind:
+            self.run_worker(self._compare(one.rewind, text), exclusive=True)
+        else:
+            self.app.push_screen(Reader(clean(one.kind), lambda width: paragraph(text, width)))
+
+    async def _compare(self, moment: str, text: str) -> None:
+        """Show the moment, and what changed between it and now."""
+        id = self._ticket
+        try:
+            since = (await self._app.store.requests.ask(lambda legion: legion.diff(id, moment))).text
+        except LegionError as error:
+            fault = error.message
+            self._read(moment, text, lambda width: paragraph(fault, width))
+        else:
+            files = changes.parse(since)
+            same = note("Its tree is the same now.")
+            self._read(moment, text, lambda width: changes.rows(files, width, (), {}) or [same])
+
+    def _read(self, moment: str, text: str, since: Callable[[int], list[Row]]) -> None:
+        def rows(width: int) -> list[Row]:
+            back = note("Esc, then R returns the ticket to this moment.")
+            return [*paragraph(text, width), BLANK, back, BLANK, head("What changed since then"), *since(width)]
+
+        if self.is_mounted:
+            self.app.push_screen(Reader(f"#{self._ticket} at {moment}", rows))
 
     def rewind(self) -> None:
         moment, id = self.moment, self._ticket
@@ -103,7 +129,3 @@ class HistoryTab(Vertical):
                 f"Return #{id} to {moment}? Its tree and conversation go back; what it has now is saved.",
                 lambda legion: legion.rewind(id, RewindTo(to=moment)).message,
             )
-
-
-def _reading(text: str, more: list[Row]) -> Callable[[int], list[Row]]:
-    return lambda width: [*paragraph(text, width), *more]

@@ -20,7 +20,7 @@ from legion.wire.tickets import TicketLine
 PLACES = ("squad", "board", "inbox", "agents", "queue", "usage")
 
 
-class Place(Screen[None]):
+class Place(Screen[None], inherit_bindings=False):
     AUTO_FOCUS = ""
     NAME: ClassVar[str] = ""
     CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()

@@ -1,4 +1,4 @@
-"""A ticket's screen: live output, text, change, receipts, reviews, history."""
+"""A ticket's screen: live output, text, change, terminal, receipts, reviews, history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from legion.tui.widgets.lines import RowLine
 from legion.tui.widgets.row_list import RowList
 from legion.wire.tickets import TicketLine, TicketPage
 
-TABS = ("live", "about", "diff", "receipts", "review", "history")
+TABS = ("live", "about", "diff", "terminal", "receipts", "review", "history")
 
 
 class TicketScreen(TicketPlace, inherit_bindings=False):
@@ -56,6 +56,7 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
                 yield RowList(id="live", follow=True)
                 yield RowList(id="about")
                 yield ChangeTab(self.id_of_ticket, id="diff")
+                yield RowList(id="terminal")
                 yield RowList(id="receipts")
                 yield RowList(id="review")
                 yield HistoryTab(self.id_of_ticket, id="history")
@@ -134,6 +135,8 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         if log.dropped:
             rows.insert(0, note(f"{log.dropped} lines before; `legion log {self.id_of_ticket}` prints all"))
         self.query_one("#live", RowList).put(rows or [note(view.no_output(self.page))])
+        keys = self.legion_app.keys.shown()
+        self.query_one("#terminal", RowList).put(view.terminal_rows(self.page, log.lines, keys, self.size.width - 1))
 
     # Tabs
 
@@ -174,6 +177,10 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         if event.rows.id == "receipts":
             self._opened_receipt = "none" if self._opened_receipt == event.key else event.key
             self.renew()
+        elif event.rows.id == "terminal" and event.key == view.ATTACH:
+            self.action_attach()
+        elif event.rows.id == "terminal" and event.key == view.SHELL:
+            self.action_shell()
 
     def copyable(self, ticket: TicketLine) -> list[tuple[str, str]]:
         page = self.page

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from legion.tui.actions import TICKET_ACTIONS, can_attach, can_message, can_retry, has_change, has_worktree
+from legion.tui.actions import (
+    TICKET_ACTIONS,
+    can_attach,
+    can_message,
+    can_retry,
+    has_change,
+    has_landed,
+    has_worktree,
+    run_checks,
+)
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.wire.questions import MessageText
@@ -21,6 +30,7 @@ class TicketPlace(Place):
             "diff": has_change,
             "attach": can_attach,
             "shell": has_worktree,
+            "check": has_landed,
         }.get(action)
         if needs is not None:
             return ticket is not None and needs(ticket)
@@ -64,6 +74,14 @@ class TicketPlace(Place):
 
     def action_review(self) -> None:
         self._perform("review")
+
+    def action_check(self) -> None:
+        ticket, store = self.ticket, self.legion_app.store
+        if ticket is not None:
+            self.legion_app.ask(
+                f"Run all checks on the code that #{ticket.id} landed? A checkpoint does it, and shows the receipts.",
+                run_checks(store.project_root or store.cwd, ticket.id),
+            )
 
     def action_land(self) -> None:
         self._perform("land")

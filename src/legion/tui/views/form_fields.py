@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from legion.wire.ticket_fields import FieldKind, TicketField
 from legion.wire.tickets import TICKET_FIELDS
 
-_BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to")
+_BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to", "prompt")
 """Fields with room for several lines; `plan` of a ticket, too, which a hire has as a flag."""
 _SHORT_FORM = ("title", "text", "context", "criteria", "after", "prove")
 _LEFT_OUT = ("key", "worker_id")
@@ -94,6 +94,15 @@ def _of_ticket(field: TicketField) -> FormField:
 
 RETRY_FIELDS = [
     FormField(name="feedback", kind=FieldKind.TEXT, help="What its agent should do differently; may be empty."),
+]
+BY_HAND_FIELDS = [
+    FormField(name="name", kind=FieldKind.TEXT, help="What you want to work on; the ticket's title."),
+    FormField(name="prompt", kind=FieldKind.TEXT, help="The agent's first message; you type it if left out."),
+    FormField(name="profile", kind=FieldKind.TEXT, help="One of your [drivers.NAME]; Claude Code if left out."),
+    FormField(name="branch", kind=FieldKind.TEXT, help="Start with the files of this branch of yours."),
+    FormField(name="program", kind=FieldKind.TEXT, help="Any interactive command line instead."),
+    FormField(name="model", kind=FieldKind.TEXT, help="The model that the agent should use."),
+    FormField(name="accepts", kind=FieldKind.FLAG, help="Accept what the program's description names; all recorded."),
 ]
 HIRE_FIELDS = [
     FormField(name="task", kind=FieldKind.TEXT, help="What it is there for."),

@@ -13,7 +13,10 @@ from legion.wire.history import Events, HistoryLine
 from legion.wire.page_parts import ReviewLine
 from legion.wire.tickets import ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
 
+ATTACH, SHELL = "attach", "shell"
+"""Keys of the rows of the terminal tab that open one."""
 _TAIL = 12
+_LAST_LINES = 200
 
 
 def head_row(ticket: TicketLine, available: int) -> Row:
@@ -60,7 +63,7 @@ def about_rows(page: TicketPage, available: int) -> list[Row]:
     rows: list[Row] = list(_facts(page, available))
     for title, text in (
         ("Text", page.text),
-        ("KeyContext", page.context),
+        ("Context", page.context),
         ("Criteria", "" if page.evidence else page.criteria),
         ("Plan", page.plan),
         (f"Plan of its agent, {page.planning}", page.proposal),
@@ -225,15 +228,23 @@ def _history(one: HistoryLine, available: int) -> Row:
         rule,
         Cell(clean(one.words), colour),
     )
-    return Row(fit(cells, available), f"{one.source} {one.run or 0} {one.n}")
+    return Row(fit(cells, available), _key_of(one))
 
 
 def moment_of(events: Events | None, key: str) -> str:
     """The name of the selected moment for `rewind`; empty where the ticket cannot return to it."""
-    for one in events.lines if events is not None else ():
-        if f"{one.source} {one.run or 0} {one.n}" == key:
-            return one.rewind
-    return ""
+    one = line_of(events, key)
+    return one.rewind if one is not None else ""
+
+
+def line_of(events: Events | None, key: str) -> HistoryLine | None:
+    """The line of the row with this key."""
+    lines = events.lines if events is not None else []
+    return next((one for one in lines if _key_of(one) == key), None)
+
+
+def _key_of(one: HistoryLine) -> str:
+    return f"{one.source} {one.run or 0} {one.n}"
 
 
 def live_rows(lines: Sequence[str], available: int) -> list[Row]:
@@ -244,6 +255,23 @@ def live_rows(lines: Sequence[str], available: int) -> list[Row]:
         for piece in wrap(line, max(8, available)) or [""]:
             rows.append(Row((Cell(piece, colour),)))
     return rows
+
+
+def terminal_rows(page: TicketPage | None, lines: Sequence[str], keys: Mapping[str, str], available: int) -> list[Row]:
+    """What can be opened in place of the UI, then the last output. The lines are clean already."""
+    if page is None:
+        return [note("Reading.")]
+    offers = []
+    if page.ticket.state in ("working", "queued") and not page.ticket.checkpoint:
+        offers.append((ATTACH, keys[ATTACH], "Sit down at its agent; Ctrl+Q brings this screen back."))
+    if page.worktree:
+        offers.append(
+            (SHELL, keys[SHELL], "A shell in its worktree, inside its sandbox; exit brings this screen back.")
+        )
+    cells = [(key, [Cell(shown, Colour.YELLOW), Cell(text)]) for key, shown, text in offers]
+    rows = table(cells, available, keep=1) or [note("No agent works on it, and it has no worktree.")]
+    last = live_rows(lines[-_LAST_LINES:], available)
+    return [*rows, BLANK, head("The last output"), *(last or [note(no_output(page))])]
 
 
 def no_output(page: TicketPage | None) -> str:

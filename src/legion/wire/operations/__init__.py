@@ -30,6 +30,8 @@ from legion.wire.operations.forge import ForgeOperations
 from legion.wire.operations.hands import HandOperations
 from legion.wire.operations.imports import ImportOperations
 from legion.wire.operations.leader import LeaderOperations
+from legion.wire.operations.machine_invitations import InvitationOperations
+from legion.wire.operations.machines import MachineOperations
 from legion.wire.operations.plans import PlanOperations
 from legion.wire.operations.races import RaceOperations
 from legion.wire.operations.sessions import SessionOperations
@@ -67,6 +69,8 @@ class Operations(
     ConversationOperations,
     RaceOperations,
     ForgeOperations,
+    MachineOperations,
+    InvitationOperations,
 ):
     """The rows of the daemon's own API."""
 
@@ -186,8 +190,8 @@ class Operations(
         """Wait for new output of any agent at work, at most 25 s"""
 
     @operation("GET", "/v1/tickets/{id}/diff", open_to=OpenTo.AGENTS)
-    def diff(self, id: TicketId, /) -> wire.tickets.Diff:
-        """Its change, also while the agent is working"""
+    def diff(self, id: TicketId, /, since: Text = "") -> wire.tickets.Diff:
+        """Its change, also while the agent is working; with `since`, what changed after that moment of its history"""
 
     @operation("POST", "/v1/tickets/{id}/stop", open_to=OpenTo.AGENTS)
     def stop(self, id: TicketId, action: wire.tickets.Action | None = None, /) -> wire.tickets.Acted:

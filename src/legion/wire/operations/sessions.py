@@ -22,6 +22,14 @@ class SessionOperations(Table):
     def new_session(self, wanted: wire.sessions.NewSession, /) -> wire.sessions.SessionList:
         """Make a session for a branch, and act on it"""
 
+    @operation("POST", "/v1/sessions/epic", waits=True)
+    def open_epic_branch(self, wanted: wire.sessions.EpicBranch, /) -> wire.projects.Done:
+        """Give an epic a session on a branch of its own, which its new tickets land on"""
+
+    @operation("POST", "/v1/sessions/epic/land", waits=True)
+    def land_epic(self, wanted: wire.sessions.EpicBranch, /) -> wire.tickets.Acted:
+        """Land the branch of an epic as one change; with the target `pr`, as one pull request"""
+
     @operation("POST", "/v1/sessions/switch")
     def switch_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
         """Act on another session"""

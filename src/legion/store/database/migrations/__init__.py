@@ -42,7 +42,10 @@ SHIPPED = _shipped()
 def apply(engine: Engine, steps: Sequence[Migration], place: str, now: float) -> tuple[Migration, ...]:
     """Bring the database up to the last step; says which steps it took. A newer database is refused untouched."""
     taken = []
+    known = 0
     for step in steps:
+        if step.number <= known:
+            continue
         with engine.begin() as connection:
             known = _version(connection)
             if known > steps[-1].number:

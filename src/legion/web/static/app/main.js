@@ -119,6 +119,7 @@ function theme(name) {
 }
 
 function onKey(event) {
+  if (event.target.closest?.(".terminal .screen")) return;
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
     if (event.key === "Escape") event.target.blur();
     return;

@@ -7,14 +7,15 @@ import { get, post } from "../api.js";
 import { ENDED, ago, amount, clock, day, dollars, duration, plain, plural } from "../format.js";
 import { DiffView } from "./diff.js";
 import { Question } from "./inbox.js";
+import { TicketTerminal } from "./terminal.js";
 
-const TABS = [["live", "Live"], ["diff", "Diff"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
+const TABS = [["live", "Live"], ["diff", "Diff"], ["terminal", "Terminal"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
 
 export function Ticket({ id, tab = "live" }) {
   const { data: page, error } = useLive(() => get(`/v1/tickets/${id}`), [id], (one) => one.ticket === id || one.kind.startsWith("question."));
   if (!page) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading ticket ${id}</${Empty}>`}`;
   const one = page.ticket;
-  const Part = { live: Live, diff: Change, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
+  const Part = { live: Live, diff: Change, terminal: TicketTerminal, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
   return html`<article class="ticket">
     <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}

@@ -1,0 +1,272 @@
+"""The routes for machines: an app of its own behind TLS, on which nothing of the person's API is reachable.
+
+A machine's token opens these routes and nothing else. Every answer to an unknown or removed token is 401, to a release
+that is too far apart 426, and to a run that is not, or no longer, the machine's own 409.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi.concurrency import run_in_threadpool
+from pydantic import TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from legion.api import machine_relay, problems
+from legion.service.machines.dial_in import DialIn, MachineOld, WrongOffset
+from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.machines import MachineAccepted, MachineBeat, MachineFileSize, MachineJoin, MachineRunEnd
+
+PREFIX = "/machine/v1"
+LONGEST_WAIT = 25.0
+_LOOK_AGAIN = 1.0
+"""Seconds after which a waiting beat looks again even without a signal. A removed machine is out within them."""
+_MOST_JSON = 8 << 20
+_MOST_PIECE = 8 << 20
+_RUN = PREFIX + "/runs/{run}/{generation:int}"
+
+Parsed = TypeVar("Parsed")
+
+
+def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette:
+    """`authority` is the certificate that machines compare with the fingerprint in their invitation."""
+    app = Starlette(
+        routes=[
+            Route(f"{PREFIX}/authority", _authority, methods=["GET"]),
+            Route(f"{PREFIX}/join", _answering(_join), methods=["POST"]),
+            Route(f"{PREFIX}/beat", _answering(_beat), methods=["POST"]),
+            Route(f"{_RUN}/pack", _answering(_get_pack), methods=["GET"]),
+            Route(f"{_RUN}/end", _answering(_end), methods=["POST"]),
+            Route(f"{_RUN}/late", _answering(_late), methods=["POST"]),
+            Route(f"{_RUN}/gateway/{{path:path}}", _answering(_gateway), methods=["GET", "POST"]),
+            Route(f"{_RUN}/tools/{{path:path}}", _answering(_tools), methods=["GET", "POST"]),
+            Route(f"{_RUN}/{{file}}", _answering(_put_file), methods=["PUT"]),
+        ],
+    )
+    app.state.head = head
+    app.state.authority = authority
+    app.state.signal = _CommitBell(head)
+    return app
+
+
+class _CommitBell:
+    """Wakes the beats that wait on this event loop after every commit."""
+
+    def __init__(self, head: DialIn) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: set[asyncio.Event] = set()
+        head.store.on_commit(self._committed)
+
+    def _committed(self) -> None:
+        loop = self._loop
+        if loop is not None:
+            # The loop has ended with the daemon.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._ring)
+
+    def _ring(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[asyncio.Event]:
+        self._loop = asyncio.get_running_loop()
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            yield event
+        finally:
+            self._waiting.discard(event)
+
+
+def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request], Any]:
+    """Turns errors into answers."""
+
+    async def route(request: Request) -> Response:
+        try:
+            answer: Response = await handler(request, request.app.state.head)
+        except MachineOld as far:
+            return problems.answer(far, 426)
+        except _Unknown as unknown:
+            return problems.answer(unknown.error, 401)
+        except WrongOffset as gap:
+            body = {"code": "wrong_offset", **asdict(MachineFileSize(size=gap.size))}
+            return JSONResponse(body, status_code=416)
+        except LegionError as refusal:
+            return problems.answer(refusal)
+        return answer
+
+    return route
+
+
+class _Unknown(Exception):
+    def __init__(self, error: NotAllowed) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+async def _authority(request: Request) -> Response:
+    return PlainTextResponse(request.app.state.authority())
+
+
+async def _join(request: Request, head: DialIn) -> Response:
+    wanted = await _body(request, MachineJoin)
+    try:
+        joined = await run_in_threadpool(head.join, wanted)
+    except NotAllowed as refused:
+        raise _Unknown(refused) from refused
+    return JSONResponse(asdict(joined), status_code=201)
+
+
+async def _beat(request: Request, head: DialIn) -> Response:
+    wanted = await _body(request, MachineBeat)
+    machine = await _machine(request, head)
+    deadline = time.monotonic() + min(max(wanted.wait, 0.0), LONGEST_WAIT)
+    async with request.app.state.signal.listening() as committed:
+        answer = await run_in_threadpool(head.beat, machine, wanted)
+        while not (answer.jobs or answer.stop or answer.commands):
+            left = deadline - time.monotonic()
+            if left <= 0 or await request.is_disconnected():
+                break
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(committed.wait(), min(left, _LOOK_AGAIN))
+            committed.clear()
+            machine = await _machine(request, head)
+            answer = await run_in_threadpool(head.look_again, machine, wanted)
+    return JSONResponse(asdict(answer))
+
+
+async def _put_file(request: Request, head: DialIn) -> Response:
+    machine = await _machine(request, head)
+    piece = await _limited(request, _MOST_PIECE)
+    size = await run_in_threadpool(
+        head.append,
+        machine,
+        run=request.path_params["run"],
+        generation=request.path_params["generation"],
+        file=request.path_params["file"],
+        offset=_number(request, "offset"),
+        piece=piece,
+        late=request.query_params.get("late") == "1",
+    )
+    return JSONResponse(asdict(MachineFileSize(size=size)))
+
+
+async def _get_pack(request: Request, head: DialIn) -> Response:
+    machine = await _machine(request, head)
+    have = [one for one in request.query_params.get("have", "").split(",") if one]
+    file = await run_in_threadpool(
+        head.pack,
+        machine,
+        run=request.path_params["run"],
+        generation=request.path_params["generation"],
+        have=have,
+    )
+    offset = _number(request, "offset")
+    piece, size = await run_in_threadpool(_read_piece, file, offset)
+    return Response(piece, media_type="application/octet-stream", headers={"legion-size": str(size)})
+
+
+async def _end(request: Request, head: DialIn) -> Response:
+    machine = await _machine(request, head)
+    end = await _body(request, MachineRunEnd)
+    params = request.path_params
+    await run_in_threadpool(head.end, machine, run=params["run"], generation=params["generation"], end=end)
+    return JSONResponse(asdict(MachineAccepted()))
+
+
+async def _late(request: Request, head: DialIn) -> Response:
+    machine = await _machine(request, head)
+    commit = request.query_params.get("commit", "")
+    params = request.path_params
+    await run_in_threadpool(head.late, machine, run=params["run"], generation=params["generation"], commit=commit)
+    return JSONResponse(asdict(MachineAccepted(late=True)))
+
+
+async def _gateway(request: Request, head: DialIn) -> Response:
+    """The gateway checks the run's own pass, as for an agent on the head."""
+    return await _relayed(request, head, head.gateway)
+
+
+async def _tools(request: Request, head: DialIn) -> Response:
+    """Legion's own tools, with the token of the run's agent; nothing else of the person's API."""
+    if not request.path_params["path"].startswith("v1/tools/"):
+        raise BadInput("Only Legion's tools are reachable here.")
+    return await _relayed(request, head, head.tools)
+
+
+async def _relayed(request: Request, head: DialIn, address: Callable[..., str]) -> Response:
+    machine = await _machine(request, head)
+    params = request.path_params
+
+    def allowed() -> str:
+        """Asked again while an answer streams: a removed machine gets no more of it."""
+        head.machine(_token(request))
+        return address(machine, run=params["run"], generation=params["generation"])
+
+    base = await run_in_threadpool(allowed)
+    return await machine_relay.relay(request, f"{base}/{params['path']}", allowed)
+
+
+async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a record that only the service reads
+    try:
+        return await run_in_threadpool(head.machine, _token(request))
+    except NotAllowed as refused:
+        raise _Unknown(refused) from refused
+
+
+def _token(request: Request) -> str:
+    """In a header of its own: a relayed request carries the run's pass in the usual one."""
+    return str(request.headers.get("legion-machine", ""))
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not text.isdecimal() or len(text) > 15:
+        raise BadInput(f"`{name}` must be a whole number.")
+    return int(text)
+
+
+async def _body(request: Request, kind: type[Parsed]) -> Parsed:
+    raw = await _limited(request, _MOST_JSON)
+    try:
+        return TypeAdapter(kind).validate_python(_known(kind, json.loads(raw)))
+    except ValidationError as wrong:
+        raise BadInput(problems.sentence([dict(one) for one in wrong.errors()])) from wrong
+    except (ValueError, TypeError) as wrong:
+        raise BadInput("The body is not valid JSON; send one JSON object.") from wrong
+
+
+def _known(kind: type, facts: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Without the fields that a newer machine sends."""
+    names = getattr(kind, "__dataclass_fields__", {})
+    return {name: value for name, value in facts.items() if name in names} if isinstance(facts, dict) else facts
+
+
+async def _limited(request: Request, most: int) -> bytes:
+    """Read at most so much: the sender's own number of bytes is only a claim."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise BadInput(f"The body is larger than {most >> 20} MB: send it in pieces.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _read_piece(file: Path, offset: int) -> tuple[bytes, int]:
+    with file.open("rb") as opened:
+        size = opened.seek(0, 2)
+        opened.seek(min(offset, size))
+        return opened.read(_MOST_PIECE), size

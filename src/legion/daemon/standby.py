@@ -1,0 +1,89 @@
+"""One head at a time on a Postgres: takes the lease, renews it, and ends this process when another head has it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+from legion.domain.errors import BadInput, StateConflict
+from legion.store.database.errors import LeaseHeld
+from legion.store.database.head_lease import HeadLease, held_by
+from legion.store.database.transactions import Store
+from legion.system.paths import DataDir
+
+log = logging.getLogger(__name__)
+
+_RENEWALS = 3
+"""Per lease: two may fail before it lapses."""
+_PAUSE = 0.5
+
+
+class FolderInUse(StateConflict):
+    """Another daemon holds the lock of the data folder."""
+
+
+def serve_in_turn(serve: Callable[[], None], report: Callable[[str], None], url: str) -> None:
+    """Serve as soon as no other head does, and until this one is stopped."""
+    if not url:
+        raise BadInput("A standby needs Postgres: move there with `legion head move postgresql://USER@HOST/NAME`.")
+    reported = ""
+    while True:
+        try:
+            serve()
+            return
+        except (FolderInUse, LeaseHeld) as held:
+            if held.message != reported:
+                reported = held.message
+                report(f"Standby: {held.message}")
+            time.sleep(_PAUSE)
+
+
+class Leadership:
+    """The head's right to write, from `start` to `stop`. On SQLite the lock of the data folder is all of it."""
+
+    def __init__(self, url: str, data: DataDir, store: Store) -> None:
+        """`url` of Postgres; empty: SQLite."""
+        self._store = store
+        self._lease = HeadLease(url, f"{platform.node()}:{data.root}") if url else None
+        self._ended = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Take the lease and bring the tables up to date. Raises LeaseHeld."""
+        if self._lease is None:
+            self._store.migrate()
+            return
+        if self._lease.is_held_by_other():
+            raise held_by(self._lease)
+        self._store.migrate()
+        generation = self._lease.take()
+        if generation is None:
+            raise held_by(self._lease)
+        self._store.fence(generation)
+        self._keeper = threading.Thread(target=_keep, args=(self._lease, self._ended), name="head-lease", daemon=True)
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Release the lease, so that the next head need not wait."""
+        self._ended.set()
+        if self._keeper is not None:
+            self._keeper.join()
+        if self._lease is not None:
+            self._lease.close()
+
+
+def _keep(lease: HeadLease, ended: threading.Event) -> None:
+    """Without an answer of the database nothing is lost: no transaction of a replaced head commits."""
+    while not ended.wait(lease.seconds / _RENEWALS):
+        renewed = lease.renew()
+        if renewed is None:
+            log.warning("head lease: the database did not answer, will retry")
+        elif not renewed:
+            log.error("head lease: another head has taken over, this one ends")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return

@@ -1,0 +1,1 @@
+"""`legion demo --machines`: several machines on one host, and links between them that can be cut and slowed."""

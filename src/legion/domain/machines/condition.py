@@ -1,0 +1,41 @@
+"""The condition of a machine: whether it takes new work now, and the reason in one sentence where it does not."""
+
+from __future__ import annotations
+
+from legion.domain.machines.leases import LeaseTimes
+from legion.domain.machines.machine import Machine, MachineState, ProtocolFit, protocol_fit
+from legion.domain.machines.placement import PlaceState
+
+_BY_PERSON = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceState.DRAINING}
+
+
+def condition(machine: Machine, *, now: float, quiet: bool, times: LeaseTimes) -> PlaceState:
+    """`quiet`: now is within its quiet hours. What a person asked for comes first, then what cannot be changed here."""
+    if machine.state in _BY_PERSON:
+        return _BY_PERSON[machine.state]
+    if protocol_fit(machine.protocol) is not ProtocolFit.SERVED:
+        return PlaceState.OUTDATED
+    if machine.heard_at is None or now - machine.heard_at >= times.reap:
+        return PlaceState.SILENT
+    return PlaceState.QUIET if quiet else PlaceState.OPEN
+
+
+def advice(machine: Machine, state: PlaceState) -> str:
+    """What is wrong with a machine, and the command that fixes it; empty where nothing is."""
+    name = machine.name
+    match state:
+        case PlaceState.SILENT:
+            return f"it does not answer: start `legion join` there, or `legion machine remove {name}`"
+        case PlaceState.OUTDATED if protocol_fit(machine.protocol) is ProtocolFit.OLD:
+            return (
+                f"its Legion {machine.version} is too old for this one: install the release of the head there, then "
+                f"`legion machine update {name}`. What it runs continues."
+            )
+        case PlaceState.OUTDATED:
+            return f"its Legion {machine.version} is too new for this one: update the head. What it runs continues."
+        case PlaceState.PAUSED:
+            return f"it is paused: `legion machine resume {name}`"
+        case PlaceState.DRAINING:
+            return f"it is draining: `legion machine resume {name}`, or remove or update it when its runs have ended"
+        case _:
+            return ""

@@ -1,0 +1,129 @@
+"""Answers the beats of machines: gives them jobs, requests to their runs, and the runs that they no longer have."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState, RunCommand
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import placements
+from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
+from legion.jobs.machines.travel import FILE
+from legion.store.work import machines
+from legion.system import crash
+from legion.system.crash import Point
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeatFacts:
+    """What a machine reports of itself."""
+
+    boot: str
+    worker: str
+    """Names the worker process; another one has another name."""
+    version: str
+    protocol: int
+    running: frozenset[RunKey]
+    mirrors: frozenset[int]
+    acks: frozenset[int]
+    free: int
+    toolchain: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeatAnswer:
+    jobs: tuple[dict[str, Any], ...]
+    stop: tuple[RunKey, ...]
+    commands: tuple[RunCommand, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.jobs or self.stop or self.commands)
+
+
+def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
+    """The machine is alive. This renews the leases of the runs that it names."""
+    with context.store.write() as tx:
+        machines.beat(
+            tx,
+            machine.id,
+            boot=facts.boot,
+            version=facts.version,
+            protocol=facts.protocol,
+            mirrors=facts.mirrors,
+            toolchain=facts.toolchain,
+        )
+        machines.named(tx, machine.id, {run for run, _ in facts.running})
+        machines.acknowledge(tx, machine.id, facts.acks)
+
+
+def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
+    """What the machine should do now. Asking again is safe: a job whose answer was lost is sent again to the process
+    that took it. To no other one: that may be a copy of the machine, and the first may still work.
+    """
+    taken = _take(context, machine, facts) if facts.free > 0 and machine.state is MachineState.ACTIVE else ()
+    with context.store.read() as tx:
+        mine = {(one.name, one.generation): one for one in machines.open_on(tx, machine.id)}
+        commands = machines.commands(tx, machine.id)
+    taken_here = {key: one for key, one in mine.items() if _holds(one) and one.taken_by == facts.worker}
+    lost = [one for key, one in taken_here.items() if key not in facts.running]
+    names = dict.fromkeys((*(one.name for one in taken), *(one.name for one in lost)))
+    return BeatAnswer(
+        jobs=tuple(job for name in names if (job := _job(context, name)) is not None),
+        stop=tuple(sorted(key for key in facts.running if not _holds(mine.get(key)))),
+        commands=tuple(one for one in commands if one.id not in facts.acks),
+    )
+
+
+def _holds(placed: PlacedRun | None) -> bool:
+    return placed is not None and placed.state is PlacementState.TAKEN
+
+
+def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
+    try:
+        room = min(facts.free, machine.slots - len(facts.running))
+        offered = placements.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
+    except EngineUnavailable as down:
+        log.warning("machine %s gets no jobs for now: %s", machine.name, down)
+        return ()
+    crash.reach(Point.MACHINE_TAKE_BEFORE_ROW)
+    taken, over = _mark_taken(context, machine, offered, facts.worker) if offered else ((), ())
+    crash.reach(Point.MACHINE_TAKE_AFTER_ROW)
+    for job in over:
+        # The job of the run itself does the same once more.
+        with contextlib.suppress(EngineUnavailable):
+            placements.engine_of(context).finish(job.run, job.generation)
+    return taken
+
+
+def _mark_taken(
+    context: Context, machine: Machine, offered: Sequence[PlacedJob], worker: str
+) -> tuple[list[PlacedRun], list[PlacedJob]]:
+    """Those that are this machine's now, and those whose run has ended or lapsed since they were queued."""
+    taken: list[PlacedRun] = []
+    over: list[PlacedJob] = []
+    with context.store.write() as tx:
+        for job in offered:
+            placed = machines.placed_as(tx, job.run)
+            if placed is None or not placed.open or placed.generation != job.generation or placed.machine != machine.id:
+                over.append(job)
+            elif placed.state is PlacementState.PLACED and machines.take(tx, placed.run, worker):
+                taken.append(placed)
+    return taken, over
+
+
+def _job(context: Context, run: str) -> dict[str, Any] | None:
+    """None where the head's own folder of the run is gone: its lease will end."""
+    try:
+        job: dict[str, Any] = json.loads((context.data.runs / run / FILE).read_bytes())
+    except FileNotFoundError:
+        log.error("run %s has no %s on the head, so no machine gets it", run, FILE)
+        return None
+    return job

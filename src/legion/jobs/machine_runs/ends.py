@@ -1,0 +1,96 @@
+"""The end of a run on a machine: its report is accepted once, and what comes after the lease is kept as late work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from legion.domain.errors import BadInput
+from legion.domain.events import EventKind
+from legion.domain.machines.machine import Machine, PlacedRun, PlacementState
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import fence, packs
+from legion.jobs.machine_runs.arrivals import drop_pack
+from legion.jobs.machines.travel import SAVED
+from legion.runner.spec import RunFolder, RunnerError, parse_result
+from legion.store.work import machines, runs
+from legion.system import crash, files
+from legion.system.crash import Point
+
+_MOST_FACTS = 1 << 20
+
+
+def accept(
+    context: Context,
+    machine: Machine,
+    *,
+    run: str,
+    generation: int,
+    result: Mapping[str, Any] | None,
+    saved: Mapping[str, Any] | None,
+    failed: str,
+) -> None:
+    """Record how the run ended. Repeating an accepted report changes nothing. Raises StaleRun, BadInput."""
+    with context.store.read() as tx:
+        placed = fence.own(tx, machine, run, generation)
+        if placed.state is PlacementState.ENDED:
+            return
+        fence.current(tx, machine, run, generation)
+    content = _result(run, result)
+    facts = {**(saved or {}), "failed": failed}
+    explained = json.dumps(facts)
+    if len(explained) > _MOST_FACTS:
+        raise BadInput(f"The report about run {run} is too long: at most {_MOST_FACTS >> 20} MB.")
+    if saved is not None:
+        packs.accept_saved(context, placed, str(saved.get("commit", "")))
+    folder = context.data.runs / run
+    crash.reach(Point.MACHINE_END_BEFORE_ROW)
+    with context.store.write() as tx:
+        # In this transaction: the lease may have ended meanwhile, and both ends are final.
+        fence.current(tx, machine, run, generation)
+        files.write_atomic(folder / SAVED, explained)
+        if content is not None:
+            files.write_atomic(RunFolder(folder).result, content)
+        machines.move(tx, placed.run, PlacementState.ENDED)
+    crash.reach(Point.MACHINE_END_AFTER_ROW)
+    drop_pack(context, run)
+    context.machines.bells.ring(run)
+
+
+def accept_late(context: Context, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+    """Keep what a cut-off machine had in its tree. It never lands by itself. Repeating it changes nothing."""
+    with context.store.read() as tx:
+        placed = fence.late(tx, machine, run, generation)
+    name = late_ref(placed)
+    hub = context.hub(placed.project)
+    if hub.kept(name).get(name) == commit:
+        return
+    packs.accept(context, placed, commit, keep_as=name)
+    crash.reach(Point.MACHINE_LATE_AFTER_KEEP)
+    with context.store.write() as tx:
+        ticket = runs.get(tx, placed.run).ticket
+        why = (
+            f"machine {machine.name} was cut off in run {placed.run} and has sent what was in its tree: it is kept as "
+            f"refs/legion/{name} in the hub and lands only if you take it from there"
+        )
+        data = {"why": why, "run": placed.run, "commit": commit, "machine": machine.name}
+        tx.record(EventKind.WARNING, project=placed.project, ticket=ticket, data=data)
+
+
+def late_ref(placed: PlacedRun) -> str:
+    """Below refs/legion/ in the hub."""
+    return f"late/{placed.name}/{placed.generation}"
+
+
+def _result(run: str, facts: Mapping[str, Any] | None) -> str | None:
+    """The runner's result as the head stores it. Raises BadInput where it is none of this run."""
+    if facts is None:
+        return None
+    try:
+        known = parse_result(facts)
+    except (RunnerError, KeyError, ValueError, TypeError) as wrong:
+        raise BadInput(f"The result of run {run} cannot be read ({wrong}): update Legion on this machine.") from wrong
+    if known.run != run:
+        raise BadInput(f"This is the result of run {known.run}, not of {run}.")
+    return json.dumps(dict(facts), indent=1)

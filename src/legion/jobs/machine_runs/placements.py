@@ -1,0 +1,120 @@
+"""Gives a run to its machine: writes what has to travel, and queues the run there. Each step may be repeated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.machines.machine import PlacedRun
+from legion.domain.runs import Run
+from legion.domain.tickets.ticket import Ticket
+from legion.drivers import Program
+from legion.jobs.agent import model_run, spec
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
+from legion.jobs.machines.travel import FILE, MachineJob, TravellingProject
+from legion.runner.spec import RunFolder, RunSpec, write_spec
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import machines, runs
+from legion.system import crash, files
+from legion.system.crash import Point
+
+_NOWHERE = Path("/")
+
+
+class QueueDown(LegionError):
+    """The job backs off and tries again."""
+
+
+def place(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> PlacedRun | None:
+    """None where the machine was removed since it was chosen."""
+    folder = context.data.runs / this_run.name
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files.write_atomic(RunFolder(folder).elsewhere, json.dumps({"machine": this_run.machine}))
+    job = travelling(context, project, ticket, this_run)
+    write_spec(folder, _description(job))
+    files.write_atomic(folder / FILE, json.dumps(job.to_json()))
+    crash.reach(Point.MACHINE_PLACE_BEFORE_ROW)
+    with context.store.write() as tx:
+        runs.note_driver(tx, this_run.id, job.driver_name or job.driver)
+        machine = machines.find(tx, this_run.machine)
+        placed = machines.place(tx, this_run, machine) if machine is not None else None
+    crash.reach(Point.MACHINE_PLACE_AFTER_ROW)
+    return placed
+
+
+def queue(context: Context, this_run: Run) -> None:
+    """Repeated by each daemon that adopts the run: the last one may have died before it."""
+    try:
+        engine_of(context).place(
+            PlacedJob(
+                run=this_run.name, generation=this_run.generation, machine=this_run.machine, project=this_run.project
+            )
+        )
+    except EngineUnavailable as down:
+        raise QueueDown(f"{down}; start Postgres again.") from down
+    crash.reach(Point.MACHINE_PLACE_AFTER_QUEUE)
+
+
+def unqueue(context: Context, this_run: Run) -> None:
+    """The run has ended, however it ended."""
+    try:
+        engine_of(context).finish(this_run.name, this_run.generation)
+    except EngineUnavailable as down:
+        raise QueueDown(f"{down}; start Postgres again.") from down
+
+
+def engine_of(context: Context) -> JobEngine:
+    engine = context.machines.engine
+    if engine is None:
+        raise QueueDown("Machines need a head on Postgres: set `daemon.database` in your settings.")
+    return engine
+
+
+def travelling(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+    assert ticket.base is not None, "a started ticket has a base"
+    chosen, given = spec.for_machine(context, project, ticket, this_run)
+    with context.store.read() as tx:
+        previous, saved = _before(tx, this_run)
+    record = project.record
+    return MachineJob(
+        run=this_run,
+        project=TravellingProject(
+            id=record.id,
+            name=record.name,
+            branch=record.branch,
+            config_text=record.config_text,
+            config_hash=record.config_hash,
+        ),
+        title=ticket.spec.title,
+        base=ticket.base,
+        target=project.target,
+        start=saved,
+        plant=ticket.plant,
+        previous=previous,
+        driver=chosen.driver.name,
+        driver_name=chosen.name,
+        argv=chosen.argv,
+        timeout=chosen.timeout,
+        input=given,
+        model=model_run.for_machine(context, this_run, chosen, given) if chosen.capabilities.models else None,
+    )
+
+
+def _before(tx: ReadTransaction, this_run: Run) -> tuple[str, str | None]:
+    """The name of the builder's run before this one, and the last commit that one of them saved."""
+    earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+    saved = [run.saved for run in earlier if run.saved is not None]
+    return (earlier[-1].name if earlier else "", saved[-1] if saved else None)
+
+
+def _description(job: MachineJob) -> RunSpec:
+    """For readers on the head, which ask what kind of program works. No runner of the head starts it."""
+    return RunSpec(
+        run=job.run.name,
+        program=Program(argv=job.argv, cwd=_NOWHERE, env={}),
+        driver=job.driver,
+        timeout=job.timeout,
+        sandbox=None,
+    )

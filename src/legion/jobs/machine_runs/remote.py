@@ -1,0 +1,160 @@
+"""Waits for a run on a machine as for one on the head, and reads what the machine saved of its tree.
+
+The row of the placed run decides: it ends once, by the machine's report or by the end of its lease, never by both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from legion.domain.errors import LegionError
+from legion.domain.machines.machine import CommandKind, PlacedRun, PlacementState
+from legion.domain.runs import Run
+from legion.domain.tickets.ticket import Ticket
+from legion.git.hub.unfinished import GitOperation
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs.run_proxy import RunProxy
+from legion.jobs.machines.travel import SAVED
+from legion.jobs.supervise import usage
+from legion.jobs.supervise.wait import stop_when_unwanted
+from legion.jobs.workspace.save import Saved, found_tree
+from legion.runner.journal import JournalEvent, JournalReader
+from legion.runner.launch import EndedRun, LostRun
+from legion.runner.spec import read_result
+from legion.store.work import machines
+
+_LOOK_EVERY = 5.0
+"""Seconds between two looks at the row, should a signal be missed."""
+_UNWANTED = "its ticket was stopped before the machine took it"
+
+
+def run_to_end(
+    context: Context,
+    project: ProjectContext,
+    ticket: Ticket,
+    this_run: Run,
+    *,
+    wanted: Callable[[], bool],
+    on_event: Callable[[JournalEvent], None],
+) -> EndedRun | LostRun | None:
+    """None where no machine has taken it: it was stopped, or its machine was removed or is silent."""
+    placed = _placed(context, this_run)
+    if placed is None:
+        if not wanted():
+            return None
+        placed = placements.place(context, project, ticket, this_run)
+        if placed is None:
+            return None
+    if placed.open:
+        placements.queue(context, this_run)
+        placed = _wait(context, this_run, placed, wanted, on_event)
+    placements.unqueue(context, this_run)
+    usage.catch_up(context)
+    return _ended(context, this_run, placed)
+
+
+def why_lost(context: Context, this_run: Run) -> str:
+    """For people: why the head no longer waits for it."""
+    placed = _placed(context, this_run)
+    facts = _saved_file(context, this_run)
+    failed = str(facts.get("failed", "")) if facts else ""
+    if failed:
+        return f"machine {this_run.machine} could not prepare it: {failed}"
+    why = placed.why if placed is not None else ""
+    return why or f"its runner on machine {this_run.machine} was killed"
+
+
+def saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved | None:
+    """What the machine saved of the tree; None where nothing arrived in time.
+
+    The commit was verified when it arrived. What else the machine reports only explains the change to people.
+    """
+    placed = _placed(context, this_run)
+    facts = _saved_file(context, this_run)
+    if placed is None or placed.state is not PlacementState.ENDED or not facts or not facts.get("commit"):
+        return None
+    assert ticket.base is not None, "a started ticket has a base"
+    commit = str(facts["commit"])
+    tree = project.hub.tree_of(commit)
+    unfinished = facts.get("unfinished")
+    return Saved(
+        commit=commit,
+        tree=tree,
+        changed=tree != found_tree(context, project, ticket, ticket.base),
+        nested=_texts(facts.get("nested")),
+        left_out=_texts(facts.get("left_out")),
+        unsaved=_texts(facts.get("unsaved")),
+        unfinished=GitOperation(unfinished) if unfinished in {one.value for one in GitOperation} else None,
+        submodules=_texts(facts.get("submodules")),
+        elsewhere=_texts(facts.get("elsewhere")),
+    )
+
+
+def _wait(
+    context: Context,
+    this_run: Run,
+    placed: PlacedRun,
+    wanted: Callable[[], bool],
+    on_event: Callable[[JournalEvent], None],
+) -> PlacedRun:
+    folder = context.data.runs / this_run.name
+    journal = JournalReader(folder)
+    listener = stop_when_unwanted(folder, wanted, on_event)
+    proxy = RunProxy(context, placed, folder)
+    with proxy.open(), context.machines.bells.listening(this_run.name, proxy.ring):
+        while True:
+            proxy.grown.clear()
+            now = _placed(context, this_run)
+            assert now is not None, "a placed run stays placed"
+            for event in journal.read_on():
+                listener(event)
+            if not now.open:
+                return now
+            if now.state is PlacementState.PLACED and not wanted():
+                _withdraw(context, this_run)
+                continue
+            if not proxy.grown.wait(_LOOK_EVERY) and not wanted():
+                stop_again(context, now)
+
+
+def stop_again(context: Context, placed: PlacedRun) -> None:
+    """The request to stop it may have been lost with the daemon that stored it."""
+    with context.store.write() as tx:
+        if not any(one.run == placed.name for one in machines.commands(tx, placed.machine)):
+            machines.send(tx, placed, CommandKind.STOP, {"grace": 0})
+
+
+def _withdraw(context: Context, this_run: Run) -> None:
+    with context.store.write() as tx:
+        now = machines.placed(tx, this_run.id)
+        if now is not None and now.state is PlacementState.PLACED:
+            machines.move(tx, this_run.id, PlacementState.LAPSED, _UNWANTED)
+
+
+def _ended(context: Context, this_run: Run, placed: PlacedRun) -> EndedRun | LostRun | None:
+    if placed.state is PlacementState.ENDED:
+        result = read_result(context.data.runs / this_run.name)
+        return EndedRun(result) if result is not None else LostRun()
+    return LostRun() if placed.taken else None
+
+
+def _placed(context: Context, this_run: Run) -> PlacedRun | None:
+    with context.store.read() as tx:
+        return machines.placed(tx, this_run.id)
+
+
+def _saved_file(context: Context, this_run: Run) -> dict[str, Any]:
+    try:
+        facts = json.loads((context.data.runs / this_run.name / SAVED).read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as damaged:
+        raise LegionError(f"{SAVED} of run {this_run.name} is damaged ({damaged}): retry the ticket.") from damaged
+    return facts if isinstance(facts, dict) else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()

@@ -1,0 +1,1 @@
+"""Jobs that run on other machines: the queue that carries them there."""

@@ -1,0 +1,45 @@
+"""The queue, the lease times and the bells that jobs use for runs on other machines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from legion.domain.machines.leases import LeaseTimes
+from legion.jobs.machines.engine import JobEngine
+
+
+class RunBells:
+    """Wakes the job that waits for a run on a machine: its files have grown, or its state has changed."""
+
+    def __init__(self) -> None:
+        self._bells: dict[str, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def listening(self, run: str, bell: Callable[[], None]) -> Iterator[None]:
+        with self._lock:
+            self._bells[run] = bell
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._bells.get(run) is bell:
+                    del self._bells[run]
+
+    def ring(self, run: str) -> None:
+        """In any thread; a run that no job waits for has no bell."""
+        with self._lock:
+            bell = self._bells.get(run)
+        if bell is not None:
+            bell()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachinePart:
+    engine: JobEngine | None = None
+    """None: a head on SQLite, which has no machines."""
+    times: LeaseTimes = field(default_factory=LeaseTimes)
+    bells: RunBells = field(default_factory=RunBells)

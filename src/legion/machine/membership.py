@@ -1,0 +1,74 @@
+"""Joining a head, and the record of it: the head's address and authority, this machine's name and its token."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from legion import __version__
+from legion.domain.errors import BadInput, StateConflict
+from legion.domain.machines.leases import LeaseTimes
+from legion.domain.machines.machine import PROTOCOL
+from legion.machine import facts
+from legion.machine.link import HeadLink, fetch_authority
+from legion.system import files
+from legion.wire.machines import MachineJoin
+
+_LINE = re.compile(r"(https://[^\s/#]+)/?#([A-Za-z0-9_-]{16,128})/([0-9a-fA-F]{64})")
+FILE = "machine.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    name: str
+    url: str
+    token: str
+    authority: str
+    lease: LeaseTimes
+
+    def link(self) -> HeadLink:
+        return HeadLink(self.url, authority=self.authority, token=self.token)
+
+    @classmethod
+    def read(cls, root: Path) -> Membership | None:
+        try:
+            known = json.loads((root / FILE).read_bytes())
+        except FileNotFoundError:
+            return None
+        return cls(**{**known, "lease": LeaseTimes(**known["lease"])})
+
+
+def join(root: Path, line: str) -> Membership:
+    """Become a machine of the head that made this line. Raises BadInput, StateConflict or a MachineError.
+
+    A line that this folder has used already changes nothing, so a service may pass it at each start.
+    """
+    found = _LINE.fullmatch(line.strip())
+    if found is None:
+        raise BadInput("This is no invitation: pass the line that `legion machine invite` printed, in quotes.")
+    url, code, fingerprint = found.groups()
+    known = Membership.read(root)
+    used = root / "machine.line"
+    if known is not None:
+        if used.exists() and used.read_text() == line.strip():
+            return known
+        raise StateConflict(
+            f"This folder belongs to machine {known.name} of {known.url} already: use another with --data-dir, "
+            f"or delete {root / FILE} to join again."
+        )
+    authority = fetch_authority(url, fingerprint)
+    wanted = MachineJoin(
+        code=code, version=__version__, protocol=PROTOCOL, boot=facts.boot(), toolchain=facts.toolchain()
+    )
+    link = HeadLink(url, authority=authority)
+    try:
+        joined = link.call("POST", "/join", content=asdict(wanted)).json()
+    finally:
+        link.close()
+    times = LeaseTimes(**{name: float(joined["lease"][name]) for name in ("beat", "quiet", "stop", "reap")})
+    made = Membership(name=str(joined["name"]), url=url, token=str(joined["token"]), authority=authority, lease=times)
+    files.write_atomic(root / FILE, json.dumps(asdict(made)))
+    files.write_atomic(used, line.strip())
+    return made

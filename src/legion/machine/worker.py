@@ -1,0 +1,309 @@
+"""The worker: keeps the lease, takes jobs, passes requests of the head on to runs, and ends on request.
+
+Runs outlive it. A new worker on the same folder continues with every run that the head has not settled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from legion import __version__
+from legion.config.files import user as settings
+from legion.config.files.current import CurrentSettings
+from legion.domain.errors import StateConflict
+from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
+from legion.domain.machines.machine import PROTOCOL, CommandKind
+from legion.jobs.context import Context
+from legion.jobs.machines.travel import MachineJob
+from legion.machine import facts
+from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
+from legion.machine.housekeeping import MachineHousekeeper
+from legion.machine.membership import Membership
+from legion.machine.relay import Relay
+from legion.machine.work import RunWork, unfinished, write_job
+from legion.runner import launch, lease
+from legion.runner.launch import Launcher
+from legion.runner.lease import LeaseFile
+from legion.runner.probe import probe
+from legion.runner.spec import RunnerError
+from legion.store.database.transactions import Store, sqlite_url
+from legion.system import files, folder_watch, kernel
+from legion.system.paths import DataDir
+from legion.wire.machines import MachineBeat, RunRef
+
+log = logging.getLogger("legion")
+
+_LONGEST_WAIT = 25.0
+_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_LOCK_PATIENCE = 2.0
+
+
+class Worker:
+    def __init__(self, context: Context, membership: Membership) -> None:
+        self.context = context
+        self.membership = membership
+        self._link = membership.link()
+        self._times = membership.lease
+        self._lease_file = context.data.root / "lease.json"
+        known = LeaseFile.read(self._lease_file)
+        # An earlier worker's lease counts: its runs may be alive by it.
+        self._sent = known.sent if known is not None and known.left() > 0 else lease.now() - self._times.stop
+        self._lock = threading.Lock()
+        self._name = secrets.token_hex(8)
+        self._works: dict[str, RunWork] = {}
+        self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._acks: set[int] = set()
+        self._over = threading.Event()
+        self._notice = ""
+        self.exit_code = 0
+        self._update: int | None = None
+        """The request to start again, while the head does not know that it arrived."""
+        self.starts_again = False
+        self._relay = Relay(context.data.root, membership)
+
+    def run(self) -> int:
+        """Until a signal, or until the head has removed this machine."""
+        self._relay.start()
+        for job in unfinished(self.context):
+            self._take_up(job)
+        housekeeper = MachineHousekeeper(self.context, self._busy_seats)
+        housekeeper.start()
+        beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
+        beating.start()
+        self._keep_asking()
+        with self._lock:
+            works = list(self._works.values())
+        for work in works:
+            work.close()
+        housekeeper.stop()
+        beating.join()
+        self._relay.stop()
+        return self.exit_code
+
+    def stop(self) -> None:
+        self._over.set()
+
+    def _busy_seats(self) -> set[str]:
+        with self._lock:
+            return {one.job.run.seat for one in self._works.values()}
+
+    def phase(self) -> LeasePhase:
+        with self._lock:
+            return phase(sent=self._sent, now=lease.now(), times=self._times)
+
+    def _keep_beating(self) -> None:
+        while not self._over.is_set():
+            self._beat(free=0, wait=0.0, patience=self._times.beat)
+            self._over.wait(self._times.beat)
+
+    def _keep_asking(self) -> None:
+        """The long poll for jobs; it is a beat too."""
+        pause = _PAUSE
+        while not self._over.is_set():
+            fresh = self.phase() is LeasePhase.FRESH
+            wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh else 0.0
+            if self._beat(free=1000, wait=wait, patience=wait + self._times.beat):
+                pause = _PAUSE
+            else:
+                self._over.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE, self._times.beat)
+
+    def _beat(self, *, free: int, wait: float, patience: float) -> bool:
+        """One request. Whether the head answered."""
+        with self._lock:
+            running = [RunRef(run=one.name, generation=one.job.run.generation) for one in self._works.values()]
+            acks = set(self._acks)
+        wanted = MachineBeat(
+            boot=facts.boot(),
+            worker=self._name,
+            version=__version__,
+            protocol=PROTOCOL,
+            running=running,
+            mirrors=self._mirrors(),
+            acks=sorted(acks),
+            free=free,
+            wait=wait,
+        )
+        sent = lease.now()
+        try:
+            answer = self._link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
+        except NotAMachine as removed:
+            self._end(removed)
+            return False
+        except OutOfDate as far:
+            # Its runs continue for the rest of the lease: an update takes less.
+            self.exit_code = far.exit_code
+            log.error("%s", far.message)
+            self._over.set()
+            return False
+        except (HeadUnreachable, HeadRefused) as away:
+            log.warning("%s", away.message)
+            return False
+        self._renew(sent, answer)
+        with self._lock:
+            self._acks -= acks
+            knows = self._update in acks
+        if knows:
+            self.starts_again = True
+            self._over.set()
+            return True
+        self._obey(answer)
+        return True
+
+    def _renew(self, sent: float, answer: Mapping[str, Any]) -> None:
+        """The lease counts from the moment at which the answered beat was sent."""
+        times = answer.get("lease")
+        with self._lock:
+            if times is not None:
+                self._times = LeaseTimes(**{name: float(times[name]) for name in ("beat", "quiet", "stop", "reap")})
+            if sent > self._sent:
+                self._sent = sent
+                LeaseFile(sent=sent, stop=self._times.stop).write(self._lease_file)
+
+    def _obey(self, answer: Mapping[str, Any]) -> None:
+        notice = str(answer.get("notice", ""))
+        if notice not in ("", self._notice):
+            log.warning("no new runs: %s", notice)
+        self._notice = notice
+        for one in answer.get("stop", ()):
+            with self._lock:
+                work = self._works.get(str(one["run"]))
+            if work is not None and work.job.run.generation == one["generation"]:
+                work.fence()
+        for facts_ in answer.get("jobs", ()):
+            try:
+                self._take_up(write_job(self.context, facts_))
+            except (ValueError, KeyError, TypeError) as strange:
+                log.error("a job of the head cannot be read, update Legion here: %r", strange)
+        for command in answer.get("commands", ()):
+            if self._pass_on(command):
+                with self._lock:
+                    self._acks.add(int(command["id"]))
+
+    def _take_up(self, job: MachineJob) -> None:
+        with self._lock:
+            if job.run.name in self._works or (self.context.data.runs / job.run.name / "reported.json").exists():
+                return
+            work = self._works[job.run.name] = RunWork(
+                self.context,
+                self._link,
+                job,
+                phase=self.phase,
+                lease=self._lease_file,
+                relay=self._relay.address,
+                seat=self._seats[job.run.seat],
+                ended=self._ended,
+            )
+        work.start()
+
+    def _ended(self, run: str) -> None:
+        with self._lock:
+            self._works.pop(run, None)
+
+    def _pass_on(self, command: Mapping[str, Any]) -> bool:
+        """Whether the request needs no other try: it reached its runner, or its run is not here."""
+        if command["kind"] == CommandKind.UPDATE.value:
+            self._update = int(command["id"])
+            return True
+        with self._lock:
+            work = self._works.get(str(command["run"]))
+        if work is None:
+            return True
+        folder = self.context.data.runs / work.name
+        given: Mapping[str, Any] = command.get("facts", {})
+        try:
+            match CommandKind(command["kind"]):
+                case CommandKind.STOP:
+                    work.cancel(given.get("grace"))
+                    return True
+                case CommandKind.INTERRUPT:
+                    return launch.interrupt(folder, str(given.get("id", "")), str(given.get("text", "")))
+                case CommandKind.TELL:
+                    return launch.tell(folder, str(given["id"]), str(given["text"]))
+                case CommandKind.PERMIT:
+                    return launch.permit(
+                        folder, str(given["question"]), given["allowed"] is True, str(given.get("why", ""))
+                    )
+        except ValueError:
+            log.error("the head asks for %r, which this release does not know: update Legion here", command["kind"])
+            return True
+        except RunnerError as silent:
+            log.warning("run %s: %s", work.name, silent.message)
+        return False
+
+    def _mirrors(self) -> list[int]:
+        places = self.context.data.projects.glob("*/hub.git")
+        return sorted(int(place.parent.name) for place in places if place.parent.name.isdecimal())
+
+    def _end(self, why: MachineError) -> None:
+        """The head has removed this machine, or is too far apart: agents end now, and nothing is sent any more."""
+        if self._over.is_set():
+            return
+        self.exit_code = why.exit_code
+        log.error("%s", why.message)
+        with self._lock:
+            works = list(self._works.values())
+        for work in works:
+            work.fence()
+        self._over.set()
+
+
+@contextlib.contextmanager
+def opened(data: DataDir, membership: Membership) -> Iterator[Worker]:
+    """The worker of this folder, wired and not started yet. Raises StateConflict where one runs already."""
+    data.prepare()
+    kernel.hide_memory()
+    try:
+        lock = files.lock(data.root / "machine.lock", patience=_LOCK_PATIENCE)
+    except files.AlreadyLocked:
+        raise StateConflict(f"A worker already serves {data.root}: end it first.") from None
+    folder_watch.watch(lock.path, lambda: folder_watch.end_process(lock.path))
+    launcher = Launcher()
+    launcher.warm()
+    store = Store(sqlite_url(data.database))
+    try:
+        store.migrate()
+        context = Context(
+            data=data,
+            store=store,
+            launcher=launcher,
+            settings=CurrentSettings(settings.load()),
+            sandbox=probe(),
+            url="",
+            machine=membership.name,
+            clock=time.time,
+        )
+        yield Worker(context, membership)
+    finally:
+        launcher.close()
+        store.close()
+        lock.release()
+
+
+def serve(data_dir: Path, membership: Membership) -> int:
+    """Work in the foreground until a signal. Returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    with opened(DataDir(data_dir), membership) as worker:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: worker.stop())
+        log.info("machine %s works for %s (pid %s)", membership.name, membership.url, os.getpid())
+        code = worker.run()
+    if worker.starts_again:
+        log.info("this worker starts again, as the release that is installed here now")
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    return code
+
+
+__all__ = ["MachineError", "Worker", "opened", "serve"]

@@ -1,0 +1,181 @@
+"""The requests of machines to the head: join, beat, fetch the code of a job, send its files.
+
+Nothing else is reachable with that token, and everything here is about runs that this very machine was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from legion import __version__
+from legion.domain.errors import BadInput, LegionError, NotAllowed
+from legion.domain.events import EventKind
+from legion.domain.machines.machine import Machine, ProtocolFit, protocol_fit
+from legion.gateway import lifecycle
+from legion.gateway.files.folder import GatewayFolder
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
+from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
+from legion.jobs.machine_runs.beats import BeatAnswer, BeatFacts
+from legion.store.database.transactions import Store
+from legion.store.work import machines
+from legion.wire.machines import (
+    MachineAnswer,
+    MachineBeat,
+    MachineCommand,
+    MachineJoin,
+    MachineJoined,
+    MachineLeaseTimes,
+    MachineRunEnd,
+    RunRef,
+)
+
+__all__ = ["MachineOld", "WrongOffset"]
+
+BAD_CODE = (
+    "This invitation was used already, or is older than 15 minutes: run `legion machine invite` on the head again."
+)
+UNKNOWN = "This machine was removed from its head, or never joined it: run `legion machine invite` on the head again."
+_MOST_TEXT = 200
+
+
+class MachineOld(LegionError):
+    """The two releases are too far apart: 426."""
+
+    code = "update_needed"
+
+
+class DialIn:
+    """The head as its machines see it. Safe to call from many threads."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def store(self) -> Store:
+        """For the signal after a commit."""
+        return self._context.store
+
+    def join(self, wanted: MachineJoin) -> MachineJoined:
+        """Raises NotAllowed for a code that is not valid now, and MachineOld."""
+        if far := _too_far(wanted.protocol):
+            raise MachineOld(far)
+        with self._context.store.write() as tx:
+            joined = machines.join(
+                tx,
+                wanted.code,
+                boot=wanted.boot[:_MOST_TEXT],
+                version=wanted.version[:_MOST_TEXT],
+                protocol=wanted.protocol,
+                toolchain=wanted.toolchain[:_MOST_TEXT],
+            )
+            if joined is not None:
+                tx.record(EventKind.MACHINE_JOINED, data={"machine": joined[1].name})
+        if joined is None:
+            raise NotAllowed(BAD_CODE)
+        token, machine = joined
+        return MachineJoined(name=machine.name, token=token, lease=self._times(), version=__version__)
+
+    def machine(self, token: str) -> Machine:
+        """The machine with this token. Raises NotAllowed for one that was removed."""
+        with self._context.store.read() as tx:
+            found = machines.of_token(tx, token) if token else None
+        if found is None:
+            raise NotAllowed(UNKNOWN)
+        return found
+
+    def beat(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
+        """A sign of life. A machine whose release is too far away keeps its runs and gets no others."""
+        facts = _facts(wanted)
+        beats.note(self._context, machine, facts)
+        return self._answer(facts, beats.answer(self._context, machine, facts))
+
+    def look_again(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
+        """For a beat whose answer waits: what there is to do now, without another sign of life."""
+        facts = _facts(wanted)
+        return self._answer(facts, beats.answer(self._context, machine, facts))
+
+    def append(
+        self, machine: Machine, *, run: str, generation: int, file: str, offset: int, piece: bytes, late: bool
+    ) -> int:
+        """Raises StaleRun, WrongOffset, BadInput."""
+        try:
+            kind = ArrivingFile(file)
+        except ValueError:
+            raise BadInput(f"A run has no file {file[:_MOST_TEXT]!r} that a machine sends.") from None
+        return arrivals.append(
+            self._context, machine, run=run, generation=generation, file=kind, offset=offset, piece=piece, late=late
+        )
+
+    def pack(self, machine: Machine, *, run: str, generation: int, have: Collection[str]) -> Path:
+        return packs.outgoing(self._context, machine, run=run, generation=generation, have=have)
+
+    def end(self, machine: Machine, *, run: str, generation: int, end: MachineRunEnd) -> None:
+        ends.accept(
+            self._context,
+            machine,
+            run=run,
+            generation=generation,
+            result=end.result,
+            saved=end.saved,
+            failed=end.failed[:2000],
+        )
+
+    def late(self, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+        ends.accept_late(self._context, machine, run=run, generation=generation, commit=commit)
+
+    def gateway(self, machine: Machine, *, run: str, generation: int) -> str:
+        """The address of the gateway, for a run that this machine has. Raises StaleRun, NotAllowed."""
+        with self._context.store.read() as tx:
+            fence.current(tx, machine, run, generation)
+        address = lifecycle.address(GatewayFolder(self._context.data.gateway))
+        if address is None:
+            raise NotAllowed("The gateway of the head does not run now.")
+        return address.url
+
+    def tools(self, machine: Machine, *, run: str, generation: int) -> str:
+        """The address of the daemon, for the tools of a run that this machine has. Raises StaleRun."""
+        with self._context.store.read() as tx:
+            fence.current(tx, machine, run, generation)
+        return self._context.url
+
+    def _answer(self, facts: BeatFacts, answer: BeatAnswer) -> MachineAnswer:
+        return MachineAnswer(
+            jobs=list(answer.jobs),
+            stop=[RunRef(run=run, generation=generation) for run, generation in answer.stop],
+            commands=[
+                MachineCommand(id=one.id, run=one.run, kind=one.kind.value, facts=one.facts) for one in answer.commands
+            ],
+            lease=self._times(),
+            notice=_too_far(facts.protocol),
+        )
+
+    def _times(self) -> MachineLeaseTimes:
+        times = self._context.machines.times
+        return MachineLeaseTimes(beat=times.beat, quiet=times.quiet, stop=times.stop, reap=times.reap)
+
+
+def _facts(wanted: MachineBeat) -> BeatFacts:
+    return BeatFacts(
+        boot=wanted.boot[:_MOST_TEXT],
+        worker=wanted.worker[:_MOST_TEXT],
+        version=wanted.version[:_MOST_TEXT],
+        protocol=wanted.protocol,
+        running=frozenset((one.run, one.generation) for one in wanted.running),
+        mirrors=frozenset(wanted.mirrors),
+        acks=frozenset(wanted.acks),
+        free=0 if _too_far(wanted.protocol) else max(0, wanted.free),
+        toolchain=wanted.toolchain,
+    )
+
+
+def _too_far(protocol: int) -> str:
+    """What to update where the two releases are too far apart; empty where they are not."""
+    match protocol_fit(protocol):
+        case ProtocolFit.OLD:
+            return f"The head runs Legion {__version__}, which is too new for this machine: update Legion here."
+        case ProtocolFit.NEW:
+            return f"The head runs Legion {__version__}, which is too old for this machine: update the head."
+        case ProtocolFit.SERVED:
+            return ""

@@ -1,0 +1,86 @@
+"""The head and its machines as a person sees them, and the log of one machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from legion import __version__
+from legion.config.sections.limits import hours_of
+from legion.domain.machines.condition import advice, condition
+from legion.domain.machines.machine import Machine, PlacedRun
+from legion.domain.machines.placement import PlaceState
+from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
+from legion.jobs.context import Context
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import claims, machines, runs
+from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
+
+
+def machine_list(context: Context) -> MachineList:
+    with context.store.read() as tx:
+        taken = Counter(claim.machine for claim in claims.active(tx) if claim.kind in TAKES_A_SLOT)
+        head = _head(context, taken[context.machine])
+        others = [machine_line(context, one, taken[one.name]) for one in machines.all(tx)]
+    return MachineList(machines=[head, *others], reachable="")
+
+
+def log(context: Context, name: str, limit: int = 50) -> MachineLog:
+    with context.store.read() as tx:
+        machine = machines.get(tx, name)
+        given = machines.history(tx, machine.id, limit)
+        lines = [_run_line(tx, one) for one in reversed(given)]
+    return MachineLog(machine=machine_line(context, machine, sum(one.open for one in given)), runs=lines)
+
+
+def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
+    now = context.clock()
+    state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), times=context.machines.times)
+    return MachineLine(
+        name=machine.name,
+        head=False,
+        state=state.value,
+        labels=list(machine.labels),
+        slots=machine.slots,
+        runs=taken,
+        version=machine.version,
+        heard_at=machine.heard_at,
+        joined_at=machine.joined_at,
+        quiet_hours=machine.quiet_hours,
+        tools=machine.toolchain,
+        advice=advice(machine, state),
+    )
+
+
+def is_quiet(hours: str, now: float) -> bool:
+    quiet = hours_of(hours)
+    local = datetime.fromtimestamp(now).astimezone()
+    return quiet is not None and quiet.left(local.hour * 60 + local.minute) is not None
+
+
+def _head(context: Context, taken: int) -> MachineLine:
+    return MachineLine(
+        name=context.machine,
+        head=True,
+        state=PlaceState.OPEN.value,
+        labels=list(context.user.daemon.labels),
+        slots=context.user.daemon.slots,
+        runs=taken,
+        version=__version__,
+        heard_at=None,
+        joined_at=None,
+        quiet_hours="",
+        tools="",
+        advice="",
+    )
+
+
+def _run_line(tx: ReadTransaction, one: PlacedRun) -> MachineRunLine:
+    return MachineRunLine(
+        run=one.name,
+        ticket=runs.get(tx, one.run).ticket,
+        state=one.state.value,
+        placed_at=one.placed_at,
+        ended_at=one.ended_at,
+        why=one.why,
+    )

@@ -1,0 +1,43 @@
+"""Sessions of epics that ended, and the tickets that land their branches.
+
+The session of an epic is known by its name, and the ticket that lands it by the request that made it.
+"""
+
+from __future__ import annotations
+
+from legion.domain.projects import Project, is_session_of_epic
+from legion.store.board import projects
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import idempotency
+
+_REQUEST = "epic-branch:"
+
+
+def request_of(session: Project) -> str:
+    """The request that makes the ticket of a session, so that there is one."""
+    return f"{_REQUEST}{session.id}"
+
+
+def lands_a_branch(request: str) -> bool:
+    """Whether a request makes the ticket that lands a whole branch."""
+    return request.startswith(_REQUEST)
+
+
+def ticket_of(tx: ReadTransaction, parent: int, session: Project) -> int | None:
+    """The ticket of the default session that lands the branch of an ended one."""
+    made = idempotency.recall(tx, parent, request_of(session))
+    return None if made is None else int(made["ids"][0])
+
+
+def unlanded_session(tx: ReadTransaction, parent: Project, epic: str) -> Project | None:
+    """One that ended while its ticket was not made yet: a crash came between."""
+    ended = [one for one in projects.sessions_of(tx, parent.common_dir, ended=True) if one.base_commit != one.target]
+    mine = [one for one in ended if is_session_of_epic(one.session, epic) and ticket_of(tx, parent.id, one) is None]
+    return mine[-1] if mine else None
+
+
+def session_behind(tx: ReadTransaction, parent: int, ticket: int, epic: str) -> Project | None:
+    """The ended session whose branch a ticket lands; None for any other ticket."""
+    ended = projects.sessions_of(tx, projects.get(tx, parent).common_dir, ended=True) if epic else ()
+    mine = [one for one in ended if is_session_of_epic(one.session, epic)]
+    return next((one for one in mine if ticket_of(tx, parent, one) == ticket), None)

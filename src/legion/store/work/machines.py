@@ -1,0 +1,281 @@
+"""Machines and their invitations, the runs that they were given, and requests to those runs. Secrets are hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Row, bindparam, delete, insert, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.machines.machine import (
+    CommandKind,
+    Machine,
+    MachineState,
+    PlacedRun,
+    PlacementState,
+    RunCommand,
+)
+from legion.domain.runs import Run
+from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE, _RUNS, _COMMANDS = schema.machines.c, schema.machine_runs.c, schema.machine_commands.c
+NO_RUN = 0
+"""The run of a request to a machine itself."""
+_OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
+
+
+def _machine(row: Stored) -> Machine:
+    fields = vars(row)
+    own = {name: fields[name] for name in Machine.__dataclass_fields__}
+    return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
+
+
+_ALL = FixedQuery(select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=50)
+_BY_TOKEN = FixedQuery(
+    select(schema.machines).where(_TABLE.token_hash == bindparam("secret"), _TABLE.removed_at.is_(None)),
+    _machine,
+    remember=50,
+)
+
+
+def invite(
+    tx: Transaction, *, name: str, labels: Collection[str], slots: int, quiet_hours: str = "", seconds: float
+) -> str:
+    """A code that makes one host this machine, once and within `seconds`. Raises StateConflict for a name in use."""
+    if find(tx, name) is not None:
+        raise StateConflict(f"There is a machine {name} already: `legion machine remove {name}`, or use another name.")
+    table = schema.machine_invitations.c
+    tx.execute(delete(schema.machine_invitations).where((table.name == name) | (table.ends_at <= tx.now)))
+    code = secrets.token_urlsafe(24)
+    row = {
+        "id": tx.next("machine_invitation"),
+        "code_hash": _hash(code),
+        "name": name,
+        "labels": sorted(labels),
+        "slots": slots,
+        "quiet_hours": quiet_hours,
+        "made_at": tx.now,
+        "ends_at": tx.now + seconds,
+        "used_at": None,
+    }
+    tx.execute(insert(schema.machine_invitations), [row])
+    return code
+
+
+def join(
+    tx: Transaction, code: str, *, boot: str, version: str, protocol: int, toolchain: str
+) -> tuple[str, Machine] | None:
+    """The token of the new machine; None where the code is unknown, used or too old."""
+    table = schema.machine_invitations.c
+    valid = (table.code_hash == _hash(code), table.used_at.is_(None), table.ends_at > tx.now)
+    invited = tx.execute(select(schema.machine_invitations).where(*valid)).one_or_none()
+    if invited is None or find(tx, invited.name) is not None:
+        return None
+    tx.execute(update(schema.machine_invitations).where(table.id == invited.id).values(used_at=tx.now))
+    token = secrets.token_urlsafe(32)
+    row = {
+        "id": tx.next("machine"),
+        "name": invited.name,
+        "labels": invited.labels,
+        "slots": invited.slots,
+        "state": MachineState.ACTIVE,
+        "token_hash": _hash(token),
+        "boot": boot,
+        "version": version,
+        "protocol": protocol,
+        "toolchain": toolchain,
+        "quiet_hours": invited.quiet_hours,
+        "mirrors": [],
+        "heard_at": tx.now,
+        "joined_at": tx.now,
+        "removed_at": None,
+    }
+    tx.execute(insert(schema.machines), [row])
+    return token, get(tx, invited.name)
+
+
+def all(tx: ReadTransaction) -> tuple[Machine, ...]:
+    """Those that were not removed, in the order in which they joined."""
+    return _ALL.all(tx)
+
+
+def find(tx: ReadTransaction, name: str) -> Machine | None:
+    return next((one for one in all(tx) if one.name == name), None)
+
+
+def get(tx: ReadTransaction, name: str) -> Machine:
+    found = find(tx, name)
+    if found is None:
+        raise NotFound(f"There is no machine {name}: `legion machines` lists them.")
+    return found
+
+
+def of_token(tx: ReadTransaction, token: str) -> Machine | None:
+    return _BY_TOKEN.first(tx, secret=_hash(token))
+
+
+def beat(
+    tx: Transaction,
+    machine: int,
+    *,
+    boot: str,
+    version: str,
+    protocol: int,
+    mirrors: Collection[int],
+    toolchain: str | None = None,
+) -> None:
+    """A sign of life, and what the machine reports about itself."""
+    values = {"boot": boot, "version": version, "protocol": protocol, "mirrors": sorted(mirrors), "heard_at": tx.now}
+    if toolchain is not None:
+        values["toolchain"] = toolchain
+    tx.execute(update(schema.machines).where(_TABLE.id == machine).values(values))
+
+
+def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
+    """Pause, resume, drain or remove it. A removed machine's token is valid no longer."""
+    machine = get(tx, name)
+    values: dict[str, object] = {"state": state}
+    if state is MachineState.REMOVED:
+        values |= {"token_hash": None, "removed_at": tx.now}
+    tx.execute(update(schema.machines).where(_TABLE.id == machine.id).values(values))
+    tx.tell()
+    found = tx.execute(select(schema.machines).where(_TABLE.id == machine.id)).one()
+    return _row(found)
+
+
+def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
+    """The run waits for its machine from now on. Repeating it changes nothing."""
+    known = placed(tx, run.id)
+    if known is not None:
+        return known
+    row: dict[str, Any] = {
+        "run": run.id,
+        "name": run.name,
+        "project": run.project,
+        "generation": run.generation,
+        "machine": machine.id,
+        "state": PlacementState.PLACED,
+        "placed_at": tx.now,
+        "taken_at": None,
+        "taken_by": "",
+        "beats": 0,
+        "ended_at": None,
+        "why": "",
+    }
+    tx.execute(insert(schema.machine_runs), [row])
+    tx.tell()
+    return PlacedRun(**row)
+
+
+def placed(tx: ReadTransaction, run: int) -> PlacedRun | None:
+    row = tx.execute(select(schema.machine_runs).where(_RUNS.run == run)).one_or_none()
+    return None if row is None else PlacedRun(**row._mapping)
+
+
+def placed_as(tx: ReadTransaction, name: str) -> PlacedRun | None:
+    """By the name of the run's folder."""
+    row = tx.execute(select(schema.machine_runs).where(_RUNS.name == name)).one_or_none()
+    return None if row is None else PlacedRun(**row._mapping)
+
+
+def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun, ...]:
+    """Runs that wait for this machine or are on it, oldest first; without a machine, on any."""
+    found = select(schema.machine_runs).where(_RUNS.ended_at.is_(None))
+    if machine is not None:
+        found = found.where(_RUNS.machine == machine)
+    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
+
+
+def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:
+    """The runs that this machine was given, newest first."""
+    found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
+    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+
+
+def take(tx: Transaction, run: int, worker: str) -> bool:
+    """This worker process has it now. False where it has ended or lapsed already."""
+    mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
+    values = {"state": PlacementState.TAKEN, "taken_at": tx.now, "taken_by": worker}
+    tx.tell()
+    return tx.execute(mine.values(values)).rowcount == 1
+
+
+def named(tx: Transaction, machine: int, names: Collection[str]) -> None:
+    """The machine has named these runs in a beat: their leases are renewed."""
+    if names:
+        mine = (_RUNS.machine == machine, _RUNS.ended_at.is_(None), _RUNS.name.in_(names))
+        tx.execute(update(schema.machine_runs).where(*mine).values(beats=_RUNS.beats + 1))
+
+
+def move(tx: Transaction, run: int, state: PlacementState, why: str = "") -> bool:
+    """False, and nothing changes, where it has ended or lapsed already: both are final."""
+    ended = None if state in _OPEN else tx.now
+    values: dict[str, object] = {"state": state, "ended_at": ended, "why": why}
+    if state is PlacementState.TAKEN:
+        values["taken_at"] = tx.now
+    mine = update(schema.machine_runs).where(_RUNS.run == run, _RUNS.ended_at.is_(None))
+    if tx.execute(mine.values(values)).rowcount != 1:
+        return False
+    if ended is not None:
+        tx.execute(delete(schema.machine_commands).where(_COMMANDS.run == run))
+    tx.tell()
+    return True
+
+
+def send(tx: Transaction, run: PlacedRun, kind: CommandKind, facts: Mapping[str, object]) -> None:
+    """Ask the run's runner for this. The request waits until the machine has acknowledged it."""
+    row = {
+        "id": tx.next("machine_command"),
+        "run": run.run,
+        "name": run.name,
+        "machine": run.machine,
+        "kind": kind,
+        "facts": dict(facts),
+        "made_at": tx.now,
+    }
+    tx.execute(insert(schema.machine_commands), [row])
+    tx.tell()
+
+
+def send_to_machine(tx: Transaction, machine: int, kind: CommandKind) -> None:
+    """Ask the machine itself for this. A request of this kind that still waits is enough."""
+    waits = (_COMMANDS.machine == machine, _COMMANDS.kind == kind, _COMMANDS.run == NO_RUN)
+    if tx.execute(select(_COMMANDS.id).where(*waits)).first() is not None:
+        return
+    row = {
+        "id": tx.next("machine_command"),
+        "run": NO_RUN,
+        "name": "",
+        "machine": machine,
+        "kind": kind,
+        "facts": {},
+        "made_at": tx.now,
+    }
+    tx.execute(insert(schema.machine_commands), [row])
+    tx.tell()
+
+
+def commands(tx: ReadTransaction, machine: int) -> tuple[RunCommand, ...]:
+    found = select(schema.machine_commands).where(_COMMANDS.machine == machine).order_by(_COMMANDS.id)
+    return tuple(RunCommand(id=row.id, run=row.name, kind=row.kind, facts=row.facts) for row in tx.execute(found))
+
+
+def acknowledge(tx: Transaction, machine: int, ids: Collection[int]) -> None:
+    if ids:
+        tx.execute(delete(schema.machine_commands).where(_COMMANDS.machine == machine, _COMMANDS.id.in_(ids)))
+
+
+def _row(row: Row[tuple[object, ...]]) -> Machine:
+    fields = row._mapping
+    own = {name: fields[name] for name in Machine.__dataclass_fields__}
+    return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
+
+
+def _hash(secret: str) -> str:
+    """A plain hash is enough: 192 random bits cannot be guessed from it."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

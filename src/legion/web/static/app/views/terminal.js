@@ -1,0 +1,73 @@
+// The terminal of a ticket: sit down at its agent, only look, or a shell in its worktree.
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { Empty } from "../parts.js";
+import { isFull, session } from "../state.js";
+
+const TOUCH = [["Esc", "\x1b"], ["Tab", "\t"], ["Ctrl-C", "\x03"], ["Enter", "\r"], ["↑", "\x1b[A"], ["↓", "\x1b[B"]];
+const WORDS = {
+  agent: "What you type goes to its agent. An agent that works alone is interrupted between two steps; when you leave, it continues alone.",
+  shell: "A shell in its worktree, inside the sandbox of its agent. It ends when you leave.",
+  look: "You only look: nothing is interrupted, and nothing that you type is sent.",
+};
+
+// Which terminal this tab has open, so that it opens again after a reload. A link cannot open one.
+const place = (id) => `legion.terminal.${id}`;
+function remembered(id) {
+  try {
+    return JSON.parse(sessionStorage.getItem(place(id)));
+  } catch {
+    return null;
+  }
+}
+function remember(id, what) {
+  try {
+    if (what) sessionStorage.setItem(place(id), JSON.stringify(what));
+    else sessionStorage.removeItem(place(id));
+  } catch { /* a browser that keeps nothing: a reload starts with the choice */ }
+}
+
+export function TicketTerminal({ page, id }) {
+  const [open, setOpen] = useState(() => remembered(id));
+  const choose = (what) => { remember(id, what); setOpen(what); };
+  if (!session.value) return null;
+  if (open && (isFull.value || open.kind === "look")) return html`<${Opened} key=${open.kind} id=${id} open=${open} leave=${() => choose(null)} />`;
+  const working = page.ticket.state === "working";
+  return html`<section class="terminals">
+    ${isFull.value && working && html`<p><button class="primary" onClick=${() => choose({ kind: "agent" })}>Sit down at its agent</button> <span class="hint">${WORDS.agent}</span></p>`}
+    ${working && html`<p><button onClick=${() => choose({ kind: "look" })}>Only look</button> <span class="hint">${WORDS.look}</span></p>`}
+    ${isFull.value && page.worktree && html`<p><button onClick=${() => choose({ kind: "shell" })}>Open a shell</button> <span class="hint">${WORDS.shell}</span></p>`}
+    ${!working && !page.worktree && html`<${Empty}>No agent works on it, and it has no worktree: there is no terminal.</${Empty}>`}
+    ${!isFull.value && html`<p class="hint">This device cannot type into a terminal: it may only look, or its network is not encrypted.</p>`}
+  </section>`;
+}
+
+function Opened({ id, open, leave }) {
+  const box = useRef(null);
+  const held = useRef(null);
+  const left = useRef(false);
+  const [state, setState] = useState({ news: "connecting", message: "Connecting" });
+  const go = () => { left.current = true; leave(); };
+  useEffect(() => {
+    let gone = false;
+    box.current.parentElement.scrollIntoView();
+    const report = (one) => {
+      if (one.run) remember(id, { ...open, run: one.run });
+      if (["ended", "refused", "none"].includes(one.news)) remember(id, null);
+      if (!gone) setState(one);
+    };
+    import("../terminal.js").then(async ({ loadStyle, openTerminal }) => {
+      await loadStyle();
+      if (gone) return;
+      held.current = openTerminal(box.current, { ticket: id, kind: open.kind === "shell" ? "shell" : "agent", onlyLooks: open.kind === "look", run: open.run }, report);
+      if (open.kind !== "shell") held.current.onLeaveKey(go);
+    }).catch(() => setState({ news: "refused", message: "The terminal could not be loaded: reload this page." }));
+    return () => { gone = true; held.current?.close(left.current); };
+  }, [id]);
+  const over = ["ended", "refused", "none"].includes(state.news);
+  const words = { open: open.kind === "agent" && !state.wheel ? "What you type goes to its agent; it stays open when you leave." : WORDS[open.kind], waiting: "Waiting for a safe moment of the agent" }[state.news] ?? state.message;
+  return html`<section class="terminal">
+    <div class="toolbar"><button onClick=${go}>${over ? "Close" : "Leave"}</button><span class="hint" role="status">${words}</span></div>
+    <div class="screen" ref=${box} data-news=${state.news}></div>
+    ${open.kind !== "look" && !over && html`<div class="toolbar touch" aria-label="Keys">${TOUCH.map(([name, text]) => html`<button key=${name} onClick=${() => held.current?.type(text)}>${name}</button>`)}</div>`}
+  </section>`;
+}

@@ -1,0 +1,139 @@
+"""Shapes of requests and answers about machines: invitations, and what a machine and its head send each other."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from legion.wire.lazy import dataclass
+
+
+@dataclass(kw_only=True)
+class InviteMachine:
+    """`legion machine invite`: let one host in."""
+
+    name: str
+    labels: list[str] = field(default_factory=list)
+    slots: int = 4
+    quiet_hours: str = ""
+    """`22:00-07:00`: no new starts in these hours; empty: none."""
+    host: str = ""
+    """The address of the head that machines dial; empty: the one that is served already."""
+    port: int = 0
+
+
+@dataclass(kw_only=True)
+class MachineInvitation:
+    schema: str = "legion.invitation/1"
+    name: str
+    line: str
+    """For `legion join` on the other host. It works once."""
+    ends_at: float
+
+
+@dataclass(kw_only=True)
+class MachineJoin:
+    """The first request of a machine, with the code of its invitation."""
+
+    code: str
+    version: str
+    protocol: int
+    boot: str
+    toolchain: str = ""
+
+
+@dataclass(kw_only=True)
+class MachineLeaseTimes:
+    """Seconds; see `legion.domain.machines.leases`."""
+
+    beat: float
+    quiet: float
+    stop: float
+    reap: float
+
+
+@dataclass(kw_only=True)
+class MachineJoined:
+    name: str
+    token: str
+    lease: MachineLeaseTimes
+    version: str
+
+
+@dataclass(kw_only=True)
+class RunRef:
+    """The fence: everything a machine sends about a run names both."""
+
+    run: str
+    generation: int
+
+
+@dataclass(kw_only=True)
+class MachineBeat:
+    """A sign of life, and what the machine has."""
+
+    boot: str
+    worker: str = ""
+    """Names the worker process."""
+    version: str
+    protocol: int
+    running: list[RunRef] = field(default_factory=list)
+    """Every run that the machine has and whose end the head has not accepted."""
+    mirrors: list[int] = field(default_factory=list)
+    """The projects whose code it has."""
+    acks: list[int] = field(default_factory=list)
+    """Commands that were passed on to their runners, or that no runner was there for."""
+    free: int = 0
+    """How many more runs it has room for now; 0: it asks for none."""
+    wait: float = 0.0
+    """Seconds that the answer may wait for a job or a command."""
+    toolchain: str | None = None
+
+
+@dataclass(kw_only=True)
+class MachineCommand:
+    id: int
+    run: str
+    kind: str
+    """stop, interrupt, tell or permit."""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class MachineAnswer:
+    """The head's answer to a beat."""
+
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    """What the machine should start, each a `legion.jobs.machines.travel.MachineJob`."""
+    stop: list[RunRef] = field(default_factory=list)
+    """Runs that are no longer this machine's: it ends them, and sends what they left as late work."""
+    commands: list[MachineCommand] = field(default_factory=list)
+    lease: MachineLeaseTimes | None = None
+    notice: str = ""
+    """For the machine's log: its release is too far from the head's, so it gets no new jobs. Empty where it is not."""
+
+
+@dataclass(kw_only=True)
+class MachineFileSize:
+    """How much of a file the head has."""
+
+    size: int
+
+
+@dataclass(kw_only=True)
+class MachineRunEnd:
+    """How a run ended on its machine. Its files and its pack have to be there before."""
+
+    result: dict[str, Any] | None = None
+    """The runner's result.json; null: the runner was killed without one."""
+    saved: dict[str, Any] | None = None
+    """What the machine saved of the tree; null: nothing could be saved."""
+    failed: str = ""
+    """Why the run could not be prepared on this machine, where that is so."""
+
+
+@dataclass(kw_only=True)
+class MachineAccepted:
+    """Whether the end was accepted as the run's, or kept as late work."""
+
+    late: bool = False

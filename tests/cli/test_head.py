@@ -1,0 +1,59 @@
+"""`legion head` as a person types it: a backup, a head made from it, and the move to Postgres."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from legion.store.board import tickets
+from legion.store.database.transactions import Store
+from tests.support.board import Board
+from tests.support.codebase import SOURCE
+from tests.support.postgres import fresh_database
+
+
+def typed(data: Path, config: Path, *words: str, group: str = "head") -> subprocess.CompletedProcess[str]:
+    """In a process of its own: it ends with its data folder."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
+    env |= {"PYTHONPATH": str(SOURCE.parent), "LEGION_DATA_DIR": str(data), "LEGION_CONFIG": str(config)}
+    return subprocess.run(
+        [sys.executable, "-m", "legion", *([group] if group else []), *words], env=env, capture_output=True, text=True
+    )
+
+
+def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
+    board = Board(tmp_path)
+    board.put(1, "Greet")
+    board.close()
+    config, file, second = tmp_path / "config.toml", tmp_path / "monday.tar", tmp_path / "second"
+    done = typed(board.context.data.root, config, "backup", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    state = json.loads(done.stdout)
+    assert (state["schema"], state["projects"], state["bytes"]) == ("legion.head/1", ["shop"], file.stat().st_size)
+
+    done = typed(second, config, "restore", str(file))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Restored 1 project, ")
+    again = typed(second, config, "restore", str(file))
+    assert (again.returncode, again.stdout) == (5, "")
+    assert "holds hubs already" in again.stderr
+
+    with fresh_database() as url:
+        done = typed(second, config, "move", url.replace("+psycopg", ""))
+        assert done.returncode == 0, done.stderr
+        assert "[daemon]" in done.stdout
+        assert not (second / "legion.db").exists()
+        assert (second / "legion.db.moved").exists()
+        store = Store(url)
+        with store.read() as tx:
+            assert tickets.get(tx, 1).spec.title == "Greet"
+        store.close()
+    lost = typed(second, config, "serve", group="")
+    assert lost.returncode == 5
+    assert "was moved to Postgres: write its address into your settings as `daemon.database`" in lost.stderr
+    refused = typed(second, config, "move", "sqlite:///elsewhere.db")
+    assert refused.returncode == 2
+    assert "Name a Postgres database" in refused.stderr

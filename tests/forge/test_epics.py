@@ -1,0 +1,180 @@
+"""An epic as one change: its tickets land on a branch of its own, which becomes a pull request, or lands as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.domain.forge.pulls import PullStage
+from legion.domain.tickets.ticket import Prove, State
+from legion.service.projects import epic_branches, sessions
+from legion.service.tickets import epic_change
+from legion.service.tickets.dispatch import dispatch
+from legion.service.views import epic as views
+from legion.store.board import epics, projects, tickets
+from legion.wire.errors import BadInput, NotFound, StateConflict
+from legion.wire.plans import EpicBudget
+from legion.wire.sessions import EpicBranch, NamedSession
+from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+from tests.forge.desk import CONFIG, Desk
+from tests.forge.hosting import WRITER, hosting
+from tests.support.repository import Repository
+
+LOCAL = '[landing]\nmode = "merge"\n'
+
+
+@pytest.fixture
+def one_pull(tmp_path: Path) -> Iterator[Desk]:
+    """A Legion at a stand-in, for which an epic is one pull request."""
+    shop = Repository(tmp_path / "shop", CONFIG + 'pulls = "epic"\n')
+    (tmp_path / "forge").mkdir()
+    with hosting(tmp_path / "forge", shop.root) as forge:
+        desk = Desk(tmp_path / "legion", shop)
+        yield desk.connect(forge)
+        desk.close()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path / "legion", Repository(tmp_path / "shop", LOCAL))
+    desk.adopt()
+    yield desk
+    desk.close()
+
+
+def send(desk: Desk, *titles: str, epic: str = "v2", **fields: object) -> Dispatched:
+    new = [NewTicket(title=title, epic=epic, **fields) for title in titles]  # type: ignore[arg-type]
+    return dispatch(desk.context, Dispatch(cwd=desk.cwd, tickets=new))
+
+
+def session_id(desk: Desk, name: str = "epic-v2") -> int:
+    with desk.store.read() as tx:
+        common_dir = projects.get(tx, 1).common_dir
+        there = (*projects.sessions_of(tx, common_dir), *projects.sessions_of(tx, common_dir, ended=True))
+        return next(one.id for one in there if one.session == name)
+
+
+def prove(desk: Desk, ticket: int) -> None:
+    """What the check job does where there are no checks."""
+    with desk.store.write() as tx:
+        tickets.move(tx, ticket, Prove())
+
+
+def test_an_epic_becomes_one_pull_request_and_comes_back_to_one_agent(one_pull: Desk):
+    desk, hosted = one_pull, one_pull.forge.hosted
+    made = send(desk, "Tables", "Page", criteria="It is fast.")
+    assert made.notes == ["It goes to session epic-v2: its epic lands on epic/v2."]
+    single = send(desk, "Alone", epic="").ids[0]
+    desk.work()
+    desk.land(session_id(desk))
+    assert [desk.state(number) for number in made.ids] == ["done", "done"]
+    assert desk.look() == ""
+    (whole,) = {number for number, one in desk.tickets.items() if one.spec.title == "Epic v2"}
+    assert desk.tickets[whole].state is State.CHECKING
+    prove(desk, whole)
+    desk.land()
+    assert desk.look() == ""
+    assert desk.look() == ""
+    known = desk.pull(whole)
+    assert known.number is not None
+    pull = hosted.issues[known.number]
+    assert pull.title == "Epic v2"
+    assert f"ticket {made.ids[0]}: Tables" in pull.body
+    assert f"It is fast. (ticket {made.ids[1]})" in pull.body
+    assert len([one for one in hosted.issues.values() if one.pull is not None]) == 2, "the epic's and the single one's"
+    assert desk.pull(single).number is not None
+
+    hosted.review(known.number, "CHANGES_REQUESTED", "The page is slow.", author=WRITER)
+    desk.look()
+    after = desk.tickets[whole]
+    assert (after.state, after.attempt) == (State.QUEUED, 1)
+    assert "The page is slow." in after.feedback
+    assert after.plant is not None, "its agent starts with the epic's files"
+
+    desk.work({"page.txt": "fast\n"})
+    desk.land()
+    desk.look()
+    hosted.merge(known.number, by=WRITER)
+    desk.round()
+    desk.round()
+    assert desk.state(whole) == "done"
+    assert desk.pull(whole).stage is PullStage.LANDED
+    page = views.epic_page(desk.context, desk.cwd, "v2")
+    assert [one.id for one in page.tickets] == [*made.ids, whole]
+    assert page.done == page.total == 3
+
+
+def test_a_second_round_of_an_epic_gets_a_branch_of_its_own(one_pull: Desk):
+    send(one_pull, "Tables")
+    one_pull.work()
+    one_pull.land(session_id(one_pull))
+    one_pull.look()
+    made = send(one_pull, "More")
+    assert made.notes == ["It goes to session epic-v2-2: its epic lands on epic/v2-2."]
+
+
+def test_an_epic_whose_ticket_failed_is_not_offered(one_pull: Desk):
+    first, second = send(one_pull, "Tables", "Page").ids
+    one_pull.actions.stop(second, "enough")
+    one_pull.work()
+    one_pull.land(session_id(one_pull))
+    one_pull.look()
+    assert one_pull.state(first) == "done"
+    assert set(one_pull.tickets) == {first, second}
+
+
+def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
+    wanted = EpicBranch(cwd=alone.cwd, epic="Big one!")
+    said = epic_branches.open_branch(alone.context, wanted)
+    assert "land on epic/Big-one, in session epic-Big-one" in said.message
+    assert epic_branches.open_branch(alone.context, wanted).message == said.message
+    assert alone.shop.git("rev-parse", "epic/Big-one") == alone.project.target
+    assert [one.acting for one in sessions.session_list(alone.context, alone.cwd).sessions] == [True, False]
+    with pytest.raises(StateConflict, match="Nothing has landed on epic/Big-one yet"):
+        epic_change.land(alone.context, wanted)
+    first, second = send(alone, "Tables", "Page", epic="Big one!").ids
+    other = send(alone, "Elsewhere", epic="").ids[0]
+    alone.work()
+    before = alone.project.target
+    alone.land(session_id(alone, "epic-Big-one"))
+    assert {alone.state(number) for number in (first, second)} == {"done"}
+    third = send(alone, "Late", epic="Big one!").ids[0]
+    with pytest.raises(StateConflict, match=rf"have not ended \({third}\)"):
+        epic_change.land(alone.context, wanted)
+    alone.actions.stop(third, "enough")
+    assert alone.project.target == before, "the target of the project has none of it"
+    done = epic_change.land(alone.context, wanted)
+    (whole,) = done.tickets
+    assert alone.tickets[whole].state is State.CHECKING
+    prove(alone, whole)
+    alone.land()
+    assert {alone.state(number) for number in (other, whole)} == {"done"}
+    files = alone.project.hub.files(alone.project.target)
+    assert {f"ticket-{first}-1.txt", f"ticket-{second}-1.txt", f"ticket-{other}-1.txt"} <= set(files)
+    assert "epic-Big-one" not in [one.name for one in sessions.session_list(alone.context, alone.cwd).sessions]
+
+
+def test_a_crash_between_the_end_of_the_session_and_the_ticket_is_made_good(alone: Desk):
+    wanted = EpicBranch(cwd=alone.cwd, epic="v2")
+    epic_branches.open_branch(alone.context, wanted)
+    send(alone, "Tables")
+    alone.work()
+    alone.land(session_id(alone))
+    sessions.complete(alone.context, NamedSession(cwd=alone.cwd, name="epic-v2"))
+    (whole,) = epic_change.land(alone.context, wanted).tickets
+    assert alone.tickets[whole].change is not None
+    with pytest.raises(NotFound, match="has no branch of its own"):
+        epic_change.land(alone.context, wanted)
+
+
+def test_an_epic_with_a_branch_is_dispatched_alone_and_keeps_its_budget(alone: Desk):
+    epic_branches.open_branch(alone.context, EpicBranch(cwd=alone.cwd, epic="v2"))
+    mixed = Dispatch(cwd=alone.cwd, tickets=[NewTicket(title="a", epic="v2"), NewTicket(title="b")])
+    with pytest.raises(BadInput, match="Epic v2 has a branch of its own"):
+        dispatch(alone.context, mixed)
+    send(alone, "Tables")
+    assert views.set_budget(alone.context, EpicBudget(cwd=alone.cwd, epic="v2", usd=5)).budget == 5
+    with alone.store.read() as tx:
+        assert epics.budgets(tx) == {(1, "v2"): 5.0, (2, "v2"): 5.0}

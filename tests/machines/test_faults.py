@@ -1,0 +1,171 @@
+"""Faults between head and machines: links that are cut, slow, lossy or one-way, and workers and heads that are killed.
+
+However it breaks, each ticket lands once, and no process is left on a machine that lost its run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.demo.machines.link_state import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, LinkState
+from tests.machines.fleet import LABEL, Fleet, fleet
+from tests.support.gates import Gate
+from tests.support.legion import Project, new
+from tests.support.sampling import SEED
+
+LATE = "refs/legion/late/"
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with fleet(tmp_path_factory.mktemp("fleet"), "m1") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def project(far: Fleet) -> Project:
+    return far.adopt()
+
+
+@pytest.fixture
+def gate(far: Fleet, request: pytest.FixtureRequest) -> Iterator[Gate]:
+    made = Gate(far.house.folder / "gates", f"gate{abs(hash(request.node.name))}")
+    yield made
+    made.close()
+
+
+def assert_landed_once(project: Project, *titles: str) -> None:
+    history = project.history()
+    assert {title: history.count(title) for title in titles} == dict.fromkeys(titles, 1)
+
+
+def test_a_run_survives_a_cut_that_is_shorter_than_its_lease(far: Fleet, project: Project, gate: Gate):
+    ticket = project.dispatch("Short cut", f"{gate.pause}; echo one > short.txt", on=[LABEL])
+    gate.arrived()
+    far.links["m1"].cut()
+    gate.open()
+    far.links["m1"].heal()
+    project.until(ticket, "done")
+    assert project.landed("short.txt") == "one\n"
+    assert len(project.ticket(ticket).runs) == 1
+    assert far.given("m1")[-1] == ("ended", "")
+
+
+@pytest.mark.parametrize("state", [SLOW, LOSSY], ids=["200 ms", "lossy"])
+def test_tickets_land_over_a_bad_link(far: Fleet, project: Project, state: LinkState, request: pytest.FixtureRequest):
+    name = request.node.callspec.id.replace(" ", "-")
+    far.links["m1"].change(state)
+    tickets = project.dispatch_all(
+        [new(f"{name} {n}", f"seq 20000 > {name}-{n}.txt; seq 3000", on=[LABEL]) for n in range(3)]
+    )
+    project.until_settled(*tickets)
+    far.links["m1"].heal()
+    assert {project.state(one) for one in tickets} == {"done"}
+    assert_landed_once(project, *(f"{name} {n}" for n in range(3)))
+    assert project.landed(f"{name}-2.txt") == "".join(f"{n}\n" for n in range(1, 20001))
+    assert project.log(tickets[0]).split()[-1] == "3000"
+
+
+def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(far: Fleet, project: Project, gate: Gate):
+    worker = far.workers["m1"]
+    assert worker.process is not None
+    before, starts = worker.process.pid, worker.log.count("works for")
+    ticket = project.dispatch("Update", f"{gate.pause}; echo one > update.txt", on=[LABEL])
+    gate.arrived()
+    assert far.head.cli("machine", "update", "m1", cwd=Path(project.cwd)).returncode == 0
+    far.until(lambda: worker.log.count("works for") == starts + 1, "the worker started again")
+    gate.open()
+    project.until(ticket, "done")
+    assert (worker.process.pid, worker.process.poll()) == (before, None)
+    assert len(project.ticket(ticket).runs) == 1
+    assert_landed_once(project, "Update")
+
+
+@pytest.mark.parametrize("state", [CUT, ONLY_UP, ONLY_DOWN], ids=["cut", "only up", "only down"])
+def test_a_machine_that_is_cut_off_stops_and_its_run_lands_elsewhere_once(
+    far: Fleet, project: Project, gate: Gate, state: LinkState, request: pytest.FixtureRequest
+):
+    name = request.node.callspec.id.replace(" ", "-")
+    far.add(f"{name}-1", labels=["pair", name], slots=1)
+    title = f"Moved {name}"
+    ticket = project.dispatch(title, f"echo {name} > {name}.txt; {gate.pause}; date > end.txt", on=[name])
+    gate.arrived()
+    far.add(f"{name}-2", labels=["pair", name], slots=1)
+    far.links[f"{name}-1"].change(state)
+    # The runner counts the lease itself; only then does another machine get the run.
+    far.until(lambda: not far.workers[f"{name}-1"].runners(), "the agent that was cut off ended")
+    gate.arrived()
+    assert [one for one, _ in far.given(f"{name}-1")] == ["lapsed"]
+    gate.open()
+    project.until(ticket, "done")
+    assert [one for one, _ in far.given(f"{name}-2")] == ["ended"]
+    far.links[f"{name}-1"].heal()
+    far.until(lambda: f"{LATE}ticket-{ticket}-" in project.hub_git("for-each-ref"), "the late work arrived")
+    assert_landed_once(project, title)
+    assert not far.runners()
+    for one in (f"{name}-1", f"{name}-2"):
+        far.head.cli("machine", "remove", one, "--yes", cwd=Path(project.cwd))
+
+
+def test_a_removed_machine_is_out_and_its_worker_ends_with_4(far: Fleet, project: Project, gate: Gate):
+    far.add("gone", labels=["gone"])
+    ticket = project.dispatch("Never", f"{gate.pause}; echo one > never.txt", on=["gone"])
+    gate.arrived()
+    refused = far.head.cli("machine", "remove", "gone", cwd=Path(project.cwd))
+    assert refused.returncode == 5
+    done = far.head.cli("machine", "remove", "gone", "--yes", cwd=Path(project.cwd))
+    assert done.returncode == 0, done.stderr
+    worker = far.workers["gone"]
+    assert worker.process is not None
+    assert worker.process.wait(60) == 4
+    far.until(lambda: not worker.runners(), "its agents ended")
+    assert project.state(ticket) != "done"
+    project.stop(ticket)
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.soak)], ids=str)
+def test_tickets_end_as_on_one_machine_whatever_breaks(tmp_path: Path, count: int):
+    """Nothing lost, nothing twice, no orphan process."""
+    chance = random.Random(SEED)
+    with fleet(tmp_path / "fleet", "m1", "m2", "m3") as far:
+        project = far.adopt()
+        tickets = project.dispatch_all(
+            [new(f"Ticket {n}", f"sleep 0.5; echo {n} > {n}.txt", on=[LABEL]) for n in range(count)]
+        )
+        last = 0
+        for _ in range(max(5, count // 4)):
+            break_something(far, chance)
+            last = far.head.client.wait(project.cwd, tickets, after_event=last, timeout=2).last_event
+        for link in far.links.values():
+            link.heal()
+        project.until_settled(*tickets, patience=120 + 3 * count)
+        assert {project.state(one) for one in tickets} == {"done"}
+        assert_landed_once(project, *(f"Ticket {n}" for n in range(count)))
+        assert all(project.landed(f"{n}.txt") == f"{n}\n" for n in range(count))
+        far.until(lambda: not far.runners(), "no process is left")
+        spent = [one.usage for one in (project.ticket(ticket) for ticket in tickets) if one.usage is not None]
+        assert all(one.usd in (None, 0, 0.0) for one in spent), "plain programs spend nothing, also when repeated"
+
+
+def break_something(far: Fleet, chance: random.Random) -> None:
+    name = chance.choice(sorted(far.links))
+    link, worker = far.links[name], far.workers[name]
+    match chance.randrange(6):
+        case 0:
+            link.cut()
+        case 1:
+            link.change(chance.choice([SLOW, LOSSY, ONLY_UP, ONLY_DOWN]))
+        case 2:
+            link.heal()
+        case 3:
+            link.break_connections()
+        case 4:
+            worker.kill()
+            worker.start()
+        case _:
+            far.head.kill()
+            far.head.start()

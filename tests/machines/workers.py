@@ -1,0 +1,178 @@
+"""A head on Postgres, and real worker processes with data folders of their own that dial in to it over TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from legion.wire.machines import InviteMachine
+from tests.support.legion import SOURCE, Squad
+from tests.support.looking import until_seen
+from tests.support.postgres import fresh_database
+
+LEASE = 9.0
+"""Seconds until a silent machine's runs are given away; it stops them itself after six."""
+
+
+class WorkerProcess:
+    """`legion join` on another host: the process can be killed, stopped and started again; its folder stays."""
+
+    def __init__(self, folder: Path, line: str = "", *, settings: str = "", before: Sequence[str] = ()) -> None:
+        """`before` comes before the interpreter: what makes it a host of its own."""
+        self.folder = folder
+        self.before = before
+        self.data = folder / "data"
+        self.line = line
+        folder.mkdir(parents=True, exist_ok=True)
+        self.settings = folder / "config.toml"
+        self.settings.write_text(settings)
+        self.log_file = folder / "worker.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, extra: Mapping[str, str] | None = None) -> WorkerProcess:
+        env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
+            "PYTHONPATH": str(SOURCE),
+            "LEGION_CONFIG": str(self.settings),
+            **(extra or {}),
+        }
+        argv = [*self.before, sys.executable, "-m", "legion.machine", "--data-dir", str(self.data)]
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*argv, *([self.line] if self.line else [])], env=env, stdout=log, stderr=log
+            )
+        return self
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text() if self.log_file.exists() else ""
+
+    @property
+    def has_joined(self) -> bool:
+        return (self.data / "machine.json").exists()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def until_dead(self, patience: float = 60.0) -> None:
+        """Wait until it died at the crash point that it was started with."""
+        assert self.process is not None
+        assert self.process.wait(patience) == -signal.SIGKILL, self.log[-2000:]
+
+    def freeze(self, *, all_processes: bool = False) -> list[psutil.Process]:
+        """SIGSTOP, as a machine that hangs: the worker alone, or with its runners and agents."""
+        frozen = [one for one in self.processes() if all_processes or one.pid == getattr(self.process, "pid", 0)]
+        for one in frozen:
+            with contextlib.suppress(psutil.Error):
+                one.suspend()
+        return frozen
+
+    def processes(self) -> list[psutil.Process]:
+        """The worker, its runners, their sandboxes and agents."""
+        found = []
+        for one in psutil.process_iter(["cmdline"]):
+            with contextlib.suppress(psutil.Error):
+                if any(str(self.folder) in word for word in one.info["cmdline"] or ()):
+                    found.append(one)
+        return found
+
+    def runners(self) -> list[psutil.Process]:
+        """Runners hold the lock of their run's folder."""
+        locked = list(self.data.glob("runs/*/lock"))
+        return [one for one in self._holders(locked) if one.pid != getattr(self.process, "pid", 0)]
+
+    def _holders(self, files: Sequence[Path]) -> list[psutil.Process]:
+        wanted = {str(file) for file in files}
+        found = []
+        for one in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if any(opened.path in wanted for opened in one.open_files()):
+                    found.append(one)
+        return found
+
+    def close(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+        for one in (*self.runners(), *self.processes()):
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+
+
+class MachineHouse:
+    """One head and its machines, for a test module."""
+
+    def __init__(self, folder: Path, head: Squad) -> None:
+        self.folder = folder
+        self.head = head
+        self.workers: dict[str, WorkerProcess] = {}
+
+    def invite(self, name: str, *, labels: Sequence[str] = (), slots: int = 4, host: str = "127.0.0.1") -> str:
+        wanted = InviteMachine(name=name, labels=list(labels), slots=slots, host=host)
+        return self.head.client.invite_machine(wanted).line
+
+    def worker(
+        self, name: str, *, labels: Sequence[str] = (), slots: int = 4, extra: Mapping[str, str] | None = None
+    ) -> WorkerProcess:
+        """A new machine that has joined."""
+        return self.join(name, self.invite(name, labels=labels, slots=slots), extra)
+
+    def join(
+        self, name: str, line: str, extra: Mapping[str, str] | None = None, *, before: Sequence[str] = ()
+    ) -> WorkerProcess:
+        """A worker that has joined with this line."""
+        gates = self.folder / "gates"
+        settings = f'[sandbox]\nwrite = ["{gates}"]\n'
+        made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings, before=before).start(
+            extra
+        )
+        until_seen(self.head, lambda: made.has_joined or made.has_ended, f"machine {name}")
+        assert (made.data / "machine.json").exists(), made.log[-3000:]
+        return made
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
+@contextlib.contextmanager
+def machine_house(folder: Path, *, lease: float = LEASE, database: str = "") -> Iterator[MachineHouse]:
+    """`database`: the URL of a server of the test's own; without one, a database of the tests' server."""
+    (folder / "gates").mkdir(parents=True)
+    settings = f'[sandbox]\nwrite = ["{folder}/gates"]\n'
+    with contextlib.nullcontext(database) if database else fresh_database() as url:
+        head = _head(folder / "head", settings, url, lease)
+        house = MachineHouse(folder, head)
+        try:
+            head.start()
+            yield house
+        finally:
+            house.close()
+            head.close()
+
+
+def _head(folder: Path, settings: str, url: str, lease: float) -> Squad:
+    folder.mkdir()
+    # The section of the database is written by Squad, so the lease is added to it.
+    head = Squad(folder, settings=settings, database=url)
+    head.settings.write_text(f"{head.settings.read_text()}machine_lease = {lease}\n")
+    return head

@@ -1,0 +1,27 @@
+"""What the data of the steps about machines still says in the present schema, for `test_migrations`."""
+
+from __future__ import annotations
+
+from legion.domain.machines.machine import CommandKind, PlacementState
+from legion.store.board import receipts, tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import machines, runs
+
+
+def machine(tx: Transaction) -> None:
+    known = machines.of_token(tx, "a token")
+    assert known is not None
+    assert (known.name, known.labels, known.slots, known.mirrors) == ("desk", ("gpu", "linux"), 8, (1,))
+    assert [(one.name, one.state) for one in machines.open_on(tx, known.id)] == [
+        ("ticket-1-run-2", PlacementState.TAKEN)
+    ]
+    assert [(one.run, one.kind, one.facts) for one in machines.commands(tx, known.id)] == [
+        ("ticket-1-run-2", CommandKind.TELL, {"id": "m1", "text": "use tabs"})
+    ]
+    assert [run.machine for run in runs.of_ticket(tx, 1, role="")] == ["", "desk"]
+    assert [receipt.machine for receipt in receipts.of_ticket(tx, 1)] == ["desk"]
+
+
+def places(tx: Transaction) -> None:
+    assert tickets.get(tx, 3).spec.on == ("gpu",)
+    assert tickets.get(tx, 1).spec.on == ()

@@ -1,0 +1,140 @@
+"""Every key of every place is pressed: it reaches the action that the key map names, and nothing breaks."""
+
+from __future__ import annotations
+
+from textual.actions import parse
+
+from legion.tui.app import LegionApp
+from legion.tui.keys import KEYS, Key, KeyContext
+from legion.wire.agents import HireAgent
+from legion.wire.errors import StateConflict
+from legion.wire.tickets import Acted, Diff
+from tests.support.board import Board
+from tests.tui.driving import Shown, drive, opened
+from tests.tui.test_places import DIFF, fill
+
+LEAVES = ("quit", "start_daemon")
+"""They end the UI or start a daemon; their own tests press them."""
+NEEDS_TICKET = {
+    "check": 1, "undo": 1, "land": 6, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
+}  # fmt: skip
+"""Tickets of the board to which an action applies; the others apply to one at work."""
+
+
+class RecordingApp(LegionApp):
+    """Notes the actions that keys lead to, and does them."""
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*given)  # type: ignore[arg-type]
+        self.done: list[str] = []
+
+    async def run_action(self, action: object, default_namespace: object = None, namespaces: object = None) -> bool:
+        self.done.append(parse(action)[1] if isinstance(action, str) else str(action[1]))  # type: ignore[index]
+        return await super().run_action(action, default_namespace, namespaces)  # type: ignore[arg-type]
+
+
+def keys_of(*contexts: KeyContext) -> list[tuple[Key, str]]:
+    return [(one, key) for one in KEYS if one.context in contexts and one.action not in LEAVES for key in one.keys]
+
+
+async def pressed(ui: Shown, one: Key, key: str) -> None:
+    app = ui.app
+    assert isinstance(app, RecordingApp)
+    app.done.clear()
+    await ui.press(key)
+    assert one.action in app.done, f"{key} on {one.context.value} led to {app.done}, not to {one.action}"
+
+
+async def back_to(ui: Shown, place: str) -> None:
+    while len(ui.app.screen_stack) > 2:
+        await ui.app.pop_screen()
+    ui.app.go(place)
+    await ui.pilot.pause()
+
+
+def prepared(board: Board) -> None:
+    fill(board)
+    board.run(2, "I look at the code.\n", ended=False)
+    board.ask(ticket=2)
+    history = board.service.history(board.cwd, ticket=3)
+    history.lines[-1].rewind = "1:7"
+    done = Acted(tickets=[2], message="Done.")
+    board.callers.instead = {
+        "history": history,
+        "diff": Diff(ticket=3, base="b", head="h", text=DIFF, live=False),
+        **dict.fromkeys(("undo", "review", "land", "submit_ticket", "pause_ticket", "checkout", "rewind"), done),
+    }
+    board.service.hire(HireAgent(task="Lead.", name="boss", cwd=board.cwd))
+
+
+def test_every_key_of_every_place(board: Board):
+    prepared(board)
+
+    async def work() -> None:
+        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
+            await ui.until(lambda: ui.app.store.graph.value is not None)
+            places = ("squad", "board", "inbox", "agents", "queue", "usage")
+            contexts = {name: KeyContext(name) for name in places}
+            for place in places:
+                own = keys_of(contexts[place])
+                for one, key in own:
+                    await back_to(ui, place)
+                    await pressed(ui, one, key)
+            for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
+                await back_to(ui, "queue")
+                if one.action == "go_back":
+                    ui.app.open_ticket(2)
+                    await ui.pilot.pause()
+                await pressed(ui, one, key)
+
+    drive(work)
+
+
+def test_every_key_of_a_ticket(board: Board):
+    prepared(board)
+
+    async def work() -> None:
+        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
+            for one, key in keys_of(KeyContext.TICKETS, KeyContext.TICKET, KeyContext.DIFF, KeyContext.HISTORY):
+                await back_to(ui, "board")
+                tab = one.context.value if one.context in (KeyContext.DIFF, KeyContext.HISTORY) else "live"
+                if one.action == "open":
+                    continue
+                ui.app.open_ticket(NEEDS_TICKET.get(one.action, 2 if tab == "live" else 3), tab)
+                # The line below the title says what comes next once the ticket is read.
+                await ui.until(lambda: ui.app.screen.query("#step") and ui.rows("#step").rows)
+                await ui.shows({"diff": "more = 2", "history": "↶"}.get(tab, "#"))
+                if one.context is KeyContext.DIFF:
+                    await ui.press("G")
+                    if one.action == "send_back":
+                        await ui.press("c", *"Why?", "enter")
+                if one.context is KeyContext.HISTORY:
+                    await ui.press("G")
+                board.callers.trouble = (
+                    StateConflict("Not in this test.") if one.action in ("attach", "shell") else None
+                )
+                await pressed(ui, one, key)
+                board.callers.trouble = None
+
+    drive(work)
+
+
+def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
+    prepared(board)
+
+    async def work() -> None:
+        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
+            for one, key in keys_of(KeyContext.FORM):
+                await back_to(ui, "board")
+                await ui.press("n")
+                await ui.shows("New ticket")
+                await pressed(ui, one, key)
+            for one, key in keys_of(KeyContext.MODELS):
+                await back_to(ui, "board")
+                ui.app.open_catalog("teams" if one.action == "remove" else "providers")
+                await ui.settled()
+                if one.action == "test":
+                    continue
+                await pressed(ui, one, key)
+
+    drive(work)
