@@ -28,6 +28,8 @@ class EventKind(Enum):
     TICKET_ADVISED = "ticket.advised"
     TICKET_TRIED = "ticket.tried"
     """A person tried its change by hand, with this result."""
+    TICKET_PLACED = "ticket.placed"
+    """Its program and model were chosen by what landed before."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
     RACE_STARTED = "race.started"

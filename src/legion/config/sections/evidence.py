@@ -96,6 +96,10 @@ class ModelLadder:
         read=_ladders,
         show=lambda ladders: {label: list(models) for label, models in ladders},
     )
+    learn: bool = flag(
+        False,
+        help="Whether a ticket that names neither program nor model gets those that landed most of such tickets here.",
+    )
     fresh_eyes: bool = flag(True, help="Whether a new conversation, with a summary of what was tried, comes first.")
 
 

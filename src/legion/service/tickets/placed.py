@@ -1,0 +1,37 @@
+"""Chooses program and model of new tickets that name neither, from what landed before: `models.learn`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.config.files.project import ProjectConfig
+from legion.domain.scheduling.placement import Placement, place
+from legion.jobs.agent.spec import NoProgram, choose_program
+from legion.jobs.context import Context
+from legion.store.work import placements
+from legion.wire.tickets import NewTicket
+
+
+def choose_programs(
+    context: Context, config: ProjectConfig, project: int, new: list[NewTicket]
+) -> tuple[list[NewTicket], dict[int, Placement]]:
+    """The tickets, and by position the placements that were chosen for them."""
+    open_ones = [n for n, one in enumerate(new) if not (one.checkpoint or one.command or one.driver or one.model)]
+    if not context.user.models.learn or not open_ones:
+        return new, {}
+    with context.store.read() as tx:
+        past = placements.past(tx, project)
+    usable = {one.driver for one in past if _starts(context, config, one.driver)}
+    found = {n: place(new[n].labels, new[n].files, past, usable) for n in open_ones}
+    chosen = {n: one for n, one in found.items() if one is not None}
+    for n, one in chosen.items():
+        new = [*new[:n], replace(new[n], driver=one.driver, model=one.model), *new[n + 1 :]]
+    return new, chosen
+
+
+def _starts(context: Context, config: ProjectConfig, driver: str) -> bool:
+    try:
+        choose_program(context, config, "", driver)
+    except NoProgram:
+        return False
+    return True
