@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -20,6 +23,9 @@ from legion.wire.errors import BadInput, LegionError, NotFound, problem_of
 from tests.api.serving import TOKEN, Served
 from tests.support.board import Board
 from tests.support.codebase import SOURCE
+from tests.support.warm import Forked, warm
+
+PACKAGES = SOURCE.parent
 
 
 @pytest.fixture
@@ -28,7 +34,7 @@ def alone(short_folder: Path) -> Iterator[dict[str, str]]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
     env = {
         **kept,
-        "PYTHONPATH": str(SOURCE.parent),
+        "PYTHONPATH": str(PACKAGES),
         "LEGION_DATA_DIR": str(short_folder / "data"),
         "LEGION_CONFIG": str(short_folder / "config.toml"),
         "COLUMNS": "200",
@@ -40,20 +46,42 @@ def alone(short_folder: Path) -> Iterator[dict[str, str]]:
 
 
 def legion(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "legion", *words],
-        env=env,
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    """A command for a daemon that runs, or that need not."""
+    return warm(PACKAGES).run("legion", words, env, Path("/"), stdin="", patience=100)
 
 
-def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dict[str, str]):
+def from_nothing(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """A command as a shell starts it, with the daemon that it starts."""
+    argv = [sys.executable, "-m", "legion", *words]
+    return subprocess.run(argv, env=env, cwd="/", capture_output=True, text=True, timeout=100, check=False)
+
+
+@contextlib.contextmanager
+def serving(env: dict[str, str], *words: str) -> Iterator[tuple[Forked, TextIO]]:
+    """`legion serve` in the foreground, and its output."""
+    reading, writing = os.pipe()
+    words = ("serve", "--port", "0", *words)
+    process = warm(PACKAGES).start("legion", words, env, Path("/"), {1: writing})
+    os.close(writing)
+    with os.fdopen(reading) as output:
+        try:
+            yield process, output
+        finally:
+            process.kill()
+            process.wait()
+
+
+def leave_a_dead_record(data: Path) -> None:
+    data.mkdir()
+    (data / "token").write_text("old\n")
+    dead = {"pid": 1, "url": "http://127.0.0.1:9", "socket": str(data / "api.sock"), "version": "0.0.1"}
+    (data / "daemon.json").write_text(json.dumps(dead))
+
+
+def test_many_who_ask_at_once_start_one_daemon_whatever_a_dead_one_left_and_it_goes_down_again(alone: dict[str, str]):
+    leave_a_dead_record(Path(alone["LEGION_DATA_DIR"]))
     with ThreadPoolExecutor() as pool:
-        ended = list(pool.map(lambda _: legion(alone, "status", "--json"), range(3)))
+        ended = list(pool.map(lambda _: from_nothing(alone, "status", "--json"), range(3)))
     assert [one.stderr.replace("Starting Legion ...\n", "") for one in ended] == [""] * 3
     assert len({json.loads(one.stdout)["daemon"]["pid"] for one in ended}) == 1
     log = Path(alone["LEGION_DATA_DIR"], "daemon.log").read_text()
@@ -64,7 +92,6 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
     assert token.stat().st_mode & 0o777 == 0o600
     others_see = [path.name for path in token.parent.iterdir() if path.stat().st_mode & 0o077]
     assert others_see == []
-    assert len(token.read_text()) > 30
     shown = legion(alone, "up")
     assert token.read_text().strip() not in shown.stdout + shown.stderr + log
     assert str(token) in shown.stderr
@@ -79,65 +106,49 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
 
 
 def test_in_the_foreground_json_is_one_line_when_it_answers_and_a_problem_when_it_cannot(alone: dict[str, str]):
-    words = [sys.executable, "-m", "legion", "serve", "--port", "0", "--json"]
-    with subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, text=True) as served:
-        try:
-            assert served.stdout is not None
-            said = json.loads(served.stdout.readline())
-            up = json.loads(legion(alone, "up", "--json").stdout)
-            second = legion(alone, "serve", "--port", "0", "--json")
-            served.terminate()
-            rest = served.stdout.read()
-        finally:
-            served.kill()
+    with serving(alone, "--json") as (served, output):
+        said = json.loads(output.readline())
+        up = json.loads(legion(alone, "up", "--json").stdout)
+        second = legion(alone, "serve", "--port", "0", "--json")
+        served.send_signal(signal.SIGTERM)
+        rest = output.read()
+        assert (rest, served.wait(60)) == ("", 0)
     assert said == {**up, "started": True}
     assert said["pid"] == served.pid
-    assert (rest, served.returncode) == ("", 0)
     problem = json.loads(second.stdout)
     assert (problem["schema"], problem["exit_code"], second.returncode) == ("legion.problem/1", 5, 5)
 
 
 def test_in_the_foreground_the_file_of_the_token_is_printed_and_the_token_is_not(alone: dict[str, str]):
-    words = [sys.executable, "-m", "legion", "serve", "--port", "0"]
-    with subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, text=True) as served:
-        try:
-            assert served.stdout is not None
-            lines = [served.stdout.readline() for _ in range(3)]
-        finally:
-            served.kill()
+    with serving(alone) as (_, output):
+        lines = [output.readline() for _ in range(3)]
     file = Path(alone["LEGION_DATA_DIR"], "token")
     assert lines[2].startswith("Ready at ")
     assert str(file) in lines[2]
+    assert len(file.read_text()) > 30
     assert file.read_text().strip() not in "".join(lines)
 
 
 def test_of_three_that_serve_at_the_same_instant_one_wins_and_the_others_say_so(alone: dict[str, str]):
-    words = [sys.executable, "-m", "legion", "serve", "--port", "0", "--json"]
-    started = [
-        subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    try:
-        lines = [json.loads(one.stdout.readline()) for one in started if one.stdout is not None]
-        won = [one for one, line in zip(started, lines, strict=True) if line["schema"] == "legion.daemon/1"]
-        lost = [one for one in started if one not in won]
+    with contextlib.ExitStack() as open_ones:
+        started = [open_ones.enter_context(serving(alone, "--json")) for _ in range(3)]
+        lines = [json.loads(output.readline()) for _, output in started]
+        processes = [process for process, _ in started]
+        won = [one for one, line in zip(processes, lines, strict=True) if line["schema"] == "legion.daemon/1"]
+        lost = [one for one in processes if one not in won]
         assert len(won) == 1
         assert [one.wait(60) for one in lost] == [5, 5]
         assert [line["code"] for line in lines if line["schema"] == "legion.problem/1"] == ["conflict"] * 2
         assert all("Another Legion daemon already serves" in line["message"] for line in lines if "message" in line)
         up = json.loads(legion(alone, "up", "--json").stdout)
         assert (up["pid"], up["started"]) == (won[0].pid, False), "the losers have damaged nothing"
-        won[0].terminate()
+        won[0].send_signal(signal.SIGTERM)
         assert won[0].wait(60) == 0
-    finally:
-        for one in started:
-            one.kill()
-            one.communicate()
 
 
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
     Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
-    ended = legion(alone, "status")
+    ended = from_nothing(alone, "status")
     assert ended.returncode == 2
     assert alone["LEGION_CONFIG"] in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -147,16 +158,6 @@ def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str
     assert "config.toml" in looked.stdout
     for word in ended.stderr.splitlines()[-1].split():
         assert word in looked.stdout, "whole, however long it is"
-
-
-def test_a_record_of_a_dead_daemon_is_no_obstacle(alone: dict[str, str]):
-    data = Path(alone["LEGION_DATA_DIR"])
-    data.mkdir()
-    (data / "token").write_text("old\n")
-    dead = {"pid": 1, "url": "http://127.0.0.1:9", "socket": str(data / "api.sock"), "version": "0.0.1"}
-    (data / "daemon.json").write_text(json.dumps(dead))
-    ended = legion(alone, "up", "--json")
-    assert json.loads(ended.stdout)["started"] is True
 
 
 def test_a_data_directory_that_is_a_file_is_refused(alone: dict[str, str], tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import (
+    MOST_COMMANDS,
     AgentView,
     BoardSnapshot,
     JobKind,
@@ -72,6 +73,20 @@ def test_runs_are_spread_over_head_and_machines_and_a_label_decides():
 def test_all_slots_of_all_places_are_filled_and_no_more():
     found = Counter(placed(look(*(ticket(number) for number in range(1, 20)))).values())
     assert found == {"head": 2, "desk": 2, "gpu1": 2}
+
+
+def test_a_large_fleet_is_filled_by_one_decision_after_the_other():
+    fleet = (HEAD, *(RunPlace(name=f"m{number}", slots=8) for number in range(100)))
+    waiting = [ticket(number) for number in range(1, 1000)]
+    many = replace(project(), parallel=9999)
+    first = placed(look(*waiting, places=fleet, projects=(many,)))
+    assert len(first) == MOST_COMMANDS
+    at = Counter(first.values())
+    fuller = tuple(replace(one, builders=at[one.name]) for one in fleet)
+    rest = [one if (JobKind.RUN, one.id) not in first else replace(one, state=State.WORKING) for one in waiting]
+    second = placed(look(*rest, places=fuller, projects=(many,), jobs=frozenset(first)))
+    assert len(second) == MOST_COMMANDS
+    assert not first.keys() & second.keys()
 
 
 def test_projects_share_the_places_however_long_one_queue_is():
@@ -154,6 +169,7 @@ def test_the_head_alone_decides_as_if_there_were_no_places():
         bare = replace(look(*tickets, places=(), jobs=jobs, agents=agents), slots=slots)
         head = RunPlace(name="head", head=True, slots=slots, builders=len(jobs))
         here = decide(replace(bare, places=(head,)), 0.0)
-        plain = tuple(replace(one, place="", why="") if isinstance(one, StartJob) else one for one in here.commands)
+        assert all(one.why == "" for one in here.commands if isinstance(one, StartJob))
+        plain = tuple(replace(one, place="") if isinstance(one, StartJob) else one for one in here.commands)
         assert plain == decide(bare, 0.0).commands
         assert here.held == decide(bare, 0.0).held

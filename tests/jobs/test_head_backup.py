@@ -12,7 +12,7 @@ from sqlalchemy import select
 from legion.domain.errors import BadInput, StateConflict
 from legion.jobs.backup import head
 from legion.store.database import schema
-from legion.store.database.copying import copy_all
+from legion.store.database.full_copy import copy_all
 from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system.paths import DataDir

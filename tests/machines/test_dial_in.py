@@ -20,7 +20,7 @@ from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
 from legion.store.work import machines, runs
-from legion.wire.machines import MachineBeat, MachineRunEnd
+from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd
 from tests.support.board import Board
 
 
@@ -245,11 +245,26 @@ def test_a_removed_machine_is_out_while_it_waits(head: Head):
 
 
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
-def test_a_release_that_is_too_far_apart_is_refused_with_the_update_to_make(head: Head, apart: int):
+def test_a_release_that_is_too_far_apart_keeps_its_lease_and_gets_the_update_to_make(head: Head, apart: int):
     link = head.link("desk")
+
+    def notice(protocol: int) -> str:
+        return str(link.call("POST", "/beat", content=beat(protocol=protocol)).json()["notice"])
+
+    assert "update" in notice(PROTOCOL + apart)
+    with head.board.store.read() as tx:
+        assert machines.get(tx, "desk").protocol == PROTOCOL + apart
+    assert notice(PROTOCOL + apart // 2) == ""
+
+
+@pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
+def test_a_release_that_is_too_far_apart_cannot_join(head: Head, apart: int):
+    code = head.line("desk").partition("#")[2].partition("/")[0]
+    wanted = MachineJoin(code=code, version=__version__, protocol=PROTOCOL + apart, boot="b")
     with pytest.raises(OutOfDate, match="update"):
-        link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart))
-    link.call("POST", "/beat", content=beat(protocol=PROTOCOL + apart // 2))
+        head.link("other").call("POST", "/join", content=asdict(wanted))
+    with head.board.store.read() as tx:
+        assert machines.find(tx, "desk") is None
 
 
 def plumb(head: Head, *words: str) -> str:

@@ -114,8 +114,8 @@ def test_the_next_attempt_on_another_machine_starts_with_the_files_of_the_last(
 ):
     first = house.worker("red", labels=["moves"], slots=1)
     command = (
-        f"if test -f made.txt; then echo fixed > made.txt; pwd > second.txt; "
-        f"else echo BROKEN > made.txt; pwd > first.txt; {gate.pause}; fi"
+        f"if test -f carried.txt; then echo fixed > carried.txt; pwd > second.txt; "
+        f"else echo BROKEN > carried.txt; pwd > first.txt; {gate.pause}; fi"
     )
     ticket = project.dispatch("moves on", command, on=["moves"])
     gate.arrived()
@@ -126,6 +126,6 @@ def test_the_next_attempt_on_another_machine_starts_with_the_files_of_the_last(
     page = project.ticket(ticket)
     assert page.ticket.state == "done", (page, house.head.log[-2000:], first.log[-2000:])
     assert [(run.attempt, run.outcome) for run in page.runs] == [(1, "finished"), (2, "finished")]
-    assert project.landed("made.txt") == "fixed\n"
+    assert project.landed("carried.txt") == "fixed\n"
     places = {project.landed(name) for name in ("first.txt", "second.txt")}
     assert places == {f"{house.folder}/{name}/data/worktrees/1/ticket-{ticket}\n" for name in ("red", "green")}

@@ -24,8 +24,10 @@ LEASE = 9.0
 class WorkerProcess:
     """`legion join` on another host: the process can be killed, stopped and started again; its folder stays."""
 
-    def __init__(self, folder: Path, line: str = "", *, settings: str = "") -> None:
+    def __init__(self, folder: Path, line: str = "", *, settings: str = "", before: Sequence[str] = ()) -> None:
+        """`before` comes before the interpreter: what makes it a host of its own."""
         self.folder = folder
+        self.before = before
         self.data = folder / "data"
         self.line = line
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +43,7 @@ class WorkerProcess:
             "LEGION_CONFIG": str(self.settings),
             **(extra or {}),
         }
-        argv = [sys.executable, "-m", "legion.machine", "--data-dir", str(self.data)]
+        argv = [*self.before, sys.executable, "-m", "legion.machine", "--data-dir", str(self.data)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 [*argv, *([self.line] if self.line else [])], env=env, stdout=log, stderr=log
@@ -124,8 +126,8 @@ class MachineHouse:
         self.head = head
         self.workers: dict[str, WorkerProcess] = {}
 
-    def invite(self, name: str, *, labels: Sequence[str] = (), slots: int = 4) -> str:
-        wanted = InviteMachine(name=name, labels=list(labels), slots=slots, host="127.0.0.1")
+    def invite(self, name: str, *, labels: Sequence[str] = (), slots: int = 4, host: str = "127.0.0.1") -> str:
+        wanted = InviteMachine(name=name, labels=list(labels), slots=slots, host=host)
         return self.head.client.invite_machine(wanted).line
 
     def worker(
@@ -134,11 +136,15 @@ class MachineHouse:
         """A new machine that has joined."""
         return self.join(name, self.invite(name, labels=labels, slots=slots), extra)
 
-    def join(self, name: str, line: str, extra: Mapping[str, str] | None = None) -> WorkerProcess:
+    def join(
+        self, name: str, line: str, extra: Mapping[str, str] | None = None, *, before: Sequence[str] = ()
+    ) -> WorkerProcess:
         """A worker that has joined with this line."""
         gates = self.folder / "gates"
         settings = f'[sandbox]\nwrite = ["{gates}"]\n'
-        made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings).start(extra)
+        made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings, before=before).start(
+            extra
+        )
         until_seen(self.head, lambda: made.has_joined or made.has_ended, f"machine {name}")
         assert (made.data / "machine.json").exists(), made.log[-3000:]
         return made
@@ -149,10 +155,11 @@ class MachineHouse:
 
 
 @contextlib.contextmanager
-def machine_house(folder: Path, *, lease: float = LEASE) -> Iterator[MachineHouse]:
+def machine_house(folder: Path, *, lease: float = LEASE, database: str = "") -> Iterator[MachineHouse]:
+    """`database`: the URL of a server of the test's own; without one, a database of the tests' server."""
     (folder / "gates").mkdir(parents=True)
     settings = f'[sandbox]\nwrite = ["{folder}/gates"]\n'
-    with fresh_database() as url:
+    with contextlib.nullcontext(database) if database else fresh_database() as url:
         head = _head(folder / "head", settings, url, lease)
         house = MachineHouse(folder, head)
         try:

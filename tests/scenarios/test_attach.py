@@ -90,8 +90,13 @@ def test_a_person_works_with_a_program_detaches_returns_and_submits(project: Pro
     again, looks = person("attach", str(ticket)), person("attach", str(ticket), "--read")
     again.shows("heard-1-one")
     looks.shows("heard-1-one")
+    (run,) = project.squad.client.ticket(ticket).runs
+    by_run = person("attach", f"run-{run.id}", "--read")
+    by_run.shows("heard-1-one")
     again.type("two\r")
     looks.shows("heard-2-two")
+    by_run.shows("heard-2-two")
+    by_run.type("\x11")
     looks.type("never\r\x11")
     assert looks.exit_code() == 0
     assert project.squad.client.ticket(ticket).ticket.state == "working"
@@ -100,6 +105,8 @@ def test_a_person_works_with_a_program_detaches_returns_and_submits(project: Pro
     assert again.exit_code() == 0
     project.until(ticket, "done")
     assert project.landed("talk.txt") == "one\ntwo\n"
+    person("attach", f"run-{run.id}").shows(f"Run {run.id} has ended")
+    person("attach", "run-9999").shows("no run 9999")
 
 
 def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(project: Project, person: Person):

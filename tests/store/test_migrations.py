@@ -297,12 +297,8 @@ def adoption(tx: Transaction) -> None:
 def forge(tx: Transaction) -> None:
     known = forges.of_project(tx, 1)
     assert known is not None
-    assert (known.kind, known.key_from, known.login, known.intake.label) == (
-        ForgeKind.GITHUB,
-        TokenFrom.ENV,
-        "bot",
-        "legion:go",
-    )
+    expected = (ForgeKind.GITHUB, TokenFrom.ENV, "bot", "legion:go")
+    assert (known.kind, known.key_from, known.login, known.intake.label) == expected
     claim, pull = forges.claim_of_ticket(tx, 2), forges.pull_of(tx, 2)
     assert claim is not None
     assert pull is not None

@@ -68,6 +68,10 @@ class Server:
         if self.user is not None:
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
         self._run("initdb", "-D", self.data, "-U", "legion", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        self.again()
+
+    def again(self) -> None:
+        """Start it with the data that it has."""
         options = " ".join(f"-c {setting}" for setting in self.settings)
         log = self.folder / "log"
         self._run("pg_ctl", "start", "-w", "-t", "60", "-D", self.data, "-l", log, "-o", f"-k {self.folder} {options}")

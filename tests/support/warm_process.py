@@ -108,6 +108,7 @@ def _serve(asks: socket.socket) -> Wanted | None:
 def _become(wanted: Wanted) -> None:
     """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
     _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
+    _renew_output()
     os.chdir(wanted.cwd)
     sys.path[0] = wanted.cwd
     os.environ.clear()
@@ -119,6 +120,9 @@ def _become(wanted: Wanted) -> None:
         prefork.prepare()
         runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
     else:
+        if wanted.words[:1] == ["serve"]:
+            # This command becomes the daemon.
+            prefork.prepare()
         _run_and_exit(wanted.module)
 
 
@@ -153,6 +157,12 @@ def _inherit(handles: dict[int, int]) -> None:
         os.closerange(last + 1, number)
         last = number
     os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _renew_output() -> None:
+    """Python notes of a stream whether it can seek: that of the warm process leads to another kind of file."""
+    sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
+    sys.__stdout__ = sys.stdout  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from legion.config.files import user as settings
 from legion.daemon.main import locked
 from legion.domain.errors import BadInput, StateConflict
 from legion.jobs.backup import head as job
-from legion.store.database.copying import copy_all
+from legion.store.database.full_copy import copy_all
 from legion.store.database.transactions import Store, database_file, sqlite_url
 from legion.system.paths import DataDir
 from legion.wire.head import HeadState

@@ -78,15 +78,12 @@ class Leadership:
 
 
 def _keep(lease: HeadLease, ended: threading.Event) -> None:
-    renewed = time.monotonic()
+    """Without an answer of the database nothing is lost: no transaction of a replaced head commits."""
     while not ended.wait(lease.seconds / _RENEWALS):
-        began = time.monotonic()
-        match lease.renew():
-            case True:
-                renewed = began
-            case None if began - renewed < lease.seconds:
-                log.warning("head lease: the database did not answer, will retry")
-            case _:
-                log.error("head lease: another head serves this database, or it cannot be reached; this one ends")
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
+        renewed = lease.renew()
+        if renewed is None:
+            log.warning("head lease: the database did not answer, will retry")
+        elif not renewed:
+            log.error("head lease: another head has taken over, this one ends")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return

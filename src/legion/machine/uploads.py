@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from legion.jobs.machines.travel import MachineJob
-from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.runner.spec import RunFolder
+
+log = logging.getLogger("legion")
 
 _PIECE = 1 << 20
 _LOOK_EVERY = 0.25
@@ -26,6 +29,8 @@ class Uploader:
         known = RunFolder(folder)
         self._files = {"journal": known.journal, "output": known.output, "complaints": known.complaints}
         self._offsets: dict[str, int | None] = dict.fromkeys(self._files)
+        self._refused: set[str] = set()
+        """Files of which the head takes no more: they are too long."""
         self._fenced = fenced
         self._ending = threading.Event()
         self._given_up = threading.Event()
@@ -53,7 +58,7 @@ class Uploader:
             except (Fenced, NotAMachine):
                 self._fenced()
                 return
-            except (HeadUnreachable, HeadRefused):
+            except (HeadUnreachable, HeadRefused, OutOfDate):
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
                 pause = _LOOK_EVERY
@@ -66,7 +71,8 @@ class Uploader:
 
     def _send_all(self) -> None:
         for name, path in self._files.items():
-            self._send(name, path)
+            if name not in self._refused:
+                self._send(name, path)
 
     def _send(self, name: str, path: Path) -> None:
         while True:
@@ -85,6 +91,10 @@ class Uploader:
                 self._offsets[name] = self._put(name, offset, piece)
             except OffsetGap as gap:
                 self._offsets[name] = gap.size
+            except HeadRefused as refused:
+                log.error("run %s: the rest of its %s stays here: %s", self._job.run.name, name, refused.message)
+                self._refused.add(name)
+                return
 
     def _put(self, name: str, offset: int, piece: bytes) -> int:
         run = self._job.run

@@ -94,10 +94,11 @@ class RunWork:
 
     def fence(self) -> None:
         """The head has given the run away: its program ends, and its tree is sent as late work."""
-        if self._fenced.is_set():
-            return
-        self._fenced.set()
-        log.warning("run %s is no longer this machine's, so its program is ended", self.name)
+        if not self._fenced.is_set():
+            log.warning("run %s is no longer this machine's, so its program is ended", self.name)
+            # The runner looks for it, too: it ends even if it does not answer.
+            RunFolder(self._folder).fenced.touch()
+            self._fenced.set()
         self._stop_program(grace=0.0)
 
     def close(self) -> None:

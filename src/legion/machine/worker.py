@@ -66,6 +66,7 @@ class Worker:
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
         self._over = threading.Event()
+        self._notice = ""
         self.exit_code = 0
         self._update: int | None = None
         """The request to start again, while the head does not know that it arrived."""
@@ -172,6 +173,10 @@ class Worker:
                 LeaseFile(sent=sent, stop=self._times.stop).write(self._lease_file)
 
     def _obey(self, answer: Mapping[str, Any]) -> None:
+        notice = str(answer.get("notice", ""))
+        if notice not in ("", self._notice):
+            log.warning("no new runs: %s", notice)
+        self._notice = notice
         for one in answer.get("stop", ()):
             with self._lock:
                 work = self._works.get(str(one["run"]))

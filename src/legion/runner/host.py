@@ -105,7 +105,7 @@ class RunHost:
         lock = RunFolder(self._run_dir).lock
         folder_watch.watch(lock, lambda: folder_watch.end_process(lock), every=_FOLDER_EVERY)
         if self._spec.lease is not None:
-            lease.watch(self._spec.lease)
+            lease.watch(self._spec.lease, RunFolder(self._run_dir).fenced)
         started_at = time.time()
         try:
             ending = self._drive()
@@ -175,7 +175,7 @@ class RunHost:
         self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
 
     def _finish(self, ending: Ending, started_at: float) -> None:
-        if self._spec.lease is not None and not lease.holds(self._spec.lease):
+        if self._spec.lease is not None and not lease.holds(self._spec.lease, RunFolder(self._run_dir).fenced):
             # The program was killed with the lease: that is no result of its own.
             os._exit(1)
         self.record(JournalKind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)

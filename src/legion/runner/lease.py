@@ -54,33 +54,35 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
-def watch(path: Path) -> None:
-    """End this process and its descendants when the lease is over. Call it before the program is started."""
-    if not holds(path):
+def watch(path: Path, fenced: Path) -> None:
+    """End this process and its descendants when the lease is over, or `fenced` is there. Call it before the program
+    is started.
+    """
+    if not holds(path, fenced):
         _end()
-    threading.Thread(target=_look, args=(path,), name="lease", daemon=True).start()
+    threading.Thread(target=_look, args=(path, fenced), name="lease", daemon=True).start()
 
 
-def _look(path: Path) -> None:
+def _look(path: Path, fenced: Path) -> None:
     pause = threading.Event()
-    while (left := _left(path)) > 0:
+    while (left := _left(path, fenced)) > 0:
         pause.wait(min(_MOST_PAUSE, max(left / _LOOKS, 0.02)))
     _end()
 
 
-def holds(path: Path) -> bool:
+def holds(path: Path, fenced: Path) -> bool:
     """Whether the program may still work."""
-    return _left(path) > 0
+    return _left(path, fenced) > 0
 
 
-def _left(path: Path) -> float:
+def _left(path: Path, fenced: Path) -> float:
     found = LeaseFile.read(path)
-    return 0.0 if found is None else found.left()
+    return 0.0 if found is None or fenced.exists() else found.left()
 
 
 def _end() -> None:
     """Without a result: the run counts as lost, and what it left in its tree is saved by the worker."""
-    sys.stderr.write("The head was not reached for the length of the lease, so this run ends.\n")
+    sys.stderr.write("The head was not reached for the length of the lease, or has given this run away: it ends.\n")
     sys.stderr.flush()
     tree.kill_children()
     os._exit(1)

@@ -119,6 +119,11 @@ class RunFolder:
         return self.path / "elsewhere.json"
 
     @property
+    def fenced(self) -> Path:
+        """There when the head has given the run away: its program may not work on, whatever the lease says."""
+        return self.path / "fenced"
+
+    @property
     def complaints(self) -> Path:
         """The runner's own error output."""
         return self.path / "runner.log"

@@ -109,6 +109,8 @@ class MachineAnswer:
     """Runs that are no longer this machine's: it ends them, and sends what they left as late work."""
     commands: list[MachineCommand] = field(default_factory=list)
     lease: MachineLeaseTimes | None = None
+    notice: str = ""
+    """For the machine's log: its release is too far from the head's, so it gets no new jobs. Empty where it is not."""
 
 
 @dataclass(kw_only=True)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from legion.cli.attach.relay import opened, refuse_elsewhere, sit_down
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.tickets.log import watch_ticket
-from legion.wire.errors import BadInput
+from legion.client.legion import Legion
+from legion.wire.errors import BadInput, NotFound, StateConflict
+
+_RUN = re.compile(r"run-?(\d{1,15})")
 
 
-@command("attach", example="legion attach 12\nlegion attach 12 --read")
+@command("attach", example="legion attach 12\nlegion attach 12 --read\nlegion attach run-34")
 @click.argument("id", metavar="N", type=AGENT_OR_TICKET)
 @click.option("--read", "only_looks", is_flag=True, help="Only look: nothing is interrupted and no key is sent.")
 def attach(call: CommandCall, id: int | str, only_looks: bool) -> int:
-    """Sit down at the terminal of a ticket's agent; Ctrl-Q leaves.
+    """Sit down at the terminal of a ticket's agent; Ctrl-Q leaves. `run-34` names it by its run.
 
     An agent that works alone is interrupted between two steps, and its conversation opens in the program's own form, in
     the same worktree and sandbox. When you leave, it works on alone, with what was said.
     """
+    if isinstance(id, str) and (named := _RUN.fullmatch(id)):
+        id = _ticket_of(call.legion(), int(named[1]))
     if isinstance(id, str):
         raise BadInput(f"Standing agents have no terminal: `legion tell {id} MESSAGE` talks to it.")
     if not only_looks:
@@ -30,3 +37,14 @@ def attach(call: CommandCall, id: int | str, only_looks: bool) -> int:
         return watch_ticket(call, id)
     refuse_elsewhere()
     return sit_down(call, id, found, only_looks=only_looks)
+
+
+def _ticket_of(legion: Legion, run: int) -> int:
+    """The ticket that the run works on. Raises NotFound, and StateConflict for a run that has ended."""
+    lines = legion.history(None, run=run).lines
+    ticket = next((line.ticket for line in lines if line.ticket is not None), None)
+    if ticket is None:
+        raise NotFound(f"There is no run {run} of a ticket: `legion ticket N` lists the runs of one.")
+    if any(one.id == run and one.ended_at is not None for one in legion.ticket(ticket).runs):
+        raise StateConflict(f"Run {run} has ended: `legion log {ticket} --run {run}` prints it.")
+    return ticket

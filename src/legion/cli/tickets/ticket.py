@@ -85,7 +85,7 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         *((field.rule.label, _field_text(page, field)) for field in TICKET_FIELDS.values() if field.rule.label),
         ("kind", "checkpoint" if line.checkpoint else ""),
         ("agent", sanitize(" ".join(word for word in (page.driver, page.command, page.model) if word))),
-        ("machine", sanitize(f"{page.machine}: {page.placed_because}" if page.placed_because else page.machine)),
+        ("machine", sanitize(f"{page.machine}: {page.placed_because}") if page.placed_because else ""),
         ("worktree", sanitize(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),

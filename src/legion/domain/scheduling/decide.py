@@ -32,6 +32,8 @@ from legion.domain.tickets import board
 from legion.domain.tickets.attempts import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
+MOST_COMMANDS = 100
+"""With more, a decision starts no new work. Applying these leads to the next decision, which reads newer facts."""
 _PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
 """Jobs that count against `parallel` of their project."""
 _NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
@@ -264,7 +266,7 @@ class _Round:
                 self.held[candidate] = hold
                 return
         if found is not None:
-            start = replace(start, place=found.machine, why=found.why)
+            start = replace(start, place=found.machine, why=found.why if self.places.several else "")
             self.places.take(start.kind, start.subject, found.machine)
         if start.kind in TAKES_A_SLOT:
             self._room -= 1
@@ -282,7 +284,8 @@ class _Round:
         return self._leaving + self._on_tickets[project.id] >= project.parallel
 
     def _some_room(self) -> bool:
-        return self.places.free > 0 if self._placed else self._room > 0
+        room = self.places.free > 0 if self._placed else self._room > 0
+        return room and len(self.commands) < MOST_COMMANDS
 
     def _refuse(self, start: StartJob, candidate: StartCandidate | None, found: Nowhere) -> None:
         if found.lack is Lack.MACHINE and isinstance(candidate, int) and start.version is not None:

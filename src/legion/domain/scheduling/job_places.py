@@ -27,6 +27,8 @@ class JobPlaces:
     ) -> None:
         self._round = PlacementRound(places)
         self._any = bool(places)
+        self.several = len(places) > 1
+        """Whether there is a choice."""
         self._tickets = tickets
         self._travels = travels
         self._labels = labels

@@ -27,6 +27,7 @@ from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.machines.engine import EngineUnavailable
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
 from legion.runner.launch import LivingRun
@@ -42,6 +43,7 @@ _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
 _TRASH_EVERY = 60.0
+_PRUNE_EVERY, _KEPT_HOURS = 3600.0, 24
 _BURST = 10.0
 """Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
 time, and have to be moved when the changes have landed.
@@ -69,6 +71,8 @@ class Housekeeper(BackgroundLoop):
         """The last event that was read."""
         self._round_at = 0.0
         """When all projects are tidied again, with or without events."""
+        self._prune_at = 0.0
+        """When ended jobs of the queue for machines are deleted again."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
         self._waiting_since: dict[int, float] = {}
@@ -107,11 +111,18 @@ class Housekeeper(BackgroundLoop):
                 self._lesson_proposals.look()
                 for project in self._due():
                     self._tidy(project)
-            except LegionError as trouble:
+                self._prune_queue()
+            except (LegionError, EngineUnavailable) as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
             self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
+
+    def _prune_queue(self) -> None:
+        engine = self.context.machines.engine
+        if engine is not None and time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + _PRUNE_EVERY
+            engine.prune(_KEPT_HOURS)
 
     def _due(self) -> list[Project]:
         """Trusted projects with events or work left; at intervals all of them."""

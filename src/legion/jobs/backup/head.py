@@ -21,7 +21,7 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.git.hub import archive
 from legion.store.board_records import SCHEMA
 from legion.store.database import schema
-from legion.store.database.copying import copy_all
+from legion.store.database.full_copy import copy_all
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system.paths import DataDir
 

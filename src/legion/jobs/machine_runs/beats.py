@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Sequence
@@ -96,7 +97,9 @@ def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[Plac
     taken, over = _mark_taken(context, machine, offered, facts.worker) if offered else ((), ())
     crash.reach(Point.MACHINE_TAKE_AFTER_ROW)
     for job in over:
-        placements.engine_of(context).finish(job.run, job.generation)
+        # The job of the run itself does the same once more.
+        with contextlib.suppress(EngineUnavailable):
+            placements.engine_of(context).finish(job.run, job.generation)
     return taken
 
 

@@ -58,8 +58,9 @@ class DialIn:
         return self._context.store
 
     def join(self, wanted: MachineJoin) -> MachineJoined:
-        """Raises NotAllowed for a code that is not valid now."""
-        _refuse_far(wanted.protocol)
+        """Raises NotAllowed for a code that is not valid now, and MachineOld."""
+        if far := _too_far(wanted.protocol):
+            raise MachineOld(far)
         with self._context.store.write() as tx:
             joined = machines.join(
                 tx,
@@ -88,11 +89,12 @@ class DialIn:
         """A sign of life. A machine whose release is too far away keeps its runs and gets no others."""
         facts = _facts(wanted)
         beats.note(self._context, machine, facts)
-        return self._answer(beats.answer(self._context, machine, facts))
+        return self._answer(facts, beats.answer(self._context, machine, facts))
 
     def look_again(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
         """For a beat whose answer waits: what there is to do now, without another sign of life."""
-        return self._answer(beats.answer(self._context, machine, _facts(wanted)))
+        facts = _facts(wanted)
+        return self._answer(facts, beats.answer(self._context, machine, facts))
 
     def append(
         self, machine: Machine, *, run: str, generation: int, file: str, offset: int, piece: bytes, late: bool
@@ -138,7 +140,7 @@ class DialIn:
             fence.current(tx, machine, run, generation)
         return self._context.url
 
-    def _answer(self, answer: BeatAnswer) -> MachineAnswer:
+    def _answer(self, facts: BeatFacts, answer: BeatAnswer) -> MachineAnswer:
         return MachineAnswer(
             jobs=list(answer.jobs),
             stop=[RunRef(run=run, generation=generation) for run, generation in answer.stop],
@@ -146,6 +148,7 @@ class DialIn:
                 MachineCommand(id=one.id, run=one.run, kind=one.kind.value, facts=one.facts) for one in answer.commands
             ],
             lease=self._times(),
+            notice=_too_far(facts.protocol),
         )
 
     def _times(self) -> MachineLeaseTimes:
@@ -162,18 +165,17 @@ def _facts(wanted: MachineBeat) -> BeatFacts:
         running=frozenset((one.run, one.generation) for one in wanted.running),
         mirrors=frozenset(wanted.mirrors),
         acks=frozenset(wanted.acks),
-        free=max(0, wanted.free) if protocol_fit(wanted.protocol) is ProtocolFit.SERVED else 0,
+        free=0 if _too_far(wanted.protocol) else max(0, wanted.free),
         toolchain=wanted.toolchain,
     )
 
 
-def _refuse_far(protocol: int) -> None:
+def _too_far(protocol: int) -> str:
+    """What to update where the two releases are too far apart; empty where they are not."""
     match protocol_fit(protocol):
         case ProtocolFit.OLD:
-            raise MachineOld(
-                f"The head runs Legion {__version__}, which is too new for this machine: update Legion here."
-            )
+            return f"The head runs Legion {__version__}, which is too new for this machine: update Legion here."
         case ProtocolFit.NEW:
-            raise MachineOld(f"The head runs Legion {__version__}, which is too old for this machine: update the head.")
+            return f"The head runs Legion {__version__}, which is too old for this machine: update the head."
         case ProtocolFit.SERVED:
-            return
+            return ""

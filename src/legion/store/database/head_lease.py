@@ -1,8 +1,8 @@
 """The lease of the one head that may write to a Postgres, and its generation, which fences earlier heads.
 
-All times are of the database's clock. A head renews its lease far more often than it lapses; a head that cannot has
-to end. The same holder may take its lease again at once: it names the data folder, whose lock proves that the earlier
-daemon of that folder is gone.
+All times are of the database's clock. A head that could not renew its lease in time keeps it if no other head took it
+meanwhile. The same holder may take its lease again at once: it names the data folder, whose lock proves that the
+earlier daemon of that folder is gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of machines, as the last migration leaves them."""
+"""The tables of machines and of the lease of their head, as the last migration leaves them."""
 
 from __future__ import annotations
 
@@ -68,4 +68,13 @@ machine_commands = Table(
     Column("kind", one_of(CommandKind), nullable=False),
     Column("facts", Json, nullable=False),
     Column("made_at", Double, nullable=False),
+)
+
+head_leases = Table(
+    "head_leases",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("holder", AnyText, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("until", Double, nullable=False),
 )

@@ -10,16 +10,20 @@ from legion.domain.checks import CheckResult
 from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import QuestionKind, SettledBy
-from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import State
-from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 from legion.store.database.forge_tables import forges
 from legion.store.database.leader_tables import leaders, notes
-from legion.store.database.machine_tables import machine_commands, machine_invitations, machine_runs, machines
+from legion.store.database.machine_tables import (
+    head_leases,
+    machine_commands,
+    machine_invitations,
+    machine_runs,
+    machines,
+)
 from legion.store.database.plan_tables import (
     adoptions,
     conditions,
@@ -35,6 +39,7 @@ from legion.store.database.plan_tables import (
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
 from legion.store.database.staff_tables import agents, attendances, calls, devices, holdings, mail, tokens
+from legion.store.database.watchdog_tables import helps, watches
 
 __all__ = [
     "adoptions",
@@ -56,6 +61,7 @@ __all__ = [
     "goal_rounds",
     "goal_tickets",
     "goals",
+    "head_leases",
     "helps",
     "holdings",
     "landings",
@@ -299,15 +305,6 @@ claims = Table(
     Column("why", AnyText, nullable=False),
 )
 
-head_leases = Table(
-    "head_leases",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("holder", AnyText, nullable=False),
-    Column("generation", Integer, nullable=False),
-    Column("until", Double, nullable=False),
-)
-
 receipts = Table(
     "receipts",
     metadata,
@@ -420,33 +417,4 @@ questions = Table(
     Column("settled_by", one_of(SettledBy)),
     Column("choice", AnyText, nullable=False),
     Column("why", AnyText, nullable=False),
-)
-
-watches = Table(
-    "watches",
-    metadata,
-    Column("run", Integer, primary_key=True, autoincrement=False),
-    Column("tree", Text, nullable=False),
-    Column("tree_since", Integer, nullable=False),
-    Column("tree_at", Double, nullable=False),
-    Column("idle_since", Double),
-    Column("cpu", Double, nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("processes", Text, nullable=False),
-)
-
-helps = Table(
-    "helps",
-    metadata,
-    Column("run", Integer, primary_key=True, autoincrement=False),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("action", one_of(WatchdogStep), nullable=False),
-    Column("rule", one_of(Rule), nullable=False),
-    Column("sign", AnyText, nullable=False),
-    Column("why", AnyText, nullable=False),
-    Column("advice", AnyText, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("after", Integer, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("taken_at", Double),
 )

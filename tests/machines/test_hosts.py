@@ -1,0 +1,77 @@
+"""Machines as hosts with a network and a clock of their own, and a Postgres that dies under the head."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.machines.network import needs_namespaces, network
+from tests.machines.workers import machine_house
+from tests.support.gates import Gate
+from tests.support.legion import new
+from tests.support.looking import until_seen
+from tests.support.postgres_keeper import Server, Trouble
+from tests.support.repository import CHECK, Repository
+
+_HOUR = "3600"
+LATER = ("unshare", "--time", "--boottime", _HOUR, "--monotonic", _HOUR, "--fork", "--kill-child=KILL")
+"""Its clocks show an hour more than the head's."""
+
+
+@needs_namespaces()
+def test_tickets_land_from_hosts_with_clocks_of_their_own_while_one_cable_is_pulled(tmp_path: Path):
+    with network() as net, machine_house(tmp_path / "house") as house:
+        project = house.head.adopt(Repository(tmp_path / "shop", CHECK))
+        gate = Gate(house.folder / "gates", "gate")
+        for name, clock in (("n1", ()), ("n2", LATER), ("n3", LATER)):
+            host = net.add(name)
+            line = house.invite(name, labels=["far"], slots=1, host=net.address)
+            house.join(name, line, before=("ip", "netns", "exec", host.namespace, *clock))
+        tickets = project.dispatch_all(
+            [new(f"Ticket {n}", f"{gate.pause}; echo {n} > {n}.txt", on=["far"]) for n in range(3)]
+        )
+        gate.arrived(3)
+        net.hosts["n2"].cut()
+        # Two land at once; the third one has to start again elsewhere.
+        gate.open(3)
+        far_log = house.head.client.machine_log
+        until_seen(house.head, lambda: far_log("n2").runs[0].state == "lapsed", "n2 lost its run")
+        gate.arrived(1)
+        gate.open(1)
+        project.until_settled(*tickets)
+        net.hosts["n2"].heal()
+        assert {project.state(one) for one in tickets} == {"done"}
+        assert sorted(title for title in project.history() if title.startswith("Ticket")) == [
+            *("Ticket 0", "Ticket 1", "Ticket 2")
+        ]
+        until_seen(house.head, lambda: not house.workers["n2"].runners(), "nothing of the lost run is left")
+        gate.close()
+
+
+def test_a_postgres_that_is_killed_costs_no_run(tmp_path: Path):
+    with tempfile.TemporaryDirectory(prefix="legion-pg-") as folder:
+        Path(folder).chmod(0o755)
+        try:
+            server = Server(Path(folder) / "own")
+            server.start()
+        except Trouble as missing:
+            pytest.skip(str(missing))
+        url = f"postgresql+psycopg://legion@/postgres?host={server.folder}"
+        try:
+            with machine_house(tmp_path / "house", lease=30.0, database=url) as house:
+                project = house.head.adopt(Repository(tmp_path / "shop", CHECK))
+                gate = Gate(house.folder / "gates", "gate")
+                house.worker("m1", labels=["far"])
+                ticket = project.dispatch("Kept", f"{gate.pause}; echo kept > kept.txt", on=["far"])
+                gate.arrived()
+                server.stop()
+                gate.open()
+                server.again()
+                project.until(ticket, "done")
+                assert project.landed("kept.txt") == "kept\n"
+                assert len(project.ticket(ticket).runs) == 1
+                gate.close()
+        finally:
+            server.stop()
