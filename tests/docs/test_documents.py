@@ -24,22 +24,8 @@ TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
 INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
 COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
 GROUPS = (
-    *(
-        "account",
-        "driver",
-        "forge",
-        "head",
-        "machine",
-        "plugin",
-        "provider",
-        "queue",
-        "route",
-        "session",
-        "team",
-        "role",
-        "routine",
-    ),
-    *("template", "web"),
+    *("account", "driver", "forge", "plugin", "provider", "queue", "route", "session", "team", "role", "routine"),
+    *("template", "web", "machine", "head"),
 )
 """Commands whose next word is a command too."""
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
