@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.scheduling.placement import Placement
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
@@ -88,10 +89,7 @@ def dispatch(
     refuse_circles(request.tickets, keys)
     for new in request.tickets:
         refuse_faults(new)
-    alike = {(new.team, new.checkpoint): new for new in reversed(request.tickets)}
-    # Read and checked once, however many tickets name the same team; the first that names it is the one to complain of.
-    team_of = {key: _team(context, project, new, by) for key, new in reversed(alike.items())}
-    teams = [team_of[new.team, new.checkpoint] for new in request.tickets]
+    teams = _teams(context, project, request.tickets, by)
     fitted = [
         crews.with_role_defaults(context, new, crew, by_a_person=by is None)
         for new, crew in zip(request.tickets, teams, strict=True)
@@ -120,9 +118,7 @@ def dispatch(
         ids = _create(context, tx, record, config, placed, kept, by, drafts)
         for position, new in enumerate(request.tickets):
             start_points.apply(tx, starts, ids[position], new.branch)
-        for position, one in chosen.items():
-            facts = {"driver": one.driver, "model": one.model, "why": one.why}
-            tx.record(EventKind.TICKET_PLACED, project=record.id, ticket=ids[position], data=facts)
+        _record_choices(tx, record, {ids[position]: one for position, one in chosen.items()})
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
@@ -141,6 +137,22 @@ def dispatch(
         if request.request:
             idempotency.remember(tx, record.id, request.request, asdict(answer))
     return dry[0] if dry else answer
+
+
+def _teams(
+    context: Context, project: ProjectContext, new: Sequence[NewTicket], by: Dispatcher | None
+) -> list[Crew | None]:
+    """Of each ticket. A team is read and checked once, and the first ticket that names it is the one to complain of."""
+    alike = {(one.team, one.checkpoint): one for one in reversed(new)}
+    team_of = {key: _team(context, project, one, by) for key, one in reversed(alike.items())}
+    return [team_of[one.team, one.checkpoint] for one in new]
+
+
+def _record_choices(tx: Transaction, project: Project, chosen: Mapping[int, Placement]) -> None:
+    """By ticket: the program and model that were chosen for it."""
+    for ticket, one in chosen.items():
+        facts = {"driver": one.driver, "model": one.model, "why": one.why}
+        tx.record(EventKind.TICKET_PLACED, project=project.id, ticket=ticket, data=facts)
 
 
 def _refuse_by_hook(context: Context, project: Project, new: list[NewTicket]) -> None:
