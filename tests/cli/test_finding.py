@@ -71,15 +71,7 @@ def serving(env: dict[str, str], *words: str) -> Iterator[tuple[Forked, TextIO]]
             process.wait()
 
 
-def leave_a_dead_record(data: Path) -> None:
-    data.mkdir()
-    (data / "token").write_text("old\n")
-    dead = {"pid": 1, "url": "http://127.0.0.1:9", "socket": str(data / "api.sock"), "version": "0.0.1"}
-    (data / "daemon.json").write_text(json.dumps(dead))
-
-
-def test_many_who_ask_at_once_start_one_daemon_whatever_a_dead_one_left_and_it_goes_down_again(alone: dict[str, str]):
-    leave_a_dead_record(Path(alone["LEGION_DATA_DIR"]))
+def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dict[str, str]):
     with ThreadPoolExecutor() as pool:
         ended = list(pool.map(lambda _: from_nothing(alone, "status", "--json"), range(3)))
     assert [one.stderr.replace("Starting Legion ...\n", "") for one in ended] == [""] * 3
@@ -158,6 +150,16 @@ def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str
     assert "config.toml" in looked.stdout
     for word in ended.stderr.splitlines()[-1].split():
         assert word in looked.stdout, "whole, however long it is"
+
+
+def test_a_record_of_a_dead_daemon_is_no_obstacle(alone: dict[str, str]):
+    data = Path(alone["LEGION_DATA_DIR"])
+    data.mkdir()
+    (data / "token").write_text("old\n")
+    dead = {"pid": 1, "url": "http://127.0.0.1:9", "socket": str(data / "api.sock"), "version": "0.0.1"}
+    (data / "daemon.json").write_text(json.dumps(dead))
+    ended = legion(alone, "up", "--json")
+    assert json.loads(ended.stdout)["started"] is True
 
 
 def test_a_data_directory_that_is_a_file_is_refused(alone: dict[str, str], tmp_path: Path):
