@@ -159,6 +159,8 @@ def test_a_change_is_one_column_or_side_by_side_by_width():
     assert "    2      - OLD = 1" in narrow
     assert any("- OLD = 1" in line and '+ NEW = "one"' in line for line in wide)
     assert len(wide) < len(narrow)
+    both = next(row for row in diff.rows(files, 140, (), {}) if "- OLD = 1" in row.text)
+    assert both.tint is Colour.NONE, "a removed line is not tinted as the added one next to it"
 
 
 def test_a_folded_file_is_its_head_alone():

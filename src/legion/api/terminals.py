@@ -124,7 +124,7 @@ async def terminal(socket: WebSocket) -> None:
     if not terminals.open(wanted):
         await socket.close(_TRY_LATER)
         return
-    relay = _PageRelay(socket, wanted)
+    relay = _PageTerminal(socket, wanted)
     try:
         await socket.accept()
         await relay.run()
@@ -136,7 +136,7 @@ async def terminal(socket: WebSocket) -> None:
         relay.leave(terminals)
 
 
-class _PageRelay:
+class _PageTerminal:
     """One open terminal of a page."""
 
     def __init__(self, socket: WebSocket, wanted: _Wanted) -> None:
