@@ -6,6 +6,7 @@ documents before it, so the critic is not the author.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from enum import Enum
@@ -16,6 +17,7 @@ LONGEST_DOCUMENT = 60_000
 KEY = "specification"
 """The ticket that lands the documents."""
 _TITLE = 100
+_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 
 
 class SpecStage(Enum):
@@ -38,6 +40,8 @@ def fault(text: str) -> str:
     """Why a final message is no document; empty if it is one."""
     if not text.strip():
         return "the answer is empty, and the document is expected in it"
+    if not _HEADING.search(text):
+        return "the answer has no heading, and a document in Markdown is expected"
     if len(text) > LONGEST_DOCUMENT:
         return f"the document has {len(text):,} characters, and {LONGEST_DOCUMENT:,} are the most"
     return ""

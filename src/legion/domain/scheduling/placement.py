@@ -40,7 +40,7 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Record:
+class _TrackRecord:
     """What one program and model did with tickets of a kind."""
 
     driver: str
@@ -101,11 +101,11 @@ def _kinds(
     yield "all tickets", list(past)
 
 
-def _records(past: Sequence[PastTicket]) -> list[_Record]:
+def _records(past: Sequence[PastTicket]) -> list[_TrackRecord]:
     found: dict[tuple[str, str], list[PastTicket]] = {}
     for one in past:
         found.setdefault((one.driver, one.model), []).append(one)
-    return [_Record(driver=key[0], model=key[1], tickets=tuple(mine)) for key, mine in sorted(found.items())]
+    return [_TrackRecord(driver=key[0], model=key[1], tickets=tuple(mine)) for key, mine in sorted(found.items())]
 
 
 def _top(path: str) -> str:

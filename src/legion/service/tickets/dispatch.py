@@ -12,13 +12,11 @@ from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import BadInput, Retryable, StateConflict
-from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.scheduling.placement import Placement
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
@@ -38,7 +36,7 @@ from legion.service.projects.session_notes import session_notes
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
-from legion.service.tickets.placed import choose_programs
+from legion.service.tickets.placed import choose_programs, record_choices
 from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
@@ -94,10 +92,7 @@ def dispatch(
         crews.with_role_defaults(context, new, crew, by_a_person=by is None)
         for new, crew in zip(request.tickets, teams, strict=True)
     ]
-    if by is None:
-        fitted, chosen = choose_programs(context, config, record.id, fitted)
-    else:
-        chosen = {}
+    fitted, chosen = choose_programs(context, config, record.id, fitted, by_a_person=by is None)
     request = replace(request, tickets=fitted)
     for new in request.tickets:
         refuse_unfit(context, config, Path(record.root), new)
@@ -118,7 +113,7 @@ def dispatch(
         ids = _create(context, tx, record, config, placed, kept, by, drafts)
         for position, new in enumerate(request.tickets):
             start_points.apply(tx, starts, ids[position], new.branch)
-        _record_choices(tx, record, {ids[position]: one for position, one in chosen.items()})
+        explained = record_choices(tx, record.id, {ids[position]: one for position, one in chosen.items()})
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
@@ -127,7 +122,7 @@ def dispatch(
                 *_session_notes(tx, found, record, request.cwd),
                 *linked,
                 *untrusted,
-                *(f"Ticket {ids[position]} goes to {one}." for position, one in chosen.items()),
+                *explained,
             ],
         )
         if also is not None:
@@ -146,13 +141,6 @@ def _teams(
     alike = {(one.team, one.checkpoint): one for one in reversed(new)}
     team_of = {key: _team(context, project, one, by) for key, one in reversed(alike.items())}
     return [team_of[one.team, one.checkpoint] for one in new]
-
-
-def _record_choices(tx: Transaction, project: Project, chosen: Mapping[int, Placement]) -> None:
-    """By ticket: the program and model that were chosen for it."""
-    for ticket, one in chosen.items():
-        facts = {"driver": one.driver, "model": one.model, "why": one.why}
-        tx.record(EventKind.TICKET_PLACED, project=project.id, ticket=ticket, data=facts)
 
 
 def _refuse_by_hook(context: Context, project: Project, new: list[NewTicket]) -> None:

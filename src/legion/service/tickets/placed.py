@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from legion.config.files.project import ProjectConfig
+from legion.domain.events import EventKind
 from legion.domain.scheduling.placement import Placement, place
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
+from legion.store.database.transactions import Transaction
 from legion.store.work import placements
 from legion.wire.tickets import NewTicket
 
 
 def choose_programs(
-    context: Context, config: ProjectConfig, project: int, new: list[NewTicket]
+    context: Context, config: ProjectConfig, project: int, new: list[NewTicket], *, by_a_person: bool
 ) -> tuple[list[NewTicket], dict[int, Placement]]:
     """The tickets, and by position the placements that were chosen for them."""
     open_ones = [n for n, one in enumerate(new) if not (one.checkpoint or one.command or one.driver or one.model)]
-    if not context.user.models.learn or not open_ones:
+    if not by_a_person or not context.user.models.learn or not open_ones:
         return new, {}
     with context.store.read() as tx:
         past = placements.past(tx, project)
@@ -27,6 +30,14 @@ def choose_programs(
     for n, one in chosen.items():
         new = [*new[:n], replace(new[n], driver=one.driver, model=one.model), *new[n + 1 :]]
     return new, chosen
+
+
+def record_choices(tx: Transaction, project: int, chosen: Mapping[int, Placement]) -> list[str]:
+    """Record the choices by ticket. Returns a sentence for each."""
+    for ticket, one in chosen.items():
+        facts = {"driver": one.driver, "model": one.model, "why": one.why}
+        tx.record(EventKind.TICKET_PLACED, project=project, ticket=ticket, data=facts)
+    return [f"Ticket {ticket} goes to {one}." for ticket, one in chosen.items()]
 
 
 def _starts(context: Context, config: ProjectConfig, driver: str) -> bool:

@@ -1,4 +1,4 @@
-"""What programs and models did with the ended tickets of a project, for placement."""
+"""Reads which programs and models ended which tickets of a project, for placement."""
 
 from __future__ import annotations
 
