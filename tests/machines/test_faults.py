@@ -15,7 +15,7 @@ from legion.demo.machines.link_state import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW
 from tests.machines.fleet import LABEL, Fleet, fleet
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
-from tests.support.sampling import SEED
+from tests.support.sampling import SEED, sampled
 
 LATE = "refs/legion/late/"
 
@@ -55,7 +55,7 @@ def test_a_run_survives_a_cut_that_is_shorter_than_its_lease(far: Fleet, project
     assert far.given("m1")[-1] == ("ended", "")
 
 
-@pytest.mark.parametrize("state", [SLOW, LOSSY], ids=["200 ms", "lossy"])
+@pytest.mark.parametrize("state", sampled([SLOW, LOSSY], 1), ids=["200 ms", "lossy"])
 def test_tickets_land_over_a_bad_link(far: Fleet, project: Project, state: LinkState, request: pytest.FixtureRequest):
     name = request.node.callspec.id.replace(" ", "-")
     far.links["m1"].change(state)
@@ -85,7 +85,7 @@ def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(far: Fl
     assert_landed_once(project, "Update")
 
 
-@pytest.mark.parametrize("state", [CUT, ONLY_UP, ONLY_DOWN], ids=["cut", "only up", "only down"])
+@pytest.mark.parametrize("state", sampled([CUT, ONLY_UP, ONLY_DOWN], 1), ids=["cut", "only up", "only down"])
 def test_a_machine_that_is_cut_off_stops_and_its_run_lands_elsewhere_once(
     far: Fleet, project: Project, gate: Gate, state: LinkState, request: pytest.FixtureRequest
 ):

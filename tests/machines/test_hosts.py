@@ -50,6 +50,7 @@ def test_tickets_land_from_hosts_with_clocks_of_their_own_while_one_cable_is_pul
         gate.close()
 
 
+@pytest.mark.soak
 def test_a_postgres_that_is_killed_costs_no_run(tmp_path: Path):
     with tempfile.TemporaryDirectory(prefix="legion-pg-") as folder:
         Path(folder).chmod(0o755)
