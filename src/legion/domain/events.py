@@ -28,7 +28,7 @@ class EventKind(Enum):
     TICKET_ADVISED = "ticket.advised"
     TICKET_TRIED = "ticket.tried"
     """A person tried its change by hand, with this result."""
-    TICKET_PLACED = "ticket.placed"
+    TICKET_PROGRAM_CHOSEN = "ticket.program_chosen"
     """Its program and model were chosen by what landed before."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"

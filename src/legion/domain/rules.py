@@ -209,7 +209,7 @@ FACTS = frozenset(
             EventKind.TICKET_REPORTED,
             EventKind.TICKET_ADVISED,
             EventKind.TICKET_TRIED,
-            EventKind.TICKET_PLACED,
+            EventKind.TICKET_PROGRAM_CHOSEN,
             EventKind.REWOUND,
             EventKind.RACE_STARTED,
             EventKind.RACE_DECIDED,

@@ -36,7 +36,7 @@ from legion.service.projects.session_notes import session_notes
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
-from legion.service.tickets.placed import choose_programs, record_choices
+from legion.service.tickets.program_choices import choose_programs, record_choices
 from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets

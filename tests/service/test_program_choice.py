@@ -1,4 +1,4 @@
-"""Placement that learns, over the real service: chosen from ended tickets, printed, recorded, and off by default."""
+"""ProgramChoice that learns, over the real service: chosen from ended tickets, printed, recorded, and off by default."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_program_that_landed_most_gets_the_next_ticket_of_its_kind(tmp_path:
             ended(here, "quick", lands=True, labels=["docs"])
         made = dispatch(here, labels=["docs"])
         page = here.person.ticket(made.ids[0])
-        placed = [event for event in page.history if event.kind == "ticket.placed"]
+        placed = [event for event in page.history if event.kind == "ticket.program_chosen"]
         if not learns:
             assert ([note for note in made.notes if "goes to" in note], placed) == ([], [])
             return

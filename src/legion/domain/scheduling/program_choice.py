@@ -1,4 +1,4 @@
-"""Placement that learns: which program and model a new ticket gets, from the ended tickets of its project. Pure.
+"""Which program and model a new ticket gets, learned from the ended tickets of its project. Pure.
 
 Only what was tried decides: a program or model is considered for a kind of ticket once enough tickets of that kind
 ended with it. A kind is a label, else a top folder of the declared files, else any ticket. The choice is explained, and
@@ -30,7 +30,7 @@ class PastTicket:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class ProgramChoice:
     driver: str
     model: str
     why: str
@@ -71,9 +71,9 @@ class _TrackRecord:
         return f"{name} landed {self.landed} of {len(self.tickets)} in {self.attempts:.1f} attempts{cost}"
 
 
-def place(
+def best_program(
     labels: Collection[str], files: Collection[str], past: Sequence[PastTicket], usable: Collection[str]
-) -> Placement | None:
+) -> ProgramChoice | None:
     """None where fewer than two programs or models have a record: there is nothing to choose between.
 
     `usable`: the programs that can start.
@@ -86,7 +86,7 @@ def place(
         near = [one for one in records if one.share > top - _SAME_SHARE]
         best = min(near, key=lambda one: (one.usd, one.attempts, one.driver, one.model))
         others = "; ".join(str(one) for one in records if one is not best)
-        return Placement(driver=best.driver, model=best.model, why=f"of {kind}, {best}; {others}")
+        return ProgramChoice(driver=best.driver, model=best.model, why=f"of {kind}, {best}; {others}")
     return None
 
 

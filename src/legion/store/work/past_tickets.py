@@ -1,11 +1,11 @@
-"""Reads which programs and models ended which tickets of a project, for placement."""
+"""Reads which programs and models ended which tickets of a project, for the choice of a program."""
 
 from __future__ import annotations
 
 from sqlalchemy import func, select
 
 from legion.domain.agents.teams import RolePart
-from legion.domain.scheduling.placement import PastTicket
+from legion.domain.scheduling.program_choice import PastTicket
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction
@@ -14,7 +14,7 @@ _MOST = 300
 """Ended tickets that are read, the last ones."""
 
 
-def past(tx: ReadTransaction, project: int) -> tuple[PastTicket, ...]:
+def of_project(tx: ReadTransaction, project: int) -> tuple[PastTicket, ...]:
     """Tickets on which several programs worked are left out: none of them is the cause of the result."""
     ticket, run, usage = schema.tickets.c, schema.runs.c, schema.usage.c
     ended = (
