@@ -1,4 +1,4 @@
-"""ProgramChoice that learns, over the real service: chosen from ended tickets, printed, recorded, and off by default."""
+"""The choice of a program, over the real service: from ended tickets, printed, recorded, and off by default."""
 
 from __future__ import annotations
 
