@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 
 import psutil
 
-from legion.runner import lease
-from legion.runner.launch import LostRun
+from legion.runner import launch, lease
+from legion.runner.launch import FreshRun, LostRun
 from legion.runner.lease import LeaseFile
 from legion.runner.spec import RunFolder
-from tests.runner.runs import Workbench
+from tests.runner.runs import DEADLINE, Workbench, runner_of
 
 
 def renewed(file: Path, seconds: float) -> Path:
@@ -58,7 +59,9 @@ def test_a_run_that_was_given_away_ends_whatever_its_lease_says(bench: Workbench
 def test_nothing_starts_without_a_lease(bench: Workbench):
     run_dir = bench.prepare(["touch", str(bench.worktree / "made")], lease=bench.root / "missing.json")
     bench.launcher.start(run_dir)
-    bench.launcher.close()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        runner_of(run_dir).wait(DEADLINE)
+    assert launch.settle(run_dir) == FreshRun()
     assert not (bench.worktree / "made").exists()
 
 
