@@ -181,7 +181,8 @@ def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: St
         os.write(ours, b"How is it going?\n")
         text = read_until(ours, "All is quiet.")
         assert "> legion-status" in text or "mcp__legion__legion-status" in text
-        read_until(ours, "> ")
+        if "> " not in text.partition("All is quiet.")[2]:
+            read_until(ours, "> ")
         os.write(ours, b"\x04")
         assert chat.wait(PATIENCE) == 0
     finally:

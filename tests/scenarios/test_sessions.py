@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.support.gates import Gate
 from tests.support.legion import Project
 from tests.support.repository import CHECK
 
@@ -34,18 +35,19 @@ def test_two_sessions_work_at_once_land_apart_and_one_is_completed(make: Callabl
 
 
 def test_an_epic_on_its_own_branch_reads_the_project_that_it_depends_on_and_lands_as_a_whole(
-    make: Callable[..., Project],
+    make: Callable[..., Project], gate: Gate
 ):
     lib = make()
     app = make(f'{CHECK}\n[project]\ndepends_on = ["{lib.repository.root.name}"]\n')
     legion, root = app.squad.cli, app.repository.root
-    lib.dispatch("In the library", "echo from the library > lib.txt")
+    lib.dispatch("In the library", f"{gate.pause}; echo from the library > lib.txt")
     assert legion("epic", "v2", "--own-branch", cwd=root).returncode == 0
     reads = f'git clone -q "$LEGION_PROJECTS/{lib.repository.root.name}" "$LEGION_TMP/lib"'
     command = f'{reads} && cp "$LEGION_TMP/lib/lib.txt" app.txt'
     made = legion("dispatch", "--epic", "v2", "--command", command, "-t", "In the app", cwd=root)
     assert "It goes to session epic-v2" in made.stdout + made.stderr
     assert "Starts after the open tickets of" in made.stdout + made.stderr
+    gate.open()
     assert legion("epic", "v2", "--watch", cwd=root).returncode == 0
     assert app.landed("app.txt") is None
     done = legion("epic", "v2", "--land", cwd=root)
