@@ -28,7 +28,7 @@ def test_only_an_active_machine_of_a_near_release_that_is_heard_outside_its_quie
     for protocol, heard, quiet in itertools.product(
         range(PROTOCOL - 2, PROTOCOL + 4), (None, NOW, NOW - TIMES.reap + 1, NOW - TIMES.reap), (False, True)
     ):
-        found = condition(machine(state, protocol, heard), now=NOW, quiet=quiet, times=TIMES)
+        found = condition(machine(state, protocol, heard), now=NOW, quiet=quiet, silent_after=TIMES.reap)
         near = abs(protocol - PROTOCOL) <= 1
         audible = heard is not None and NOW - heard < TIMES.reap
         open = state is MachineState.ACTIVE and near and audible and not quiet

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import Machine, MachineState, ProtocolFit, protocol_fit
 from legion.domain.machines.placement import PlaceState
 
 _BY_PERSON = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceState.DRAINING}
 
 
-def condition(machine: Machine, *, now: float, quiet: bool, times: LeaseTimes) -> PlaceState:
-    """`quiet`: now is within its quiet hours. What a person asked for comes first, then what cannot be changed here."""
+def condition(machine: Machine, *, now: float, quiet: bool, silent_after: float) -> PlaceState:
+    """`quiet`: now is within its quiet hours. What a person asked for comes first, then what cannot be changed here.
+
+    `silent_after`: seconds without a beat. A new run needs a machine that was heard lately; a list waits for the reap.
+    """
     if machine.state in _BY_PERSON:
         return _BY_PERSON[machine.state]
     if protocol_fit(machine.protocol) is not ProtocolFit.SERVED:
         return PlaceState.OUTDATED
-    if machine.heard_at is None or now - machine.heard_at >= times.reap:
+    if machine.heard_at is None or now - machine.heard_at >= silent_after:
         return PlaceState.SILENT
     return PlaceState.QUIET if quiet else PlaceState.OPEN
 

@@ -8,9 +8,10 @@ from datetime import datetime
 
 from legion.config.sections.limits import hours_of
 from legion.domain.agents.teams import Crew, TeamStage
+from legion.domain.machines.condition import condition
 from legion.domain.machines.leases import LeaseTimes
-from legion.domain.machines.machine import Machine, MachineState, ProtocolFit, protocol_fit
-from legion.domain.machines.placement import PlaceState, RunPlace
+from legion.domain.machines.machine import Machine
+from legion.domain.machines.placement import RunPlace
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent import teams
@@ -21,7 +22,6 @@ from legion.store.work import machines
 
 TRAVELS = frozenset({JobKind.RUN})
 """The jobs whose runner may be on a machine."""
-_STATES = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceState.DRAINING}
 
 
 def places(
@@ -75,23 +75,13 @@ def _place(machine: Machine, times: LeaseTimes, now: float, *, builders: int, re
         name=machine.name,
         slots=machine.slots,
         labels=frozenset(machine.labels),
-        state=_state(machine, times, now, quiet=quiet_until is not None),
+        state=condition(machine, now=now, quiet=quiet_until is not None, silent_after=times.quiet),
         quiet_until=quiet_until,
         mirrors=frozenset(machine.mirrors),
         toolchain=machine.toolchain,
         builders=builders,
         readers=readers,
     )
-
-
-def _state(machine: Machine, times: LeaseTimes, now: float, *, quiet: bool) -> PlaceState:
-    if machine.state in _STATES:
-        return _STATES[machine.state]
-    if protocol_fit(machine.protocol) is not ProtocolFit.SERVED:
-        return PlaceState.OUTDATED
-    if machine.heard_at is None or now - machine.heard_at >= times.quiet:
-        return PlaceState.SILENT
-    return PlaceState.QUIET if quiet else PlaceState.OPEN
 
 
 def _quiet_until(hours: str, now: float) -> float | None:

@@ -35,7 +35,8 @@ def log(context: Context, name: str, limit: int = 50) -> MachineLog:
 
 def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
     now = context.clock()
-    state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), times=context.machines.times)
+    reaped = context.machines.times.reap
+    state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), silent_after=reaped)
     return MachineLine(
         name=machine.name,
         head=False,
