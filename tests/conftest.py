@@ -14,6 +14,7 @@ from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
 from tests.support.session import Session
+from tests.support.shared_imports import import_in_turn
 
 # Their asserts tell as much as those of a test. Before a test imports them.
 pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
@@ -42,6 +43,11 @@ def pytest_collection() -> Iterator[None]:
     yield
     gc.freeze()
     gc.enable()
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    if isinstance(collector, pytest.Session):
+        import_in_turn(collector.config, lambda path: pytest_ignore_collect(path, collector.config) or False)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
