@@ -1,4 +1,4 @@
-"""Workers of a fresh checkout divide the test files among them: each file's asserts are rewritten once, not once per worker."""
+"""Workers of a fresh checkout divide the test files among them: asserts are rewritten once, not once per worker."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -27,7 +28,7 @@ from legion.runner.probe import probe
 from legion.system import crash
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
-from tests.support.warm import LONGEST
+from tests.support.warm import LONGEST, ROOM
 
 _LATER = (
     "sqlalchemy.dialects.sqlite.pysqlite",
@@ -52,7 +53,9 @@ class Wanted:
     """Which handles it has, and under which numbers."""
 
 
-def main(handle: int) -> None:
+def main(handle: int, life: int | None) -> None:
+    """Fork for the asks at a socket. With a session's life, the socket listens: fork for each connection first."""
+    gc.disable()
     for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
         importlib.import_module(name)
     prefork.warm()
@@ -65,7 +68,14 @@ def main(handle: int) -> None:
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=handle) as asks:
+    gc.enable()
+    asks = socket.socket(fileno=handle)
+    if life is not None:
+        connected = _fork_for_each(asks, life)
+        if connected is None:
+            return
+        asks = connected
+    with asks:
         wanted = _serve(asks)
     if wanted is not None:
         # In the background of a shell it is ignored from the start.
@@ -77,6 +87,18 @@ def _modules(package: str) -> list[str]:
     """All of a package but what runs when it is imported."""
     found = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
     return [module.name for module in found if not module.name.endswith("__main__")]
+
+
+def _fork_for_each(listening: socket.socket, life: int) -> socket.socket | None:
+    """Fork for every worker that connects. It returns in each child, and here when the session is over."""
+    while life not in select.select([listening, life], [], [])[0]:
+        connected, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            os.close(life)
+            return connected
+        connected.close()
+    return None
 
 
 def _serve(asks: socket.socket) -> Wanted | None:
@@ -166,4 +188,4 @@ def _renew_output() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:3] != [ROOM] else None)
