@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tests.support import places
+from tests.support import places, skips
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
@@ -72,6 +72,20 @@ def _needs_postgres(item: pytest.Item) -> bool:
     """Whether one of its parameters or fixtures is a Postgres database."""
     facts = [*getattr(item, "fixturenames", ()), *getattr(getattr(item, "callspec", None), "params", {}).values()]
     return any(isinstance(fact, str) and "postgres" in fact for fact in facts)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI, a skipped test fails unless `skips` says why it may be skipped."""
+    report = yield
+    if report.skipped and skips.in_ci() and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if not skips.is_allowed(reason):
+            report.outcome = "failed"
+            report.longrepr = (
+                f"{reason}\nCI must not skip it: install what is missing, or allow it in {skips.__name__}."
+            )
+    return report
 
 
 def pytest_report_header() -> str:

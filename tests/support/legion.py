@@ -138,15 +138,12 @@ class Squad:
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""
-        named = {pid for pid in psutil.pids() if os.fsencode(self.folder) in _command_line(pid)} - {os.getpid()}
+        found = {one.pid: one for one in processes_of(self.folder)}
         # A forked daemon does not name its folder.
         if self.process is not None and self.process.poll() is None:
-            named.add(self.process.pid)
-        mine = []
-        for pid in sorted(named):
             with contextlib.suppress(psutil.NoSuchProcess):
-                mine.append(psutil.Process(pid))
-        return mine
+                found[self.process.pid] = psutil.Process(self.process.pid)
+        return [found[pid] for pid in sorted(found)]
 
     def fork_server(self) -> psutil.Process:
         assert self.process is not None
@@ -170,6 +167,16 @@ class Squad:
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """The processes that name the folder in their command lines, without this one."""
+    named = {pid for pid in psutil.pids() if os.fsencode(folder) in _command_line(pid)} - {os.getpid()}
+    found = []
+    for pid in sorted(named):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
 
 
 def _command_line(pid: int) -> bytes:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import legion.daemon.main
+import legion.machine
 from legion.api import routes
 from legion.runner.probe import probe
 from legion.system import crash
@@ -38,6 +39,9 @@ _LATER = (
     "uvicorn.protocols.websockets.auto",
 )
 """What a daemon imports by name only when it is about to serve."""
+
+_PACKAGES = ("legion.cli", "legion.machine", "legion.rehearsal")
+"""What may be asked for as a program, besides the daemon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,7 @@ class Wanted:
 def main(handle: int, life: int | None) -> None:
     """Fork for the asks at a socket. With a session's life, the socket listens: fork for each connection first."""
     gc.disable()
-    for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
+    for name in (*_LATER, *(name for package in _PACKAGES for name in _modules(package))):
         importlib.import_module(name)
     prefork.warm()
     # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
@@ -138,7 +142,8 @@ def _become(wanted: Wanted) -> None:
     crash.load_environment()
     prefork.show_command_line([sys.executable, "-m", wanted.module, *wanted.words])
     sys.argv[1:] = wanted.words
-    if wanted.module == legion.daemon.__name__:
+    sys.orig_argv[1:] = ["-m", wanted.module, *wanted.words]
+    if wanted.module in (legion.daemon.__name__, legion.machine.__name__):
         prefork.prepare()
         runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
     else:
