@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
-from legion.rehearsal.process import playing
 from legion.rehearsal.protocol.log import RequestKind
 from tests.rehearsal.program import Claude, finish
 from tests.support.sampling import sampled
+from tests.support.stage import playing
 
 WORK = """
     [capture]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -327,3 +328,10 @@ def squad(folder: Path, *, launch: Sequence[str] = (), **settings: str) -> Itera
         yield one
     finally:
         one.close()
+
+
+@contextlib.contextmanager
+def adopted_project() -> Iterator[Project]:
+    """A project of a squad of its own. The path of its folder is short: terminals are sockets below it."""
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, squad(Path(folder)) as one:
+        yield one.adopt(Repository(Path(folder) / "shop"))
