@@ -56,6 +56,8 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q $(HOUSE)
 
+# Every company then works with the real program, also where a small one stands in for it else.
+soak: export LEGION_REAL_CLAUDE := 1
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
