@@ -24,7 +24,7 @@ def migrated_file(place: Path) -> str:
         template.unlink(missing_ok=True)
         _migrate(f"sqlite:///{template}")
 
-    _once(session / "migrated.sqlite", make)
+    once(session / "migrated.sqlite", make)
     shutil.copyfile(template, place)
     return f"sqlite:///{place}"
 
@@ -46,7 +46,7 @@ def migrated_database() -> Iterator[str]:
         drop(_TEMPLATE)  # half made by a worker that was killed
         _migrate(create(_TEMPLATE))
 
-    _once(session_folder() / "migrated.postgres", make)
+    once(session_folder() / "migrated.postgres", make)
     with fresh_database(template=_TEMPLATE) as url:
         yield url
 
@@ -57,7 +57,7 @@ def _migrate(url: str) -> None:
     store.close()
 
 
-def _once(done: Path, make: Callable[[], None]) -> None:
+def once(done: Path, make: Callable[[], None]) -> None:
     """Whoever comes first makes it, and the other workers wait for that."""
     if done.exists():
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from legion.wire.providers import AddProvider
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
 """What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""
@@ -82,11 +84,13 @@ def company(
     config: str = CHECK,
     files: Mapping[str, str] | None = None,
     launch: Sequence[str] = (),
+    stand_in: bool = False,
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
     `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
-    `files` are in the repository from the start.
+    `files` are in the repository from the start. With `stand_in`, a small program plays Claude Code: for scenarios
+    whose subject is Legion.
     """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
@@ -95,6 +99,8 @@ def company(
     squad = Squad(folder, settings=walls + settings, launch=launch)
     # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
     env = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
+    if stand_in and not build.wants_real():
+        env["PATH"] = f"{build.stand_in()}:{os.environ['PATH']}"
     with playing(scripts, folder) as stage:
         try:
             squad.start(env)
