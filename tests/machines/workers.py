@@ -26,8 +26,19 @@ LEASE = 9.0
 class WorkerProcess:
     """`legion join` on another host: the process can be killed, stopped and started again; its folder stays."""
 
-    def __init__(self, folder: Path, line: str = "", *, settings: str = "", before: Sequence[str] = ()) -> None:
-        """`before` comes before the interpreter: what makes it a host of its own. Without it, the process is forked."""
+    def __init__(
+        self,
+        folder: Path,
+        line: str = "",
+        *,
+        settings: str = "",
+        before: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """`before` comes before the interpreter: what makes it a host of its own. Without it, the process is forked.
+
+        `env` is set at each start.
+        """
         self.folder = folder
         self.before = before
         self.data = folder / "data"
@@ -36,6 +47,7 @@ class WorkerProcess:
         self.settings = folder / "config.toml"
         self.settings.write_text(settings)
         self.log_file = folder / "worker.log"
+        self.env = env or {}
         self.process: subprocess.Popen[bytes] | Forked | None = None
 
     def start(self, extra: Mapping[str, str] | None = None) -> WorkerProcess:
@@ -43,6 +55,7 @@ class WorkerProcess:
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
             "PYTHONPATH": str(SOURCE),
             "LEGION_CONFIG": str(self.settings),
+            **self.env,
             **(extra or {}),
         }
         words = ["--data-dir", str(self.data), *([self.line] if self.line else [])]
@@ -154,14 +167,19 @@ class MachineHouse:
         return self.join(name, self.invite(name, labels=labels, slots=slots), extra)
 
     def join(
-        self, name: str, line: str, extra: Mapping[str, str] | None = None, *, before: Sequence[str] = ()
+        self,
+        name: str,
+        line: str,
+        extra: Mapping[str, str] | None = None,
+        *,
+        before: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> WorkerProcess:
-        """A worker that has joined with this line."""
+        """A worker that has joined with this line. `extra` is for its first start, `env` for all."""
         gates = self.folder / "gates"
         settings = f'[sandbox]\nwrite = ["{gates}"]\n'
-        made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings, before=before).start(
-            extra
-        )
+        made = WorkerProcess(self.folder / name, line, settings=settings, before=before, env=env)
+        self.workers[name] = made.start(extra)
         until_seen(self.head, lambda: made.has_joined or made.has_ended, f"machine {name}")
         assert (made.data / "machine.json").exists(), made.log[-3000:]
         return made
