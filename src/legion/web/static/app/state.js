@@ -126,7 +126,20 @@ export function choose(root) {
 
 export const reread = readBoard;
 
-watchAnswers({ version: (version) => { outdated.value = version; }, shutOut: (message) => { shutOut.value = message; } });
+// The daemon was updated: the page loads itself again, once, and not while something is typed.
+function renew(version) {
+  const typing = /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) && document.activeElement.value;
+  try {
+    if (!typing && sessionStorage.getItem("legion.renewed") !== version) {
+      sessionStorage.setItem("legion.renewed", version);
+      location.reload();
+      return;
+    }
+  } catch { /* a browser that keeps nothing: the person reloads */ }
+  outdated.value = version;
+}
+
+watchAnswers({ version: renew, shutOut: (message) => { shutOut.value = message; } });
 
 export async function start() {
   const last = stored("last", null);
