@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from legion.domain.plans.expansion import expand
+from legion.domain.plans.template import read
 from legion.domain.tickets.ticket import Fail, Propose, Start
 from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.plan import planner_run
@@ -87,15 +89,17 @@ def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Of
     planner = Planner(desk)
     answer = {
         "tickets": [
-            ticket("audit", new_files=["audit.md"]),
+            ticket("audit", new_files=["audit.md"], text="Look."),
             ticket("fix", when="audit.failed"),
-            ticket("praise", when="audit.landed"),
+            ticket("praise", when="audit.landed", criteria=[{"text": "It is kind", "why_not": "taste"}]),
             ticket("end", "praise"),
+            ticket("more", when="audit.result == 'findings'"),
         ]
     }
     with pytest.raises(BadInput, match="Ticket fix comes after audit, which is not approved"):
         planner.approve(planner.plan(answer), "fix")
-    made = planner.approve(planner.plan(answer)).tickets
+    page = planner.plan(answer)
+    made = planner.approve(page).tickets
     assert _state(desk, made["fix"]) == "draft"
     assert desk.person.ticket(made["fix"]).ticket.reason == "it starts only if audit.failed"
     look = ResultConditions(desk.context).look
@@ -106,9 +110,21 @@ def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Of
         tickets.move(tx, made["audit"], Fail("no luck"))
     look()
     look()
-    assert [_state(desk, made[key]) for key in ("fix", "praise", "end")] == ["queued", "stopped", "queued"]
+    states = [_state(desk, made[key]) for key in ("fix", "praise", "end", "more")]
+    assert states == ["queued", "stopped", "queued", "stopped"]
     assert desk.person.ticket(made["praise"]).ticket.reason.startswith("not needed: landed")
     assert desk.person.ticket(made["end"]).ticket.after == [], "it comes after what the one that is not needed did"
+
+    text = desk.person.template_from(desk.cwd, page.plan.epic).text
+    again = expand(read("audits", text, "audits.toml"), {}, lambda _: [])
+    assert [(one.key, one.after, str(one.when or "")) for one in again.tickets] == [
+        ("make-audit", (), ""),
+        ("make-fix", (), "make-audit.failed"),
+        ("make-praise", (), "make-audit.landed"),
+        ("make-end", ("make-praise",), ""),
+        ("make-more", (), "make-audit.result == 'findings'"),
+    ]
+    assert (again.tickets[0].text, again.tickets[2].criteria[0].why_not) == ("Look.", "taste")
 
 
 def _state(desk: Office, number: int) -> str:
