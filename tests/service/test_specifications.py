@@ -14,7 +14,7 @@ from legion.jobs.plan import planner_run
 from legion.jobs.run import documents
 from legion.store.board import goals, tickets
 from legion.wire.errors import BadInput
-from legion.wire.plans import PlanPage, RejectPlan
+from legion.wire.plans import PlanPage, RejectPlan, StopEpic
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK
@@ -34,11 +34,13 @@ def test_a_specification_is_written_stage_by_stage_and_then_planned_from(desk: O
     page = planner.plan(*STAGES[:2], spec=True)
     assert (page.plan.state, page.plan.rounds) == ("planning", 0)
     assert [one.stage for one in page.documents] == ["gather", "research"]
+    assert _stages(desk, page.plan.id) == ["done", "done", "working", "waiting", "waiting"]
     conversation = _conversation(desk, page)
     page = planner.answer(page.plan.id, "   ", *STAGES[2:])
     assert [one.text for one in page.documents] == list(STAGES)
     assert _conversation(desk, page) != conversation, "the critic must not be the author"
     page = planner.answer(page.plan.id, TWO)
+    assert _stages(desk, page.plan.id) == ["done"] * 5
     assert (page.plan.state, [one.key for one in page.tickets]) == ("ready", ["schema", "login"])
     project = desk.context.project(1)
     with desk.context.store.read() as tx:
@@ -53,6 +55,10 @@ def test_an_author_that_only_answers_with_nothing_fails_the_plan_and_may_ask_fir
     asked = {"questions": [{"text": "Which file?", "proposals": ["one.txt", "two.txt"]}]}
     page = planner.plan(asked, spec=True, questions=True)
     assert (page.plan.state, page.documents) == ("asking", [])
+    assert _stages(desk, page.plan.id)[0] == "asking"
+    stopped = desk.person.stop_epic(StopEpic(cwd=desk.cwd, epic=page.plan.id))
+    assert (stopped.message, stopped.tickets) == (f"{page.plan.id} is dropped.", [])
+    assert _stages(desk, page.plan.id)[0] == "stopped"
     with pytest.raises(BadInput, match="add --spec"):
         planner.plan(keep_docs=True)
 
@@ -78,6 +84,10 @@ def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Of
     assert isinstance(step, Propose)
     changed = {one.path for one in project.hub.changed_files(step.change.base, step.change.commit)}
     assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}
+
+
+def _stages(desk: Office, epic: str) -> list[str]:
+    return [one.state for one in desk.person.epic(desk.cwd, epic).stages]
 
 
 def _conversation(desk: Office, page: PlanPage) -> str:
