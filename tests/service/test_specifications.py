@@ -135,6 +135,7 @@ def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Of
         ("make-more", (), "make-audit.result == 'findings'"),
     ]
     assert (again.tickets[0].text, again.tickets[2].criteria[0].why_not) == ("Look.", "taste")
+    assert again.tickets[0].new_files == ("audit.md",), "it has not landed"
 
 
 def _state(desk: Office, number: int) -> str:

@@ -118,8 +118,16 @@ def _stage_row(one: EpicStageLine) -> list[Cell]:
 
 
 def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
-    yield screen.line(Cell(sanitize(page.name), Colour.BOLD), Cell(f"  {page.done} of {page.total} landed"))
+    landed = f"{page.done} of {page.total} landed" if page.total else "no tickets yet"
+    yield screen.line(Cell(sanitize(page.name), Colour.BOLD), Cell(f"  {landed}"))
     yield from _stage_lines(page, screen)
+    if page.total:
+        yield from _ticket_lines(page, screen)
+    else:
+        yield from (f"  {one.id} {one.state}" for one in page.plans)
+
+
+def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     filled = round(_BAR * page.done / max(1, page.total))
     full, empty = ("█", "░") if screen.unicode else ("#", ".")
     yield screen.line(Cell(full * filled + empty * (_BAR - filled), Colour.GREEN), indent=2)

@@ -14,6 +14,7 @@ from legion.domain.plans.plan import GoalPlan
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context
+from legion.jobs.plan import facts
 from legion.service.plans import conversion
 from legion.service.projects import registry
 from legion.store.board import goals, tickets
@@ -50,7 +51,9 @@ def from_epic(context: Context, cwd: str, epic: str) -> TemplateText:
         origins = {one.id: origin for one in mine if (origin := _origin(tx, one.id)) is not None}
     if not mine:
         raise NotFound(f"There is no epic {epic[:60]!r}: see `legion usage --by epic`.")
-    return TemplateText(text=_as_template(epic, mine, origins))
+    landed = context.project_of(project)
+    there = facts.all_files(landed.hub.path, landed.target)
+    return TemplateText(text=_as_template(epic, mine, origins, there))
 
 
 def _origin(tx: ReadTransaction, ticket: int) -> _Origin | None:
@@ -62,11 +65,11 @@ def _origin(tx: ReadTransaction, ticket: int) -> _Origin | None:
     return None if proposal is None else _Origin(plan=plan, proposal=proposal, numbers=goals.dispatched(tx, plan.id))
 
 
-def _as_template(epic: str, mine: Sequence[Ticket], origins: Mapping[int, _Origin]) -> str:
+def _as_template(epic: str, mine: Sequence[Ticket], origins: Mapping[int, _Origin], there: Collection[str]) -> str:
     keys: dict[int, str] = {}
     for ticket in mine:
         keys[ticket.id] = _key(ticket.spec.title, set(keys.values()))
-    steps = tuple(_step(ticket, origins.get(ticket.id), keys) for ticket in mine)
+    steps = tuple(_step(ticket, origins.get(ticket.id), keys, there) for ticket in mine)
     text = toml_text.write(PlanDraft(tickets=steps))
     steps_text = text.replace("[[ticket]]", "[[step]]").replace("\nafter = ", "\nneeds = ")
     head = f'about = "Made of the epic {_plain(epic)}."\ngoal = "{_plain(epic)}"\n\n'
@@ -74,7 +77,7 @@ def _as_template(epic: str, mine: Sequence[Ticket], origins: Mapping[int, _Origi
     return head + hint + steps_text
 
 
-def _step(ticket: Ticket, origin: _Origin | None, keys: Mapping[int, str]) -> PlanTicket:
+def _step(ticket: Ticket, origin: _Origin | None, keys: Mapping[int, str], there: Collection[str]) -> PlanTicket:
     spec = ticket.spec
     after = dict.fromkeys([*spec.after, *(origin.conditional if origin else ())])
     made = PlanTicket(
@@ -92,7 +95,13 @@ def _step(ticket: Ticket, origin: _Origin | None, keys: Mapping[int, str]) -> Pl
         checkpoint=spec.checkpoint,
         labels=spec.labels,
     )
-    return made if origin is None else _with_proposal(made, ticket, origin, keys)
+    if origin is None:
+        return made
+    # The ticket does not declare the protected files of its proposal.
+    files = dict.fromkeys([*spec.files, *origin.proposal.touches])
+    new = tuple(path for path in files if path in origin.proposal.new_files and path not in there)
+    made = replace(made, files=tuple(path for path in files if path not in new), new_files=new)
+    return _with_proposal(made, ticket, origin, keys)
 
 
 def _with_proposal(made: PlanTicket, ticket: Ticket, origin: _Origin, keys: Mapping[int, str]) -> PlanTicket:
