@@ -157,6 +157,8 @@ class RunInput:
     """The conversation that its own starts as a copy of, up to this entry or complete."""
     state_store: StateStore | None = None
     """Where the tree is recorded from call to call; None: it is not."""
+    streams: bool = False
+    """Whether a person may watch: text is printed while the model writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
