@@ -278,5 +278,5 @@ def test_a_pull_request_shows_what_is_proven_and_what_is_not():
     assert "cost $0.50" in body
     assert body.endswith("<!-- legion:pull ticket=4 -->")
     assert "Unproven: this project has no checks" in pull_body(replace(facts, checks=()))
-    assert pull_body(replace(facts, issue=7)).startswith("Closes #7\n")
+    assert pull_body(replace(facts, issues=[7, 9])).startswith("Closes #7\nCloses #9\n")
     assert issue_comment(IssueNews(ticket=4, state="done")).startswith("Legion: ticket 4 is **done**.")

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from legion.domain.forge.connections import ClaimStage, IssueClaim
 from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, ticket_text
-from legion.domain.tickets.ticket import ENDED
 from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
+from legion.jobs.forge.issue_work import work_of
 from legion.jobs.forge.visit import Visit
 from legion.jobs.workspace.save import AUTHOR
-from legion.store.board import forges, tickets
+from legion.store.board import forges
 from legion.store.database.transactions import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -47,16 +47,15 @@ def _renew(visit: Visit) -> None:
     """Claim issues again whose ticket was stopped, and then retried by a person."""
     with visit.context.store.read() as tx:
         released = forges.claims(tx, visit.project.id, [ClaimStage.RELEASED])
-        states = tickets.states_of(tx, [one.ticket for one in released if one.ticket is not None])
-    for one in released:
-        state = states.get(one.ticket) if one.ticket is not None else None
-        if state is None or state in ENDED or one.ticket is None:
+        there = [(one, work_of(tx, visit.project.id, one.ticket)) for one in released if one.ticket is not None]
+    for one, work in there:
+        if work is None or work.ended:
             continue
         if _won(visit, one):
             _settle(visit, replace(one, wrote=""), ClaimStage.CLAIMED, "")
         else:
             _settle(visit, one, ClaimStage.TAKEN, "another branch claims it")
-            visit.actions.stop(one.ticket, f"issue {one.number} is claimed by another branch now")
+            visit.actions.stop(work.ticket.id, f"issue {one.number} is claimed by another branch now")
 
 
 def _free_again(visit: Visit, issues: Iterable[ForgeIssue]) -> list[ForgeIssue]:

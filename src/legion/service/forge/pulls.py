@@ -25,7 +25,8 @@ def listed(context: Context, cwd: str) -> Pulls:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = forges.pulls(tx, record.id)
-    return Pulls(pulls=[_line(context, one) for one in found])
+        dropped = tickets.dropped(tx, [one.ticket for one in found])
+    return Pulls(pulls=[_line(context, one) for one in found if one.ticket not in dropped])
 
 
 def _line(context: Context, one: TicketPull, merges: str = "") -> PullLine:
