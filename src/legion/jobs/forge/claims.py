@@ -9,8 +9,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.forge.connections import ClaimStage, IssueClaim
-from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, ticket_text
+from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, marker, ticket_text
 from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
@@ -125,14 +126,18 @@ def _complete(visit: Visit, one: IssueClaim, known: ForgeIssue | None = None) ->
     def record(tx: Transaction, ticket: int) -> None:
         forges.claim(tx, replace(one, stage=ClaimStage.CLAIMED, ticket=ticket))
 
-    ticket = visit.actions.dispatch(
-        visit.project.id,
-        issue,
-        ticket_text(issue, comments),
-        one.request,
-        request=f"forge:{visit.connection.identity}:{one.number}:{one.claim}",
-        also=record,
-    )
+    try:
+        ticket = visit.actions.dispatch(
+            visit.project.id,
+            issue,
+            ticket_text(issue, comments),
+            one.request,
+            request=f"forge:{visit.connection.identity}:{one.number}:{one.claim}",
+            also=record,
+        )
+    except (BadInput, NotAllowed, NotFound) as refused:
+        _give_back(visit, one, refused.message)
+        raise
     return replace(one, stage=ClaimStage.CLAIMED, ticket=ticket)
 
 
@@ -159,6 +164,16 @@ def _won(visit: Visit, one: IssueClaim) -> bool:
         remote.delete(visit.project.hub, url, settings, one.branch, expected=one.claim)
         return False
     return True
+
+
+def _give_back(visit: Visit, one: IssueClaim, why: str) -> None:
+    """No ticket can be made of it as it was asked for. The reason stays here: it may name files of the person."""
+    mark = marker(f"issue refused={one.number}")
+    text = "Legion could not make a ticket of this issue. The person who runs it sees why."
+    comment = visit.forge.say(one.number, f"{text}\n\n{mark}", known=one.comment, mark=mark)
+    url, settings = visit.remote.url, visit.remote.settings
+    remote.delete(visit.project.hub, url, settings, one.branch, expected=one.claim)
+    _settle(visit, replace(one, comment=comment), ClaimStage.RELEASED, why)
 
 
 def _settle(visit: Visit, one: IssueClaim, stage: ClaimStage, why: str) -> IssueClaim:

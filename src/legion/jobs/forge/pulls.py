@@ -17,6 +17,7 @@ from legion.domain.forge.pulls import (
     PullStage,
     PullState,
     Remark,
+    ReviewRuling,
     approval,
     ci_result,
     feedback,
@@ -137,11 +138,7 @@ def _watch(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -
         return
     checks, reviews = visit.forge.checks(pull.commit), visit.forge.reviews(pull.number)
     remarks = _new_remarks(visit, known, pull, checks, reviews)
-    ci = ci_result(checks)
-    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
-    shown = ruling.value if ruling is not None else ""
-    if (ci, shown) != (known.ci, known.ruling):
-        _change(visit, known, ci=ci, ruling=shown)
+    ci, ruling = _seen(visit, known, checks, reviews)
     if known.foreign_commit:
         return
     if not _waits(ticket):
@@ -261,9 +258,20 @@ def _record_landed(tx: Transaction, visit: Visit, known: TicketPull, ticket: Tic
     tx.record(EventKind.LANDED, project=ticket.project, ticket=ticket.id, data=data)
 
 
-def current_fault(visit: Visit, pull: PullRequest, *, without_checks: bool, without_review: bool) -> str:
-    """Why a pull request may not merge now; empty where it may."""
-    ci: CiResult = ci_result(visit.forge.checks(pull.commit))
-    reviews = visit.forge.reviews(pull.number)
-    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+def current_fault(
+    visit: Visit, known: TicketPull, pull: PullRequest, *, without_checks: bool, without_review: bool
+) -> str:
+    """Why a pull request may not merge now; empty where it may. What CI and reviews say is recorded."""
+    ci, ruling = _seen(visit, known, visit.forge.checks(pull.commit), visit.forge.reviews(pull.number))
     return merge_fault(pull, ci, ruling, without_checks=without_checks, without_review=without_review)
+
+
+def _seen(
+    visit: Visit, known: TicketPull, checks: tuple[ForgeCheck, ...], reviews: tuple[ForgeReview, ...]
+) -> tuple[CiResult, ReviewRuling | None]:
+    ci = ci_result(checks)
+    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+    shown = ruling.value if ruling is not None else ""
+    if (ci, shown) != (known.ci, known.ruling):
+        _change(visit, known, ci=ci, ruling=shown)
+    return ci, ruling

@@ -247,7 +247,7 @@ def sync_now(context: Context, where: Where) -> Done:
     with context.store.read() as tx:
         pulls = len(forges.pulls(tx, one.project))
         issues = len(forges.claims(tx, one.project, [ClaimStage.CLAIMED]))
-    return Done(message=f"{one.name}: {issues} issues with a ticket, {pulls} pull requests.")
+    return Done(message=f"{one.name}: issues with a ticket: {issues}; open pull requests: {pulls}.")
 
 
 def _secret_file(context: Context, project: int) -> Path:

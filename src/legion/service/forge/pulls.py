@@ -20,6 +20,8 @@ from legion.service.tickets import review
 from legion.store.board import forges, projects, tickets
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand, TryIt
 
+_PUSHED = "a person pushed to it; merge it at the forge"
+
 
 def listed(context: Context, cwd: str) -> Pulls:
     record = registry.find(context, cwd)
@@ -77,7 +79,11 @@ def _merges(visit: Visit, ticket: int, wanted: MergePulls) -> str:
     pull = visit.forge.pull(known.number)
     if pull is None:
         return "it is gone"
-    fault = following.current_fault(visit, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
+    if known.foreign_commit:
+        return _PUSHED
+    fault = following.current_fault(
+        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
+    )
     return fault or "it can merge"
 
 
@@ -101,9 +107,13 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
     if pull is None:
         return _line(visit.context, known, "it is gone")
     if known.foreign_commit:
-        return _line(visit.context, known, "a person pushed to it; merge it at the forge")
-    fault = following.current_fault(visit, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
+        return _line(visit.context, known, _PUSHED)
+    fault = following.current_fault(
+        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
+    )
     if fault or wanted.dry_run:
+        with visit.context.store.read() as tx:
+            known = forges.pull_of(tx, known.ticket) or known
         return _line(visit.context, known, fault or "it can merge")
     try:
         commit = following.merge(visit, known, pull, wanted.method)
