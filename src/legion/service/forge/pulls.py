@@ -7,7 +7,7 @@ import shlex
 from legion.domain.errors import BadInput, LegionError, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.forge.connections import TicketPull
-from legion.domain.forge.pulls import PullStage
+from legion.domain.forge.pulls import PullRequest, PullStage
 from legion.jobs.context import Context
 from legion.jobs.forge import pulls as following
 from legion.jobs.forge.sync import visiting
@@ -111,17 +111,18 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
     fault = following.current_fault(
         visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
     )
-    if fault or wanted.dry_run:
-        with visit.context.store.read() as tx:
-            known = forges.pull_of(tx, known.ticket) or known
-        return _line(visit.context, known, fault or "it can merge")
-    try:
-        commit = following.merge(visit, known, pull, wanted.method)
-    except LegionError as refused:
-        return _line(visit.context, known, refused.message)
+    result = fault or ("it can merge" if wanted.dry_run else _merge_now(visit, known, pull, wanted.method))
     with visit.context.store.read() as tx:
         after = forges.pull_of(tx, known.ticket) or known
-    return _line(visit.context, after, f"merged as {commit[:12]}" if commit else "in the forge's merge queue")
+    return _line(visit.context, after, result)
+
+
+def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) -> str:
+    try:
+        commit = following.merge(visit, known, pull, method)
+    except LegionError as refused:
+        return refused.message
+    return f"merged as {commit[:12]}" if commit else "in the forge's merge queue"
 
 
 def tried(context: Context, ticket_id: int, wanted: TriedByHand) -> TryIt:
