@@ -82,11 +82,12 @@ def company(
     config: str = CHECK,
     files: Mapping[str, str] | None = None,
     launch: Sequence[str] = (),
+    cached: bool = False,
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
     `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
-    `files` are in the repository from the start.
+    `files` are in the repository from the start. With `cached` the model counts as one with a prompt cache.
     """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
@@ -95,7 +96,7 @@ def company(
     squad = Squad(folder, settings=walls + settings, launch=launch)
     # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
     env = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
-    with playing(scripts, folder) as stage:
+    with playing(scripts, folder, cached=cached) as stage:
         try:
             squad.start(env)
             repository = Repository(folder / "ada", config)
