@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from legion.config.files.user import CLAUDE
@@ -18,16 +20,18 @@ from legion.jobs.checks import approvals, reviewers
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
-from legion.jobs.review.prompt import ReviewMaterial
+from legion.jobs.review.prompt import RaceAttempt, ReviewMaterial
 from legion.jobs.workspace import environment, setup
 from legion.runner.spec import write_spec
 from legion.store.board import races, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
-from legion.system import crash, safe_files
+from legion.system import crash, files, safe_files
 from legion.system.crash import Point
 
 _MOST_POINTERS = 20
+_ATTEMPTS = "attempts.json"
+"""In the run's folder, which no agent can read: which letter is which commit."""
 
 
 def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run) -> None:
@@ -54,6 +58,8 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: 
     variables = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
     paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
     material = _material(context, project, ticket, reading, tree)
+    letters = {one.letter: one.commit for one in material.attempts}
+    files.write_atomic(folder / _ATTEMPTS, json.dumps(letters))
     run_input = _input(context, stage, material, chosen, paths)
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
@@ -75,7 +81,17 @@ def subject(
         criteria=len(criteria_of(ticket.spec.criteria)),
         root=str(project.worktrees.path(this_run.seat)),
         unseen=coverage.unseen(context, project, reading, this_run, paths),
+        attempts=_letters(context, this_run),
     )
+
+
+def _letters(context: Context, this_run: Run) -> dict[str, str]:
+    """The attempts that the reviewer was shown, whatever has finished since."""
+    try:
+        found: dict[str, str] = json.loads((context.data.runs / this_run.name / _ATTEMPTS).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def since(project: ProjectContext, before: ReviewRequest | None, reading: ReviewRequest) -> ReviewedSince | None:
@@ -141,9 +157,18 @@ def _material(
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(project, ticket, change),
         advice=advice,
-        others=[project.hub.diff(one.base, one.commit) for one in rivals],
+        attempts=_attempts(project, change, rivals),
         whole_diff=_write_diff(tree, diff) if cut else "",
     )
+
+
+def _attempts(project: ProjectContext, change: Change, rivals: Sequence[Change]) -> list[RaceAttempt]:
+    """In the order of their texts, which says nothing about their authors."""
+    if not rivals:
+        return []
+    commits = {one.commit: project.hub.diff(one.base, one.commit) for one in (change, *rivals)}
+    ordered = sorted(commits.items(), key=lambda one: (one[1], one[0]))
+    return [RaceAttempt(letter=chr(65 + n), commit=commit, diff=diff) for n, (commit, diff) in enumerate(ordered)]
 
 
 def _rivals(tx: ReadTransaction, ticket: Ticket) -> list[Change]:
