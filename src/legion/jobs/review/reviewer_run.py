@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -23,18 +24,20 @@ from legion.jobs.machine_runs import placements
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
-from legion.jobs.review.prompt import ReviewMaterial
+from legion.jobs.review.prompt import RaceAttempt, ReviewMaterial
 from legion.jobs.workspace import environment, setup
 from legion.runner.spec import write_spec
 from legion.store.board import races, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
-from legion.system import crash, safe_files
+from legion.system import crash, files, safe_files
 from legion.system.crash import Point
 
 _MOST_POINTERS = 20
 _LONGEST_LINK = 1000
 """Bytes; git stores a link as a file with its target."""
+_ATTEMPTS = "attempts.json"
+"""In the run's folder, which no agent can read: which letter is which commit."""
 
 
 def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run) -> None:
@@ -56,6 +59,7 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: 
     given.mkdir(parents=True, exist_ok=True)
     paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **_variables(reading))
     material = _material(context, project, ticket, reading, lambda diff: _write_diff(tree, diff))
+    _write_letters(context, this_run, material)
     run_input = _input(context, project, stage, material, chosen)
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
@@ -65,20 +69,21 @@ def for_machine(
 ) -> MachineJob:
     """The same, for another machine to prepare."""
     stage, chosen = _program(context, project, ticket, reading)
-    files: dict[str, str] = {}
+    added: dict[str, str] = {}
 
     def add_diff(diff: str) -> str:
         if project.hub.holds(reading.commit, WHOLE_DIFF):
             return ""
-        files[WHOLE_DIFF] = diff
+        added[WHOLE_DIFF] = diff
         return WHOLE_DIFF
 
     material = _material(context, project, ticket, reading, add_diff)
+    _write_letters(context, this_run, material)
     run_input = _input(context, project, stage, material, chosen)
     made = placements.read_job(
         context, project, this_run, chosen, run_input, base=reading.commit, title=ticket.spec.title
     )
-    return replace(made, files=files, variables=_variables(reading), only_reads=_only_reads(stage, chosen))
+    return replace(made, files=added, variables=_variables(reading), only_reads=_only_reads(stage, chosen))
 
 
 def _program(
@@ -114,7 +119,23 @@ def subject(
         criteria=len(criteria_of(ticket.spec.criteria)),
         root=coverage.tree_of(context, project, this_run),
         unseen=coverage.unseen(context, project, reading, this_run, paths),
+        attempts=_letters(context, this_run),
     )
+
+
+def _write_letters(context: Context, this_run: Run, material: ReviewMaterial) -> None:
+    folder = context.data.runs / this_run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write_atomic(folder / _ATTEMPTS, json.dumps({one.letter: one.commit for one in material.attempts}))
+
+
+def _letters(context: Context, this_run: Run) -> dict[str, str]:
+    """The attempts that the reviewer was shown, whatever has finished since."""
+    try:
+        found: dict[str, str] = json.loads((context.data.runs / this_run.name / _ATTEMPTS).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def since(project: ProjectContext, before: ReviewRequest | None, reading: ReviewRequest) -> ReviewedSince | None:
@@ -196,9 +217,18 @@ def _material(
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(project, ticket, change),
         advice=advice,
-        others=[project.hub.diff(one.base, one.commit) for one in rivals],
+        attempts=_attempts(project, change, rivals),
         whole_diff=write_diff(diff) if cut else "",
     )
+
+
+def _attempts(project: ProjectContext, change: Change, rivals: Sequence[Change]) -> list[RaceAttempt]:
+    """In the order of their texts, which says nothing about their authors."""
+    if not rivals:
+        return []
+    commits = {one.commit: project.hub.diff(one.base, one.commit) for one in (change, *rivals)}
+    ordered = sorted(commits.items(), key=lambda one: (one[1], one[0]))
+    return [RaceAttempt(letter=chr(65 + n), commit=commit, diff=diff) for n, (commit, diff) in enumerate(ordered)]
 
 
 def _rivals(tx: ReadTransaction, ticket: Ticket) -> list[Change]:

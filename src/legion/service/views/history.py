@@ -145,6 +145,7 @@ def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryL
 _SENTENCES = {
     EventKind.TICKET_CREATED: "dispatched: {title}",
     EventKind.TICKET_ADOPTED: "continues conversation {source}",
+    EventKind.TICKET_FORKED: "its conversation is a copy of that of {seat} in run {run}",
     EventKind.RACE_STARTED: "race {race} starts with attempts in tickets {lanes}",
     EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
     EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
