@@ -153,6 +153,7 @@ _SENTENCES = {
     EventKind.AGENT_HIRED: "{name} is hired",
     EventKind.AGENT_FIRED: "{name} is fired",
     EventKind.DEVICE_ADDED: "device {device} is let in: {name}",
+    EventKind.MAIL_SENT: "mail ({kind}): {text}",
     EventKind.QUESTION_ASKED: "question {question} ({kind}): {words}",
 }
 """Events whose facts fill a sentence as they are. Each always has these facts."""
@@ -218,8 +219,6 @@ def _format_event(event: Event) -> str:
         case EventKind.QUESTION_SETTLED:
             why = f": {fields('why')}" if data.get("why") else ""
             text = f"question {fields('question')} is settled with {fields('choice') or 'no answer'}{why}"
-        case EventKind.MAIL_SENT:
-            text = f"mail ({fields('kind')}): {fields('text')}"
         case EventKind.DEVICE_REVOKED:
             text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"
         case EventKind.ABSORBED:
@@ -235,8 +234,6 @@ def _race(data: Mapping[str, object]) -> str:
     """Empty for an event that is not about a race."""
     if "race" not in data:
         return ""
-    if "winner" in data:
-        return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
     return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 
