@@ -119,9 +119,18 @@ class Service(PlainOperations):
         return waiting.wait(self.context, self._news, cwd, id or [], after_event, timeout)
 
     def history(
-        self, cwd: str | None, ticket: int | None = None, run: int | None = None, after: str = "", last: int = 0
+        self,
+        cwd: str | None,
+        ticket: int | None = None,
+        run: int | None = None,
+        after: str = "",
+        last: int = 0,
+        kinds: str = "",
+        since: str = "",
+        until: str = "",
     ) -> Events:
-        return past.history(self.context, cwd, ticket, run, after, last)
+        wanted = past.EventFilter.read(kinds, since, until)
+        return past.history(self.context, cwd, ticket, run, after, last, wanted)
 
     def stretch(self, cwd: str, hours: float | None = None) -> WorkSummary:
         spending.catch_up(self.context)

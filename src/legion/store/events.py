@@ -40,8 +40,14 @@ def newest(
     ticket: int | None = None,
     limit: int = 1000,
     unassigned: Collection[EventKind] = (),
+    kinds: Collection[EventKind] | None = None,
+    start: float | None = None,
+    end: float | None = None,
 ) -> tuple[Event, ...]:
-    """The latest events after this number, oldest first; for a project also those of no project, by kind."""
+    """The latest events after this number, oldest first; for a project also those of no project, by kind.
+
+    `start` is the first moment that counts, `end` the first that does not.
+    """
     table = schema.events.c
     found = select(schema.events).where(table.n > after).order_by(table.n.desc()).limit(limit)
     if project is not None:
@@ -49,6 +55,12 @@ def newest(
         found = found.where(mine | (table.project.is_(None) & table.kind.in_(unassigned)) if unassigned else mine)
     if ticket is not None:
         found = found.where(table.ticket == ticket)
+    if kinds is not None:
+        found = found.where(table.kind.in_(kinds))
+    if start is not None:
+        found = found.where(table.at >= start)
+    if end is not None:
+        found = found.where(table.at < end)
     return tuple(_event(row) for row in tx.execute(found))[::-1]
 
 

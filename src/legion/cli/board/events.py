@@ -11,6 +11,7 @@ from legion.cli.base.command import CommandCall, as_json, command
 from legion.cli.base.live import with_retry
 from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
 from legion.cli.base.parameters import TICKET
+from legion.cli.base.texts import valid_text
 from legion.client.legion import Legion
 from legion.wire.history import Events, HistoryLine
 
@@ -19,7 +20,11 @@ POLL_SECONDS = 0.5
 
 
 @command(
-    "events", example="legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40"
+    "events",
+    example=(
+        "legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40\n"
+        "legion events --kind question,landed --since 2026-01-31"
+    ),
 )
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
 @click.option(
@@ -31,25 +36,43 @@ POLL_SECONDS = 0.5
     metavar="COUNT",
     help="Show the newest COUNT; 0 for all. Default: 100 of a project, all of a ticket.",
 )
+@click.option(
+    "--kind", metavar="KIND,...", default="", help="Only these kinds: `ticket.moved`, or `ticket` for all of it."
+)
+@click.option("--since", metavar="YYYY-MM-DD", default="", help="Only from this day on, UTC.")
+@click.option("--until", metavar="YYYY-MM-DD", default="", help="Only up to this day, UTC.")
 @click.option("-f", "--follow", is_flag=True, help="Follow new events until the ticket ends or you press Ctrl-C.")
-def events(call: CommandCall, id: int | None, run: int | None, last: int | None, follow: bool) -> None:
+def events(
+    call: CommandCall,
+    id: int | None,
+    run: int | None,
+    last: int | None,
+    kind: str,
+    since: str,
+    until: str,
+    follow: bool,
+) -> None:
     """Replay what happened in this project, or to ticket N with the journals of its runs, or in one run.
 
     A turn of a standing agent is a run, too. A decision that was made without you names its rule in brackets. A value
     after `--to` is a moment that `legion rewind` can return to. With --json and -f: one object per line.
     """
+    if until and follow:
+        raise click.UsageError("--follow shows new events, --until ends before them; leave one out")
     if run is not None and id is None and follow:
         raise click.UsageError("--follow with --run needs a ticket; add its number, as in legion events 12 --run 3 -f")
     shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
-    found = with_retry(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
+    kinds = valid_text(kind, "--kind")
+    days = {"since": valid_text(since, "--since"), "until": valid_text(until, "--until")}
+    found = with_retry(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown, kinds=kinds, **days))
     if call.json:
         call.out(as_json(found, indent=call.screen.tty and not follow))
     else:
         _print(call, found, id)
     while follow:
         over = _wait_for_news(call, cwd, id, found)
-        found = with_retry(call, _since(cwd, id, run, found.cursor))
+        found = with_retry(call, _since(cwd, id, run, found.cursor, kinds))
         if found.lines:
             if call.json:
                 call.out(as_json(found, indent=False))
@@ -59,8 +82,8 @@ def events(call: CommandCall, id: int | None, run: int | None, last: int | None,
             return
 
 
-def _since(cwd: str, id: int | None, run: int | None, cursor: str) -> Callable[[Legion], Events]:
-    return lambda legion: legion.history(cwd, ticket=id, run=run, after=cursor)
+def _since(cwd: str, id: int | None, run: int | None, cursor: str, kinds: str) -> Callable[[Legion], Events]:
+    return lambda legion: legion.history(cwd, ticket=id, run=run, after=cursor, kinds=kinds)
 
 
 def _wait_for_news(call: CommandCall, cwd: str, id: int | None, found: Events) -> bool:

@@ -15,6 +15,7 @@ from legion.jobs.context import Context
 from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
 from legion.service.projects import registry as project_cases
+from legion.service.views.days import end_of, start_of
 from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.work import runs
@@ -48,8 +49,50 @@ class _Cursor:
         return f"{self.event}:{self.run}:{self.line}"
 
 
-def history(context: Context, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
+@dataclass(frozen=True, kw_only=True)
+class EventFilter:
+    """Which lines are shown. A kind is a complete one (`ticket.moved`), or the part before its dot (`ticket`)."""
+
+    kinds: frozenset[str] = frozenset()
+    start: float | None = None
+    end: float | None = None
+
+    @staticmethod
+    def read(kinds: str, since: str, until: str) -> EventFilter:
+        """`kinds` are separated by commas; `since` and `until` are days of UTC, both included."""
+        wanted = frozenset(filter(None, (word.strip() for word in kinds.split(","))))
+        return EventFilter(kinds=wanted, start=start_of(since), end=end_of(until))
+
+    def passes(self, line: HistoryLine) -> bool:
+        of_kind = not self.kinds or line.kind in self.kinds or line.kind.partition(".")[0] in self.kinds
+        return of_kind and (self.start or 0.0) <= line.at and (self.end is None or line.at < self.end)
+
+    def event_kinds(self) -> list[EventKind] | None:
+        """None for all of them."""
+        if not self.kinds:
+            return None
+        return [kind for kind in EventKind if {kind.value, kind.value.partition(".")[0]} & self.kinds]
+
+    def refuse_unknown(self) -> None:
+        known = {one for kind in EventKind for one in (kind.value, kind.value.partition(".")[0])}
+        if unknown := sorted(self.kinds - known):
+            groups = ", ".join(sorted({kind.value.partition(".")[0] for kind in EventKind}))
+            raise BadInput(f"There is no event of the kind {unknown[0][:40]!r}. The kinds begin with: {groups}.")
+
+
+def history(
+    context: Context,
+    cwd: str | None,
+    ticket: int | None,
+    run: int | None,
+    after: str,
+    last: int,
+    wanted: EventFilter,
+) -> Events:
     """The log of a ticket, a run or a project; of all projects if the folder belongs to none."""
+    if ticket is None and run is None:
+        # The journal of a run has kinds of its own.
+        wanted.refuse_unknown()
     cursor = _Cursor.read(after)
     here = project_cases.find_or_none(context, cwd) if cwd and ticket is None and run is None else None
     project = here.id if here else None
@@ -71,6 +114,9 @@ def history(context: Context, cwd: str | None, ticket: int | None, run: int | No
             ticket=ticket,
             limit=_MOST,
             unassigned=_OF_ALL if run is None else (),
+            kinds=wanted.event_kinds(),
+            start=wanted.start,
+            end=wanted.end,
         )
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
@@ -80,7 +126,7 @@ def history(context: Context, cwd: str | None, ticket: int | None, run: int | No
             journal = read_journal(context.data.runs / one.name, after=cursor.line if one.id == cursor.run else 0)
             lines += [_journal(entry, one, there) for entry in journal]
             at = _Cursor(event=newest, run=one.id, line=journal[-1].number if journal else _line(cursor, one))
-    lines.sort(key=lambda line: line.at)
+    lines = sorted(filter(wanted.passes, lines), key=lambda line: line.at)
     shown = lines[-last:] if last else lines
     return Events(lines=shown, omitted=len(lines) - len(shown), cursor=str(at))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from legion.domain.errors import BadInput
 from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, since_day, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
 from legion.service.shared.fragments import shaped
+from legion.service.views.days import start_of
 from legion.store.work import usage
 from legion.wire.tickets import UsageLine
 from legion.wire.usage import UsageReport, UsageShare
@@ -18,7 +17,7 @@ from legion.wire.usage import UsageReport, UsageShare
 def usage_report(context: Context, cwd: str | None, by: str, since: str = "") -> UsageReport:
     """The usage of the folder's project, or of all projects if the folder belongs to none. `since`: a day of UTC."""
     cut = _cut(by)
-    start = _start(since)
+    start = start_of(since)
     here = project_cases.find_or_none(context, cwd) if cwd and cut is not UsageBy.PROJECT else None
     with context.store.read() as tx:
         work = usage.work(tx, here.id if here else None)
@@ -35,16 +34,6 @@ def usage_report(context: Context, cwd: str | None, by: str, since: str = "") ->
         total=share_line(summed(shares)),
         shares=[share_line(share, titles.get(share.key, "")) for share in shares],
     )
-
-
-def _start(day: str) -> float | None:
-    """The first moment of a day of UTC; None for all time."""
-    if not day:
-        return None
-    try:
-        return datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        raise BadInput(f"{day[:40]!r} is no day: write it like 2026-01-31.") from None
 
 
 def _cut(word: str) -> UsageBy:

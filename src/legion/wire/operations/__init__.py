@@ -160,6 +160,9 @@ class Operations(
         run: RunId | None = None,
         after: Cursor = "",
         last: Count = 0,
+        kinds: Text = "",
+        since: Text = "",
+        until: Text = "",
     ) -> wire.history.Events:
         """Events, with the rules that decided them"""
 
