@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,22 +11,16 @@ import pytest
 
 from legion.wire.errors import NotFound, StateConflict
 from legion.wire.terminal import NewByHand, OfferWork, OpenShell
-from tests.support.legion import Project, Squad
+from tests.support.legion import Project, adopted_project
 from tests.support.person_terminal import PersonTerminal
-from tests.support.repository import CHECK, Repository
 
 Person = Callable[..., PersonTerminal]
 
 
 @pytest.fixture(scope="module")
 def project() -> Iterator[Project]:
-    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
-        squad = Squad(Path(folder))
-        squad.start()
-        try:
-            yield squad.adopt(Repository(Path(folder) / "shop", CHECK))
-        finally:
-            squad.close()
+    with adopted_project() as one:
+        yield one
 
 
 @pytest.fixture

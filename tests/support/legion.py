@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -138,15 +139,12 @@ class Squad:
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""
-        named = {pid for pid in psutil.pids() if os.fsencode(self.folder) in _command_line(pid)} - {os.getpid()}
+        found = {one.pid: one for one in processes_of(self.folder)}
         # A forked daemon does not name its folder.
         if self.process is not None and self.process.poll() is None:
-            named.add(self.process.pid)
-        mine = []
-        for pid in sorted(named):
             with contextlib.suppress(psutil.NoSuchProcess):
-                mine.append(psutil.Process(pid))
-        return mine
+                found[self.process.pid] = psutil.Process(self.process.pid)
+        return [found[pid] for pid in sorted(found)]
 
     def fork_server(self) -> psutil.Process:
         assert self.process is not None
@@ -170,6 +168,16 @@ class Squad:
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """The processes that name the folder in their command lines, without this one."""
+    named = {pid for pid in psutil.pids() if os.fsencode(folder) in _command_line(pid)} - {os.getpid()}
+    found = []
+    for pid in sorted(named):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
 
 
 def _command_line(pid: int) -> bytes:
@@ -320,3 +328,10 @@ def squad(folder: Path, *, launch: Sequence[str] = (), **settings: str) -> Itera
         yield one
     finally:
         one.close()
+
+
+@contextlib.contextmanager
+def adopted_project() -> Iterator[Project]:
+    """A project of a squad of its own. The path of its folder is short: terminals are sockets below it."""
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, squad(Path(folder)) as one:
+        yield one.adopt(Repository(Path(folder) / "shop"))

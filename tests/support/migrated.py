@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from legion.store.database.transactions import Store
+from legion.store.database.transactions import Store, sqlite_url
 from tests.support.postgres import create, drop, fresh_database
-from tests.support.session import session_folder, take
+from tests.support.session import session_folder, take, under_test
 
 _TEMPLATE = "migrated"
 
@@ -27,6 +27,15 @@ def migrated_file(place: Path) -> str:
     once(session / "migrated.sqlite", make)
     shutil.copyfile(template, place)
     return f"sqlite:///{place}"
+
+
+def migrated_store(place: Path) -> Store:
+    """The store at `place`; a new one is a copy of the migrated database."""
+    if under_test() and not place.exists():
+        migrated_file(place)
+    store = Store(sqlite_url(place))
+    store.migrate()
+    return store
 
 
 @contextmanager

@@ -98,12 +98,14 @@ def company(
     launch: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     stand_in: bool = False,
+    cached: bool = False,
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
     `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
     `env` are more variables of the daemon, `files` are in the repository from the start. With `stand_in`, a
-    small program plays Claude Code: for scenarios whose subject is Legion.
+    small program plays Claude Code: for scenarios whose subject is Legion. With `cached` the model counts as one
+    with a prompt cache.
     """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
@@ -115,7 +117,7 @@ def company(
     env = {**own, **(env or {})}
     if stand_in and not build.wants_real():
         env["PATH"] = f"{build.stand_in()}:{os.environ['PATH']}"
-    with playing(scripts, folder) as stage:
+    with playing(scripts, folder, cached=cached) as stage:
         try:
             squad.start(env)
             repository = Repository(folder / "ada", config)
