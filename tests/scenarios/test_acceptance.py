@@ -16,7 +16,7 @@ SECRET = "forty-two-exactly"
 
 @pytest.fixture(scope="module")
 def legion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
-    folder = tmp_path_factory.mktemp("acceptance")
+    folder = tmp_path_factory.mktemp("held-out")
     (folder / "secrets").mkdir()
     settings = f"""
 [acceptance.answer]
@@ -25,6 +25,7 @@ folder = "{folder}/secrets"
 [acceptance.quiet]
 run = "! sh app.sh | grep -q {SECRET}"
 """
+    # No folder's name may hold the word "acceptance": agents look for it.
     with squad(folder, settings=settings) as one:
         yield one
 

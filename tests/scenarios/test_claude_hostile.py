@@ -1,4 +1,7 @@
-"""A hostile conversation with Claude Code's own tools: each attempt fails and is on record; no key is in its reach."""
+"""A hostile conversation with Claude Code's own tools: each attempt fails and is on record; no key is in its reach.
+
+The attack is the real program's; a stand-in plays what only Legion's walls and Legion's git decide.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ from tests.scenarios.test_hostile import SECRET, SOMEBODY, Lair, in_shell, livin
 from tests.support.models import KEY, Company
 from tests.support.sampling import sampled
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 HARM = "the agent was here"
 PLANTS = ("config", "commits", "file", "link", "common", "nested", "linked files")
@@ -151,7 +155,8 @@ TWICE = """
 def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(den: Den):
     project, home = den.here.project, den.lair.home
     den.here.script("twice", TWICE.replace("-A HOME", f"-A {home}"))
-    page = project.until(den.here.dispatch("twice"), "done")
+    with den.here.using(build.program()):
+        page = project.until(den.here.dispatch("twice"), "done")
     assert [run.outcome for run in page.runs] == ["finished", "finished"]
     assert project.landed("home.txt") == f"{home}\n"
     assert project.landed("note.txt") == "kept\n"
@@ -197,6 +202,7 @@ def test_what_a_hostile_agent_runs_gets_it_nowhere_and_no_key_is_found(den: Den)
     assert not any(HARM in path.read_text() for path in written if path.is_file())
     assert not (project.worktrees / "planted").exists()
     assert lair.victim.read_text() == SECRET
+    assert list(lair.home.iterdir()) == [lair.home / ".ssh"]
     assert lair.repository.fingerprint() == before
     assert target in project.hub_git("rev-list", "refs/legion/target")
     assert _status(den, (project.landed("token.txt") or "").strip()) == 401
@@ -246,11 +252,12 @@ def _status(den: Den, token: str) -> int:
         return line.getresponse().status
 
 
-@pytest.mark.parametrize("name", sampled(PLANTS, 1))
+@pytest.mark.parametrize("name", sampled(PLANTS, 2))
 def test_nothing_that_claude_plants_for_our_git_ever_runs(den: Den, name: str):
     deed = in_shell(name, den.lair.plants[name])
-    ticket = den.play(f"plant-{name.replace(' ', '-')}", ("Bash", {"command": deed}))
-    page = den.here.project.until(ticket, "done")
+    with den.here.using(build.program()):
+        ticket = den.play(f"plant-{name.replace(' ', '-')}", ("Bash", {"command": deed}))
+        page = den.here.project.until(ticket, "done")
     assert den.lair.sprung() == []
     assert den.lair.victim.read_text() == SECRET
     assert page.ticket.attempt == 1

@@ -24,6 +24,8 @@ from tests.support.legion import PATIENCE
 from tests.support.models import Company
 
 _LOOK_AGAIN = 0.05
+_CONNECTED = "03"
+"""In /proc/net/unix."""
 
 
 class Who(Enum):
@@ -48,6 +50,8 @@ class Victims:
             case Who.DAEMON:
                 self._squad.kill()
                 self._here.start()
+                # Else a quick agent could end before the daemon has found it.
+                until(lambda: self.is_followed(ticket), self._here, "the adoption of the run")
             case Who.EVERYTHING:
                 self.cut_the_power()
                 self._here.start()
@@ -98,6 +102,19 @@ class Victims:
             return "legion.runner.forkserver" in self.runner(ticket).cmdline()
         except psutil.Error:
             return False
+
+    def is_followed(self, ticket: int) -> bool:
+        """Whether a daemon is connected to the runner of its latest run, or that has ended."""
+        if not any(event.kind == JournalKind.OPENED.value for event in self.latest(ticket)):
+            return False
+        try:
+            handles = list(Path(f"/proc/{self.runner(ticket).pid}/fd").iterdir())
+        except (OSError, psutil.NoSuchProcess):
+            return True
+        mine = {_link(handle.parent.parent.name, f"fd/{handle.name}") for handle in handles}
+        sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+        connected = [socket for socket in sockets if socket[5] == _CONNECTED and socket[-1].endswith("/control.sock")]
+        return any(f"socket:[{socket[6]}]" in mine for socket in connected)
 
     def runner(self, ticket: int) -> psutil.Process:
         (opened,) = [event for event in self.latest(ticket) if event.kind == JournalKind.OPENED.value]
@@ -204,7 +221,7 @@ def _pids() -> list[int]:
     return psutil.pids()
 
 
-def _link(pid: int, name: str) -> str | None:
+def _link(pid: int | str, name: str) -> str | None:
     try:
         return os.readlink(f"/proc/{pid}/{name}")  # noqa: PTH115 - asked for every process, again and again
     except OSError:

@@ -46,5 +46,10 @@ def stand_in() -> Path:
     return folder
 
 
+def program() -> Path | None:
+    """The stand-in, for `Company.using`; None where all scenarios use the real program."""
+    return None if wants_real() else stand_in() / "claude"
+
+
 def wants_real() -> bool:
     return os.environ.get("LEGION_REAL_CLAUDE") == "1"
