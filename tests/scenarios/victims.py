@@ -180,10 +180,22 @@ def _end(victims: list[psutil.Process]) -> None:
 def _claudes() -> Iterator[tuple[int, str, str]]:
     """Pid, folder and pid namespace of every living Claude Code."""
     for pid in _pids():
-        if (_link(pid, "exe") or "").endswith("/claude"):
+        if _is_claude(pid):
             cwd, space = _link(pid, "cwd"), _link(pid, "ns/pid")
             if cwd is not None and space is not None:
                 yield pid, cwd, space
+
+
+def _is_claude(pid: int) -> bool:
+    """Claude Code or its stand-in, which an interpreter runs."""
+    program = _link(pid, "exe") or ""
+    if "/python" not in program:
+        return program.endswith("/claude")
+    with contextlib.suppress(OSError):
+        return any(
+            word.endswith(b"/stand-in/claude") for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:3]
+        )
+    return False
 
 
 def _pids() -> list[int]:
