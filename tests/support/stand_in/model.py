@@ -19,7 +19,8 @@ class ApiError(Exception):
     """The model did not answer, and was asked often enough."""
 
     def __init__(self, status: int | None, text: str) -> None:
-        super().__init__(f"API Error: Request rejected ({status or 'no answer'}) · {_sentence(text)}")
+        what = "Request rejected (429) ·" if status == 429 else str(status or "Connection error.")
+        super().__init__(f"API Error: {what} {_sentence(text)}".strip())
         self.status = status
 
     @property
