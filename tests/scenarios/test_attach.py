@@ -50,6 +50,11 @@ def person(project: Project) -> Iterator[Person]:
         one.close()
 
 
+def submit(project: Project, ticket: int) -> None:
+    done = project.squad.cli("submit", str(ticket), cwd=project.repository.root)
+    assert "is submitted" in done.stdout + done.stderr
+
+
 def test_a_shell_is_in_the_worktree_and_the_sandbox_and_passes_its_exit_code_on(project: Project, person: Person):
     ticket = project.dispatch("Fail", "echo found > note.txt; exit 1", max_attempts=1)
     project.until(ticket, "failed")
@@ -100,7 +105,7 @@ def test_a_person_works_with_a_program_detaches_returns_and_submits(project: Pro
     looks.type("never\r\x11")
     assert looks.exit_code() == 0
     assert project.squad.client.ticket(ticket).ticket.state == "working"
-    person("submit", str(ticket)).shows("is submitted")
+    submit(project, ticket)
     again.shows("legion ticket")
     assert again.exit_code() == 0
     project.until(ticket, "done")
@@ -136,7 +141,7 @@ def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(p
     back = person("attach", str(ticket))
     back.type("more\r")
     back.shows("heard-1-more")
-    person("submit", str(ticket)).shows("is submitted")
+    submit(project, ticket)
     project.until(ticket, "done")
     assert (project.landed("talk.txt") or "").endswith("saved\nmore\n")
 

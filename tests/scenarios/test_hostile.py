@@ -37,9 +37,7 @@ parallel = 4
 
 
 def interpreter_for(uid: int) -> list[str]:
-    """A Python that runs the daemon as this user; root's own may lie where only root can read."""
-    if uid == os.getuid():
-        return [sys.executable]
+    """A Python that runs the daemon as this other user; root's own may lie where only root can read."""
     become = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
     # It must be able to start itself once more: root's rights last until the first exec.
     script = "import legion.daemon.main, os, sys; os.execv(sys.executable, [sys.executable, '-c', ''])"
@@ -59,14 +57,16 @@ class Lair:
     """A host with things worth attacking, and a daemon on it, all owned by one user."""
 
     def __init__(self, root: Path, uid: int) -> None:
-        self.root = root
+        self.root, self.uid = root, uid
         self.home = self._file("home/.ssh/id_ed25519", SECRET).parents[1]
         self.victim = self._file("victim.txt", SECRET)
         self.marks = self._file("marks/.keep", "").parent
         self.repository = Repository(root / "ada", CONFIG)
         self.plants = plants(self.marks, self.home / ".ssh", self.victim)
         prepare(self.repository, self.plants)
-        self.squad = Squad(root, settings='[protection]\nmode = "off"\n', launch=interpreter_for(uid))
+        self.squad = Squad(
+            root, settings='[protection]\nmode = "off"\n', launch=interpreter_for(uid) if uid != os.getuid() else ()
+        )
         self.listeners = [self._listen(str(root / "host.sock")), self._listen(f"\0{root.name}")]
         self.squad.data.prepare()
         self.squad.data.daemon_log.touch()
@@ -74,8 +74,8 @@ class Lair:
             os.chown(path, uid, uid, follow_symlinks=False)
 
     def start(self) -> Project:
-        path = f"/usr/bin:/bin:{os.environ['PATH']}"
-        self.squad.start({"HOME": str(self.home), "PYTHONPATH": libraries(), "PATH": path})
+        env = {"HOME": str(self.home), "PATH": f"/usr/bin:/bin:{os.environ['PATH']}"}
+        self.squad.start({**env, "PYTHONPATH": libraries()} if self.uid != os.getuid() else env)
         return self.squad.adopt(self.repository)
 
     def facts(self, project: Project, other: int) -> str:

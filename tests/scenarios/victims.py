@@ -1,4 +1,7 @@
-"""Who can be killed while real Claude Codes work, and eyes on the process table that see two in one worktree."""
+"""Kills the parts of a company while its Claude Codes work, and watches the process table for two in one worktree.
+
+A program that stands in for Claude Code counts as one.
+"""
 
 from __future__ import annotations
 
@@ -187,15 +190,14 @@ def _claudes() -> Iterator[tuple[int, str, str]]:
 
 
 def _is_claude(pid: int) -> bool:
-    """Claude Code or its stand-in, which an interpreter runs."""
-    program = _link(pid, "exe") or ""
-    if "/python" not in program:
-        return program.endswith("/claude")
-    with contextlib.suppress(OSError):
-        return any(
-            word.endswith(b"/stand-in/claude") for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:3]
-        )
-    return False
+    program = Path(_link(pid, "exe") or "").name
+    if not program.startswith("python"):
+        return program == "claude"
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.endswith(b"/stand-in/claude") for word in words[:3])
 
 
 def _pids() -> list[int]:

@@ -52,8 +52,8 @@ class Squad:
     def log(self) -> str:
         return self.data.daemon_log.read_text() if self.data.daemon_log.exists() else ""
 
-    def start(self, extra: Mapping[str, str] | None = None) -> Squad:
-        """Start the daemon and return once it answers."""
+    def start(self, extra: Mapping[str, str] | None = None, *, port: int | None = 20000) -> Squad:
+        """Start the daemon and return once it answers. `port` is the first one it tries; None: as the settings say."""
         self.data.prepare()
         self._copy_database()
         reading, writing = os.pipe()
@@ -64,7 +64,7 @@ class Squad:
             "LEGION_READY_FD": str(writing),
             **(extra or {}),
         }
-        words = ["--data-dir", str(self.data.root), "--port", "20000"]
+        words = ["--data-dir", str(self.data.root), *(["--port", str(port)] if port is not None else [])]
         with self.data.daemon_log.open("ab") as log:
             if not self.launch and (source := warm(SOURCE)).fits(env):
                 handles = {1: log.fileno(), 2: log.fileno(), writing: writing}

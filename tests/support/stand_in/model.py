@@ -13,6 +13,8 @@ _MODELS = {"": "claude-opus-5-5", "opus": "claude-opus-5-5", "sonnet": "claude-s
 _ERRORS = {400: "invalid_request", 401: "authentication_failed", 402: "billing_error", 403: "authentication_failed"}
 _ERRORS |= {404: "model_not_found", 429: "rate_limit", 529: "overloaded"}
 _RETRY_PAUSE = 0.5
+_NEAR_RESET = 60.0
+"""Seconds: Claude Code does not ask again before a reset that is further away."""
 
 
 class ApiError(Exception):
@@ -49,6 +51,8 @@ class Model:
         self._address = (host, int(port or "80"))
         self._prefix = f"/{place.partition('/')[2]}".rstrip("/")
         self._token = os.environ.get("ANTHROPIC_AUTH_TOKEN") or os.environ.get("CLAUDE_CODE_OAUTH_TOKEN", "")
+        self._reset = 0.0
+        """Of the limit that the last answer reported as reached."""
         self._retries = int(os.environ.get("CLAUDE_CODE_MAX_RETRIES", "10"))
 
     def answer(self, body: Json) -> Json:
@@ -61,7 +65,8 @@ class Model:
                 found: Json = json.loads(text)
                 return found
             trouble = ApiError(status, text)
-            if attempt > self._retries or (status is not None and status < 500 and status not in (401, 429)):
+            useless = status is not None and status < 500 and status not in (401, 429)
+            if attempt > self._retries or useless or self._reset > time.time() + _NEAR_RESET:
                 raise trouble
             facts = {"error_status": status, "error": trouble.kind, "retry_delay_ms": _RETRY_PAUSE * 1000}
             self._line.send(type="system", subtype="api_retry", attempt=attempt, **facts)
@@ -94,4 +99,6 @@ class Model:
         headers = {name.lower(): value.strip() for name, _, value in (one.partition(":") for one in rest)}
         if not first or len(body) < int(headers.get("content-length", "0")):
             return None, ""
+        reset = headers.get("anthropic-ratelimit-unified-reset", "0")
+        self._reset = float(reset) if headers.get("anthropic-ratelimit-unified-status") == "rejected" else 0.0
         return int(first.split()[1]), body.decode()
