@@ -28,7 +28,7 @@ VARIABLE = "KEY_OF_ADA"
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("mending"), provided=False) as one:
+    with company(tmp_path_factory.mktemp("mending"), provided=False, stand_in=True) as one:
         yield one
 
 
@@ -158,7 +158,7 @@ def test_a_second_provider_changes_nothing_for_the_first_and_how_to_use_it_is_sa
 
 
 def test_a_daemon_started_with_the_variable_gives_it_to_the_gateway_that_lived_on(tmp_path: Path):
-    with company(tmp_path, provided=False, settings=own_port()) as here:
+    with company(tmp_path, provided=False, settings=own_port(), stand_in=True) as here:
         here.told("provider", "add", "rehearsal", "--url", here.stage.url, "--key-env", VARIABLE)
         ticket = parked(here, "shell")
         old = gateway(here)
@@ -177,7 +177,7 @@ def test_a_daemon_started_with_the_variable_gives_it_to_the_gateway_that_lived_o
 
 
 def test_without_the_variable_in_the_gateway_nobody_says_that_it_is_there(tmp_path: Path):
-    with company(tmp_path, provided=False, settings=own_port()) as here:
+    with company(tmp_path, provided=False, settings=own_port(), stand_in=True) as here:
         definitions(here).write_text(f'[one]\nurl = "{here.stage.url}"\n')
         assert here.json("provider", "test", "one")["ok"] is True
         old = gateway(here)
@@ -200,7 +200,7 @@ def test_another_value_of_the_variable_is_taken_when_the_provider_is_added_again
         return upstream.seen[-1].header("x-api-key")
 
     try:
-        with company(tmp_path, provided=False, settings=own_port()) as here:
+        with company(tmp_path, provided=False, settings=own_port(), stand_in=True) as here:
             here.squad.kill()
             here.start({VARIABLE: "sk-first"})
             here.told("provider", "add", "one", "--url", upstream.url, "--key-env", VARIABLE)

@@ -26,7 +26,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     [models.by_label]
     odd = ["sonnet", "@plain"]
     """
-    with company(tmp_path_factory.mktemp("ladder"), settings=settings, config=ONE_EACH) as one:
+    with company(tmp_path_factory.mktemp("ladder"), settings=settings, config=ONE_EACH, stand_in=True) as one:
         yield one
 
 
@@ -139,7 +139,7 @@ def test_a_plain_program_has_its_attempts_and_no_ladder(here: Company):
 
 def test_silence_at_the_end_of_the_ladder_is_a_no(tmp_path_factory: pytest.TempPathFactory):
     settings = "[questions]\nanswer_within = 1\n[models]\nescalation = []\n"
-    with company(tmp_path_factory.mktemp("silent"), settings=settings, config=ONE_EACH) as one:
+    with company(tmp_path_factory.mktemp("silent"), settings=settings, config=ONE_EACH, stand_in=True) as one:
         page = one.project.until(works_at(one, "silent", 99), "failed")
         assert page.ticket.reason == f"gave up after 2 attempts: checks failed: `{proof('silent', 99)}`"
         assert one.squad.client.inbox().questions == []

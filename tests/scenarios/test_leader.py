@@ -32,7 +32,7 @@ COMPACTS = "usage = {input = 990000, output = 100}"
 
 @pytest.fixture(scope="module")
 def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staff]:
-    with company(tmp_path_factory.mktemp("leader")) as one:
+    with company(tmp_path_factory.mktemp("leader"), stand_in=True) as one:
         yield Staff(one)
 
 

@@ -24,7 +24,7 @@ json.dump([asked(name) for name in names], open("asked.json", "w"))
 
 
 def test_a_role_of_a_team_goes_to_the_provider_of_its_route(tmp_path: Path):
-    with company(tmp_path) as here, playing(here.scripts, tmp_path / "gates") as other:
+    with company(tmp_path, stand_in=True) as here, playing(here.scripts, tmp_path / "gates") as other:
         here.script("writes", '[[step]]\ncall = {tool = "Bash", input = {command = "ls > x"}}\n[[step]]\nsay = "Done."')
         here.told("provider", "add", "other", "--url", other.url, "--no-key")
         here.told("route", "set", "*", "other", "--team", "so*", "--role", "engineer")
@@ -35,7 +35,9 @@ def test_a_role_of_a_team_goes_to_the_provider_of_its_route(tmp_path: Path):
 
 
 def test_a_run_may_use_the_models_of_the_settings_and_of_its_ticket_and_no_other(tmp_path: Path):
-    with company(tmp_path, settings='[claude]\nmodels = ["claude-haiku-*"]\n', files={"ask.py": ASKS}) as here:
+    with company(
+        tmp_path, settings='[claude]\nmodels = ["claude-haiku-*"]\n', files={"ask.py": ASKS}, stand_in=True
+    ) as here:
         here.script(
             "curious",
             """

@@ -21,7 +21,7 @@ from tests.support.staff import Staff, bash, tool
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("plans")) as one:
+    with company(tmp_path_factory.mktemp("plans"), stand_in=True) as one:
         yield one
 
 

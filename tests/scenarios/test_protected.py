@@ -168,7 +168,7 @@ def test_an_open_question_survives_a_kill_and_a_resume_asks_nothing_new(tmp_path
 
 
 def test_a_real_agent_hears_the_no_in_its_conversation_and_puts_the_test_back(tmp_path: Path):
-    with company(tmp_path, files=FILES) as here:
+    with company(tmp_path, files=FILES, stand_in=True) as here:
         bash = 'call = {{tool = "Bash", input = {{command = "{}"}}}}'
         here.script(
             "weaker",

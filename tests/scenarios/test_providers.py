@@ -28,7 +28,7 @@ say = "Done."
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("providers"), provided=False) as one:
+    with company(tmp_path_factory.mktemp("providers"), provided=False, stand_in=True) as one:
         yield one
 
 
@@ -359,7 +359,7 @@ def test_a_key_is_kept_in_the_keyring_and_in_no_file_of_ours(tmp_path: Path):
         "RING": str(tmp_path / "ring.json"),
     }
     launch = ["env", *(f"{name}={value}" for name, value in env.items()), sys.executable]
-    with company(tmp_path, provided=False, launch=launch) as here:
+    with company(tmp_path, provided=False, launch=launch, stand_in=True) as here:
         here.told("provider", "add", "ring", "--url", here.stage.url, "--keyring", "--key-stdin", stdin=KEY)
         assert json.loads((tmp_path / "ring.json").read_text()) == ["legion", "ring", KEY]
         (line,) = lines(here)

@@ -12,7 +12,7 @@ from tests.support.models import Company, company
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("questions")) as one:
+    with company(tmp_path_factory.mktemp("questions"), stand_in=True) as one:
         yield one
 
 
@@ -99,7 +99,7 @@ def test_without_leave_to_ask_it_is_denied_at_once(here: Company):
 
 def test_silence_is_a_no_at_the_deadline(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("silence")
-    with company(folder, settings="[claude]\nanswer_within = 2\n") as here:
+    with company(folder, settings="[claude]\nanswer_within = 2\n", stand_in=True) as here:
         ticket = asking(here, "silence")
         here.project.until(ticket, "done")
         assert not (folder / "gates" / "silence.txt").exists()

@@ -22,7 +22,7 @@ SETTINGS = '[claude]\nmodel = "sonnet"\n[governor]\non = false\n'
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("read"), settings=SETTINGS, config=ALWAYS) as one:
+    with company(tmp_path_factory.mktemp("read"), settings=SETTINGS, config=ALWAYS, stand_in=True) as one:
         yield one
 
 

@@ -26,7 +26,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("rewind")) as one:
+    with company(tmp_path_factory.mktemp("rewind"), stand_in=True) as one:
         yield one
 
 

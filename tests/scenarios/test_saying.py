@@ -17,7 +17,7 @@ from tests.support.models import Company, company
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     """Without a way to a model at first, and with agents who ask a silent one again for a long time."""
-    with company(tmp_path_factory.mktemp("saying"), provided=False, retries=20) as one:
+    with company(tmp_path_factory.mktemp("saying"), provided=False, retries=20, stand_in=True) as one:
         yield one
 
 

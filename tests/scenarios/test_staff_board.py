@@ -13,7 +13,7 @@ from tests.support.staff import Staff, bash
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("board")) as one:
+    with company(tmp_path_factory.mktemp("board"), stand_in=True) as one:
         yield one
 
 

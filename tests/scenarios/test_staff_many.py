@@ -31,7 +31,7 @@ def grow(staff: Staff, widths: list[int]) -> int:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("widths", [[1, 2, 4], [3, 4, 3]], ids=["12-agents", "52-agents"])
 def test_a_tree_grows_by_itself_and_every_message_arrives_once(tmp_path: Path, widths: list[int]):
-    with company(tmp_path, settings="[daemon]\nslots = 8\n") as here:
+    with company(tmp_path, settings="[daemon]\nslots = 8\n", stand_in=True) as here:
         staff = Staff(here)
         many = grow(staff, widths)
         top = staff.hire("level0")

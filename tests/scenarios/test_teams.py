@@ -42,7 +42,9 @@ class Firm:
 
 @pytest.fixture(scope="module")
 def firm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firm]:
-    with company(tmp_path_factory.mktemp("firm"), config=CHECK.replace("attempts = 3", "attempts = 1")) as here:
+    with company(
+        tmp_path_factory.mktemp("firm"), config=CHECK.replace("attempts = 3", "attempts = 1"), stand_in=True
+    ) as here:
         yield Firm(here)
 
 

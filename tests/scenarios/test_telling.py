@@ -22,7 +22,7 @@ from tests.support.models import Company, company
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("telling")) as one:
+    with company(tmp_path_factory.mktemp("telling"), stand_in=True) as one:
         yield one
 
 

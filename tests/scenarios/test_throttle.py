@@ -45,7 +45,7 @@ def paces(here: Company) -> list[tuple[object, object]]:
 
 
 def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
-    with company(tmp_path) as here:
+    with company(tmp_path, stand_in=True) as here:
         gate = Gate(tmp_path / "gates", "slow")
         script(here, "first", 0.95)
         script(here, "pausing", 0.95, command=f"{gate.pause}; echo x > x$LEGION_TICKET.txt")
@@ -63,7 +63,7 @@ def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
 
 
 def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp_path: Path):
-    with company(tmp_path) as here:
+    with company(tmp_path, stand_in=True) as here:
         script(here, "first", 0.99)
         script(here, "second", 0.99)
         here.project.until(here.dispatch("first"), "done")
@@ -79,7 +79,7 @@ def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp
 
 
 def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
-    with company(tmp_path) as here:
+    with company(tmp_path, stand_in=True) as here:
         script(here, "first", 1.0, resets_in=8)
         script(here, "second", 0.1)
         here.project.until(here.dispatch("first"), "done")
@@ -96,7 +96,7 @@ def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
 
 @pytest.mark.timeout(300)
 def test_another_provider_of_the_route_is_asked_at_the_wall_and_only_when_all_are_there_is_anybody_held(tmp_path: Path):
-    with company(tmp_path) as here:
+    with company(tmp_path, stand_in=True) as here:
         here.told("provider", "add", "other", "--url", here.stage.url, "--key-stdin", stdin=KEY)
         for name in ("first", "third"):
             script(here, name, 0.99)
@@ -130,7 +130,7 @@ def test_another_provider_of_the_route_is_asked_at_the_wall_and_only_when_all_ar
 
 
 def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raised(tmp_path: Path):
-    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n") as here:
+    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n", stand_in=True) as here:
         here.script(
             "dear",
             """
@@ -171,7 +171,7 @@ def spend(here: Company, epic: str = "") -> None:
 
 
 def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(tmp_path: Path):
-    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n") as here:
+    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n", stand_in=True) as here:
         spend(here, epic="login")
         waiting = [here.dispatch("cheap", epic="login"), here.dispatch("cheap", epic="login")]
         here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
@@ -191,7 +191,7 @@ def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(
 
 
 def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_again(tmp_path: Path):
-    with company(tmp_path, settings="[budgets]\nday_usd = 0.02\n") as here:
+    with company(tmp_path, settings="[budgets]\nday_usd = 0.02\n", stand_in=True) as here:
         spend(here)
         waiting = here.dispatch("cheap")
         here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
@@ -215,7 +215,7 @@ def test_a_budget_that_is_spent_by_who_reads_a_change_is_the_same_one_question(t
     usage = "usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}"
     look = 'say = "I look."\ncall = {tool = "Read", input = {file_path = "{cwd}/README.txt"}}'
     verdict = f"say = {json.dumps(json.dumps(approve('built.txt')))}"
-    with company(tmp_path, settings=settings, config=ALWAYS) as here:
+    with company(tmp_path, settings=settings, config=ALWAYS, stand_in=True) as here:
         script(here, "built", 0.1, command="echo 'rehearsal: read' > built.txt")
         here.script("read", f"[[step]]\n{usage}\n{look}\n\n[[step]]\ndelay = 120\n{verdict}\n")
         ticket = here.dispatch("built")

@@ -28,7 +28,7 @@ MOST_LETTERS = 5700
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("tools")) as one:
+    with company(tmp_path_factory.mktemp("tools"), stand_in=True) as one:
         yield one
 
 

@@ -15,7 +15,7 @@ from tests.support.models import Company, company
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("usage")) as one:
+    with company(tmp_path_factory.mktemp("usage"), stand_in=True) as one:
         yield one
 
 

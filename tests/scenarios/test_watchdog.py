@@ -35,7 +35,7 @@ DONE = '[[step]]\nsay = "Done."\n'
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("liveness"), settings=SETTINGS, config=PATIENT) as one:
+    with company(tmp_path_factory.mktemp("liveness"), settings=SETTINGS, config=PATIENT, stand_in=True) as one:
         yield one
 
 
@@ -238,7 +238,7 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
 @pytest.mark.timeout(300)
 def test_daemons_that_are_killed_in_the_middle_of_a_step_take_it_once_all_together(tmp_path: Path):
     """The first dies when it has written the step down, the second when it has taken it."""
-    with company(tmp_path, settings=SETTINGS, config=PATIENT) as here:
+    with company(tmp_path, settings=SETTINGS, config=PATIENT, stand_in=True) as here:
         gate = Gate(tmp_path / "gates", "once")
         here.squad.end()
         here.start({"LEGION_CRASH_AT": Point.LIVE_AFTER_NOTE.value})

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 Json = dict[str, Any]
@@ -27,7 +28,9 @@ def new_id() -> str:
 class Line:
     """The SDK at the other end: its messages, its answers to our requests, and its interrupts."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_message: Callable[[str], None]) -> None:
+        """`on_message` gets the text of each message when it arrives."""
+        self._on_message = on_message
         self.messages: deque[Json] = deque()
         self.hooks: list[str] = []
         self.interrupted = False
@@ -78,6 +81,7 @@ class Line:
     def _take(self, message: Json) -> None:
         with self.news:
             if message["type"] == "user":
+                self._on_message(message["message"]["content"])
                 self.messages.append(message)
             elif message["type"] == "control_response":
                 self._answers[message["response"]["request_id"]] = message["response"]

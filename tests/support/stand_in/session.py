@@ -29,8 +29,8 @@ class Session:
     """Takes messages until the input is closed; each starts a turn."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        self.line = Line()
         self._script = Transcript(options)
+        self.line = Line(self._script.note_arrival)
         self._id = self._script.id
         self._model = Model(self.line, options, self._id)
         self._tools = Tools(self.line, options, self._id)
@@ -53,7 +53,7 @@ class Session:
 
     def _turn(self, message: Json) -> None:
         self._send("system", subtype="init", model=self._model.name, tools=self._tools.names)
-        self._script.add("user", [{"type": "text", "text": message["message"]["content"]}], uuid=message["uuid"])
+        self._script.add("user", message["message"]["content"], uuid=message["uuid"])
         self._echo(message)
         try:
             text = self._work()

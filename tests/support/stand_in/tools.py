@@ -12,6 +12,8 @@ from pathlib import Path
 from tests.support.stand_in.line import Json, Line
 
 _OWN_TOOLS = ("Bash", "Read", "Write", "Edit", "Glob", "Grep")
+_USUAL = _OWN_TOOLS[:4]
+"""Those that it has where none are chosen."""
 _LONGEST_OUTPUT = 30_000
 
 
@@ -24,7 +26,7 @@ class Tools:
         self._mode = options.get("permission-mode", "default")
         self._asks = "permission-prompt-tool" in options
         self._rules = [rule for rule in options.get("allowedTools", "").split(",") if rule]
-        chosen = options["tools"].split(",") if "tools" in options else _OWN_TOOLS
+        chosen = options["tools"].split(",") if "tools" in options else _USUAL
         served = [rule for rule in self._rules if rule.startswith("mcp__")]
         self.names = [*(name for name in chosen if name in _OWN_TOOLS), *served]
         self.denials: list[Json] = []

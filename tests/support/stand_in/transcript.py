@@ -42,6 +42,10 @@ class Transcript:
             last = self.messages[-count:]
             self.messages[-count:] = [{**last[0], "content": [block for one in last for block in one["content"]]}]
 
+    def note_arrival(self, text: str) -> None:
+        """It waits in the queue, and is not part of the conversation yet."""
+        self._append({"type": "queue-operation", "operation": "enqueue", "sessionId": self.id, "content": text})
+
     def add_queued(self, message: Json) -> None:
         """A message that came while tools were used: part of the request with their results."""
         text = message["message"]["content"]
@@ -53,11 +57,13 @@ class Transcript:
         uuid = str(entry["uuid"])
         same = {"sessionId": self.id, "cwd": self.cwd, "isSidechain": False, "version": VERSION}
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
-        line = json.dumps({"parentUuid": self._last, **same, "timestamp": stamp, **entry})
-        with self._path.open("a") as file:
-            file.write(line + "\n")
+        self._append({"parentUuid": self._last, **same, "timestamp": stamp, **entry})
         self._last = uuid
         return uuid
+
+    def _append(self, entry: Json) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
 
     def _load(self, source: str, last: str) -> None:
         """What was said so far; where it is forked, into a file of its own."""
@@ -81,7 +87,7 @@ class Transcript:
         if entry["type"] in ("user", "assistant"):
             message = {name: entry["message"][name] for name in ("role", "content")}
             previous = self.messages[-1] if self.messages else None
-            if previous is not None and previous["role"] == message["role"] == "assistant":
+            if previous is not None and _is_one_message(previous, message):
                 previous["content"] += message["content"]
             else:
                 self.messages.append(message)
@@ -89,9 +95,30 @@ class Transcript:
             self.messages[-1]["content"].append({"type": "text", "text": entry["attachment"]["prompt"]})
 
     def _close_open_calls(self) -> None:
-        """A conversation that was cut off in a tool continues without its call."""
-        last = self.messages[-1] if self.messages else None
-        if last is not None and last["role"] == "assistant":
-            last["content"] = [block for block in last["content"] if block["type"] != "tool_use"]
-            if not last["content"]:
-                self.messages.pop()
+        """A call that was cut off returned nothing."""
+        complete: list[Json] = []
+        for message, following in zip(self.messages, [*self.messages[1:], None], strict=True):
+            complete.append(message)
+            if message["role"] == "assistant":
+                returned = _results(following) if following is not None and following["role"] == "user" else set()
+                missing = [one["id"] for one in message["content"] if one["type"] == "tool_use"]
+                lost = [_cut_off(id) for id in missing if id not in returned]
+                complete += [{"role": "user", "content": lost}] if lost else []
+        self.messages = complete
+
+
+def _is_one_message(first: Json, second: Json) -> bool:
+    """The blocks of an answer, and the results of its calls, are entries of their own."""
+    if first["role"] == "assistant":
+        return bool(second["role"] == "assistant")
+    return bool(_results(first) and _results(second))
+
+
+def _results(message: Json) -> set[str]:
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    return {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+
+
+def _cut_off(call: str) -> Json:
+    text = "[Request interrupted by user for tool use]"
+    return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": True}
