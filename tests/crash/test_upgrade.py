@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -126,37 +126,42 @@ def test_a_runner_of_today_understands_what_version_1_asks(folder: Path):
     assert ended.result.outcome is EndKind.STOPPED
 
 
-def in_a_run(here: Site, gate: Gate) -> None:
-    here.open().dispatch("upgraded", here.agent(f"{gate.script}; echo done > a.txt"))
-
-
-def in_a_check(here: Site, gate: Gate) -> None:
-    here.open().dispatch("upgraded", here.agent("echo done > a.txt"), prove=[gate.script])
-
-
-def in_a_landing(here: Site, gate: Gate) -> None:
-    here.repository.commit("slow", {"check.sh": f"test ! -e a.txt || {{ {gate.script}; }}\n"})
-    here.open().dispatch("upgraded", here.agent("echo done > a.txt"))
-
-
-def in_a_baseline(here: Site, gate: Gate) -> None:
-    here.repository.commit("slow", {"check.sh": f"test -e a.txt || {{ {gate.script}; }}\n"})
-    here.open().dispatch("upgraded", here.agent("echo done > a.txt"))
-
-
-@pytest.mark.parametrize("middle", [in_a_run, in_a_check, in_a_landing, in_a_baseline])
-def test_the_next_release_goes_on_in_the_middle_of_a_job(
-    here: Site, next_release: Path, middle: Callable[[Site, Gate], None]
-):
-    gate = here.gate()
-    middle(here, gate)
-    gate.wait()
+def test_the_next_release_goes_on_in_the_middle_of_a_run_a_check_and_a_landing(here: Site, next_release: Path):
+    run, check, landing = here.gate("run"), here.gate("check"), here.gate("landing")
+    here.repository.commit("slow", {"check.sh": f"test ! -e landed.txt || {{ {landing.script}; }}\n"})
+    project = here.open()
+    tickets = [
+        project.dispatch("in a run", here.agent(f"{run.script}; echo done > run.txt")),
+        project.dispatch("in a check", here.agent("echo done > check.txt"), prove=[check.script]),
+        project.dispatch("in a landing", here.agent("echo done > landed.txt")),
+    ]
+    for gate in (run, check, landing):
+        gate.wait()
     here.squad.kill()
     here.squad.start({"PYTHONPATH": str(next_release)})
     assert here.squad.client.status(None).daemon.version == NEXT
-    if middle is not in_a_run:
-        # Nobody waits for the checks of a dead daemon, so they are ended and begun again.
+    # Nobody waits for the checks of a dead daemon, so they are ended and begun again.
+    for gate in (check, landing):
         gate.wait()
+    # Whatever lands behind it is checked together with its file.
+    for gate in (run, check, landing):
+        gate.open(10)
+    project.until_settled()
+    for ticket in tickets:
+        page = project.ticket(ticket)
+        assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
+        assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_the_next_release_tests_the_target_that_the_last_one_was_testing(here: Site, next_release: Path):
+    gate = here.gate()
+    here.repository.commit("slow", {"check.sh": f"test -e a.txt || {{ {gate.script}; }}\n"})
+    here.open().dispatch("upgraded", here.agent("echo done > a.txt"))
+    gate.wait()
+    here.squad.kill()
+    here.squad.start({"PYTHONPATH": str(next_release)})
+    gate.wait()
     gate.open()
     here.project.until_settled()
     page = here.project.ticket(1)

@@ -20,6 +20,7 @@ from legion.runner.spec import read_result
 from legion.system import files
 from legion.system.crash import Point
 from tests.runner.runs import DEADLINE, Workbench, assert_gone, fork_server, program_of, python, runner_of, until
+from tests.support.sampling import sampled
 
 START = """
 import sys
@@ -303,6 +304,7 @@ def test_a_runner_may_also_be_started_without_a_fork_server(bench: Workbench):
 RUNNER_POINTS = [point for point in Point if point.value.startswith("runner.")]
 
 
+@pytest.mark.parametrize("bench", sampled([True, False], 1), indirect=True, ids=["sandboxed", "bare"])
 @pytest.mark.parametrize("point", RUNNER_POINTS, ids=lambda point: point.value)
 def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, point: Point):
     run = counting(bench, "exit 8")

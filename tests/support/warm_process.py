@@ -95,7 +95,7 @@ def _modules(package: str) -> list[str]:
 
 def _fork_for_each(listening: socket.socket, life: int) -> socket.socket | None:
     """Fork for every worker that connects. It returns in each child, and here when the session is over."""
-    while life not in select.select([listening, life], [], [])[0]:
+    while life not in select.select([listening.fileno(), life], [], [])[0]:
         connected, _ = listening.accept()
         if os.fork() == 0:
             listening.close()

@@ -16,6 +16,8 @@ from legion.tui.widgets.row_list import RowList
 from tests.support.board import Board
 
 PATIENCE = 20.0
+LOOK_AGAIN = 0.03
+"""Seconds: each look draws the complete screen."""
 
 
 class Shown:
@@ -40,7 +42,7 @@ class Shown:
         deadline = time.monotonic() + PATIENCE
         while not seen():
             assert time.monotonic() < deadline, f"{what or 'it'} did not appear:\n{self.text}"
-            await self.pilot.pause(0.01)
+            await self.pilot.pause(LOOK_AGAIN)
         await self.pilot.pause()
         return self
 
