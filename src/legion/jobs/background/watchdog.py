@@ -119,7 +119,7 @@ class Watchdog(BackgroundLoop):
         self._clock.look(time.monotonic())
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
-            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD and not run.machine}
+            active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
             taken = store.helps(tx, active)
             new = [id for id in active if id not in self._seen]
             known = store.watches(tx, new)
@@ -180,12 +180,14 @@ class Watchdog(BackgroundLoop):
             repeats=wanted.repeats, hang=wanted.hang, program=wanted.program, silence=wanted.silence
         )
         now = self.context.clock()
-        _read_journal(seen)
+        _read_journal(seen, now)
         if seen.root is None:
             return
-        if not self._measure(seen, processes, now):
+        # Processes and files of a run on a machine are not seen from here: they are unknown, and its journal counts.
+        here = not seen.run.machine
+        if here and not self._measure(seen, processes, now):
             return
-        if seen.talks and diagnosis.suspected(seen.activity, taken):
+        if here and seen.talks and diagnosis.suspected(seen.activity, taken):
             self._compare_files(seen, now)
         self._keep(seen)
         if taken and taken[-1].taken_at is None:
@@ -290,7 +292,7 @@ class Watchdog(BackgroundLoop):
             return run.ticket is None or tickets.get(tx, run.ticket).state is TicketState.WORKING
 
 
-def _read_journal(seen: _JournalProgress) -> None:
+def _read_journal(seen: _JournalProgress, now: float) -> None:
     events = seen.journal.read_on()
     if not events:
         return
@@ -299,14 +301,15 @@ def _read_journal(seen: _JournalProgress) -> None:
         seen.beginning += events
         seen.root = load.root_of(seen.beginning)
     for event in events:
-        seen.reader.add(_fact(event))
+        # The clock of a machine may show any time, so an event counts from its arrival.
+        seen.reader.add(_fact(event, now if seen.run.machine else event.time))
     seen.activity = seen.reader.activity()
 
 
-def _fact(event: JournalEvent) -> JournalFact:
+def _fact(event: JournalEvent, time: float) -> JournalFact:
     """Without the long texts."""
     facts = {name: event.facts[name] for name in USED_FACTS if name in event.facts}
-    return JournalFact(number=event.number, time=event.time, kind=event.kind, facts=facts)
+    return JournalFact(number=event.number, time=time, kind=event.kind, facts=facts)
 
 
 def intervene(context: Context, run: Run, state: State, action: WatchdogStep, facts: RunFacts, now: float) -> None:
