@@ -153,6 +153,7 @@ _SENTENCES = {
     EventKind.AGENT_FIRED: "{name} is fired",
     EventKind.DEVICE_ADDED: "device {device} is let in: {name}",
     EventKind.QUESTION_ASKED: "question {question} ({kind}): {words}",
+    EventKind.MAIL_SENT: "mail ({kind}): {text}",
 }
 """Events whose facts fill a sentence as they are. Each always has these facts."""
 
@@ -215,12 +216,7 @@ def _format_event(event: Event) -> str:
             left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
             text = f"your branch is at {fields('tip')[:9]}{left}"
         case EventKind.QUESTION_SETTLED:
-            why = f": {fields('why')}" if data.get("why") else ""
-            text = f"question {fields('question')} is settled with {fields('choice') or 'no answer'}{why}"
-        case EventKind.MAIL_SENT:
-            text = f"mail ({fields('kind')}): {fields('text')}"
-        case EventKind.DEVICE_REVOKED:
-            text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"
+            text = _settled(data)
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
         case _ if event.kind in _SENTENCES:
@@ -237,6 +233,11 @@ def _race(data: Mapping[str, object]) -> str:
     if "winner" in data:
         return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
     return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
+
+
+def _settled(data: Mapping[str, object]) -> str:
+    why = f": {data['why']}" if data.get("why") else ""
+    return f"question {data.get('question')} is settled with {data.get('choice') or 'no answer'}{why}"
 
 
 def _run_of(data: Mapping[str, object]) -> str:
