@@ -199,8 +199,8 @@ _SENTENCES = {
     EventKind.AGENT_HIRED: "{name} is hired",
     EventKind.AGENT_FIRED: "{name} is fired",
     EventKind.DEVICE_ADDED: "device {device} is let in: {name}",
-    EventKind.MAIL_SENT: "mail ({kind}): {text}",
     EventKind.QUESTION_ASKED: "question {question} ({kind}): {words}",
+    EventKind.MAIL_SENT: "mail ({kind}): {text}",
 }
 """Events whose facts fill a sentence as they are. Each always has these facts."""
 
@@ -263,8 +263,7 @@ def _format_event(event: Event) -> str:
             left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
             text = f"your branch is at {fields('tip')[:9]}{left}"
         case EventKind.QUESTION_SETTLED:
-            why = f": {fields('why')}" if data.get("why") else ""
-            text = f"question {fields('question')} is settled with {fields('choice') or 'no answer'}{why}"
+            text = _settled(data)
         case EventKind.DEVICE_REVOKED:
             text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"
         case EventKind.ABSORBED:
@@ -281,6 +280,11 @@ def _race(data: Mapping[str, object]) -> str:
     if "race" not in data:
         return ""
     return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
+
+
+def _settled(data: Mapping[str, object]) -> str:
+    why = f": {data['why']}" if data.get("why") else ""
+    return f"question {data.get('question')} is settled with {data.get('choice') or 'no answer'}{why}"
 
 
 def _run_of(data: Mapping[str, object]) -> str:

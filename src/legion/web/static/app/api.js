@@ -2,6 +2,7 @@
 const HEADERS = { "legion-page": "1" };
 const SECONDS = 20;
 const WAITING_SECONDS = 45;
+window.early ??= new Map();
 export const VERSION = document.querySelector("meta[name=legion-version]").content;
 
 export class Problem extends Error {
@@ -43,8 +44,8 @@ export async function call(method, path, body, { waits = false, leave } = {}) {
 
 // The answer that early.js has requested already, once.
 function early(method, path) {
-  const answer = method === "GET" ? window.early?.get(path) : undefined;
-  window.early?.delete(path);
+  const answer = method === "GET" ? window.early.get(path) : undefined;
+  window.early.delete(path);
   return answer;
 }
 

@@ -1,6 +1,7 @@
 // Requests what the first view shows before its modules are loaded. No module, so that it waits for none.
 (() => {
-  if (location.hash.startsWith("#code=")) return;
+  // The modules were faster, or this browser is not let in yet.
+  if (window.early || location.hash.startsWith("#code=")) return;
   const read = (path) => fetch(path, { headers: { "legion-page": "1" }, credentials: "same-origin" });
   let project = "";
   try {
