@@ -39,11 +39,16 @@ def test_what_is_listed_is_readable_or_writable_and_the_deeper_folder_wins(sandb
     for name in ("tools/bin", "tools/cache", "worktree/.frozen"):
         (root / name).mkdir(parents=True)
         (root / name / "file").write_text("old\n")
+    (root / "versions/of/it").mkdir(parents=True)
+    (root / "versions/of/it/program").write_text("linked\n")
+    link = root / "tools/bin/program"
+    link.symlink_to(root / "versions/of/it/program")
     sandbox = Sandbox(
         home=HOME,
         writable=(root / "tools/cache", root / "worktree"),
-        readable=(root / "worktree/.frozen", root / "tools", root / "missing"),
+        readable=(root / "worktree/.frozen", root / "tools", root / "missing", link, link.resolve()),
     )
+    assert inside(sandboxed, f"cat {link}", sandbox) == ["linked"]
     script = f"cd {root}; for place in tools/bin tools/cache worktree worktree/.frozen; do echo new > $place/file; done"
     assert len(inside(sandboxed, script + " 2>/dev/null; cat tools/*/file worktree/.frozen/file", sandbox)) == 3
     kept = {

@@ -105,7 +105,7 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
     first = claude.run("/legion:status", *allowed, **env)
     assert first.result["result"] == "The shed is blue."
     (begun,) = [event for event in first.events if event.get("subtype") == "init"]
-    assert {f"legion:{name}" for name in ("plan", "dispatch", "status", "inbox", "diff")} <= set(
+    assert {f"legion:{name}" for name in ("plan", "dispatch", "status", "inbox", "diff", "coordinator")} <= set(
         begun["slash_commands"]
     )
     assert "split-tickets" in begun["slash_commands"]
@@ -121,10 +121,10 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
     # Questions of other projects of the same squad are news, too.
     assert [one for one in news(config) if "Ticket" in one] == [f"- Ticket {other} has landed"]
 
-    line = house.cli(
-        "plugin", "line", cwd=tmp_path, stdin=json.dumps({"workspace": {"current_dir": project.cwd}}), extra=own
-    )
+    facts = {"workspace": {"current_dir": project.cwd}, "context_window": {"used_percentage": 42.4}}
+    line = house.cli("plugin", "line", cwd=tmp_path, stdin=json.dumps(facts), extra=own)
     assert line.stdout.startswith("legion: 0 working, 0 queued")
+    assert line.stdout.endswith(", context 42%\n")
 
     token = house.data.plugin_token.read_text().strip()
     bearer = DaemonConnection(DaemonAddress(socket=str(house.data.socket), token=token))

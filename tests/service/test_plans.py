@@ -11,7 +11,8 @@ import pytest
 
 from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
-from legion.jobs.plan import job
+from legion.jobs.plan import job, planner_run
+from legion.jobs.supervise.questions import settle_overdue
 from legion.store.board import goals, tickets
 from legion.store.work import runs
 from legion.wire.agents import HireAgent
@@ -179,6 +180,20 @@ def test_a_planner_asks_once_and_plans_with_the_answers(desk: Office, planner: P
         "planning",
         "no more questions can be asked: answer with the plan",
     )
+    assert planner.answer(page.plan.id, TWO).plan.state == "ready"
+
+
+def test_an_answer_after_the_deadline_is_refused_and_the_first_proposal_counts(desk: Office, planner: Planner):
+    asked = {"questions": [{"text": "Which colour?", "proposals": ["green", "red"]}]}
+    page = planner.plan(asked, questions=True)
+    (question,) = page.questions
+    settle_overdue(replace(desk.context, clock=lambda: question.deadline))
+    with pytest.raises(StateConflict, match="already settled"):
+        desk.person.answer(question.id, AnswerQuestion(choice="red"))
+    project = desk.context.project(1)
+    with desk.context.store.read() as tx:
+        prompt = planner_run.prompts(project, tx, goals.get(tx, int(page.plan.id[1:]))).again
+    assert "Which colour?\n  green" in prompt
     assert planner.answer(page.plan.id, TWO).plan.state == "ready"
 
 

@@ -11,7 +11,7 @@ import functools
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -199,5 +199,15 @@ def _listed(sandbox: Sandbox) -> Iterator[str]:
     """Outer folders first, so that an inner one can be more open or more closed than the outer."""
     # A toolchain may disappear during a run, which only its own programs notice; a worktree may not.
     binds = [(path, "--ro-bind-try") for path in sandbox.readable] + [(path, "--bind") for path in sandbox.writable]
+    listed = {path for path, _ in binds}
     for path, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
-        yield from (option, str(path), str(path))
+        if not _is_visible_link(path, listed):
+            yield from (option, str(path), str(path))
+
+
+def _is_visible_link(path: Path, listed: Collection[Path]) -> bool:
+    """A link in a listed folder to something listed. bubblewrap follows it, and may find no target yet."""
+    if not (path.is_symlink() and any(parent in listed for parent in path.parents)):
+        return False
+    target = path.resolve()
+    return target in listed or any(parent in listed for parent in target.parents)

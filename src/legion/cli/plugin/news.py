@@ -119,7 +119,7 @@ def _forget_old(folder: Path) -> None:
 
 
 def line(data_dir: Path, facts: dict[str, Any]) -> str:
-    """The status line: tickets, questions, money of today, limits. Empty in a folder that is no project."""
+    """The status line: tickets, questions, money of today, limits, context. Empty in a folder that is no project."""
     place = facts.get("workspace") if isinstance(facts.get("workspace"), dict) else {}
     cwd = str((place or {}).get("current_dir") or facts.get("cwd") or Path.cwd())
     try:
@@ -138,4 +138,7 @@ def line(data_dir: Path, facts: dict[str, Any]) -> str:
     parts += [f"${spent:.2f} today"] if spent else []
     most = max((share for share in limits if share is not None), default=0.0)
     parts += [f"limit {most:.0%}"] if most else []
+    context = facts.get("context_window")
+    used = context.get("used_percentage") if isinstance(context, dict) else None
+    parts += [f"context {used:.0f}%"] if isinstance(used, int | float) else []
     return f"legion: {', '.join(parts)}"
