@@ -31,6 +31,7 @@ from bench import (
     scale,
     start,
     tui,
+    warm,
 )
 from bench.report import Report
 
@@ -50,6 +51,7 @@ PARTS = {
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "warm": warm.run,
     "acp": acp.run,
     "tui": tui.run,
     "page": page.run,

@@ -1,4 +1,4 @@
-"""What a standing agent writes to the person reaches the person's own conversations as one line that names its author."""
+"""A standing agent's message to the person reaches the person's own conversations as one line that names its author."""
 
 from __future__ import annotations
 

@@ -52,18 +52,28 @@ def test_finished_lanes_wait_exactly_while_another_may_finish():
 
 def test_a_clearly_smaller_change_wins_without_a_reader():
     result = decide([lane(7, 400), lane(8, 10), lane(9, 40)])
-    assert (result.winner, result.unread) == (8, ())
+    assert (result.winner, result.read_first) == (8, None)
     assert result.why is not None
     assert result.why[8] == "proven, and the smallest change (10 lines)"
     assert result.why[7] == "proven, and larger (400 lines) than the change of ticket 8 (10 lines)"
 
 
-def test_changes_of_about_one_size_are_read_first():
-    assert decide([lane(7, 100), lane(8, 110), lane(9, 500)]).unread == (7, 8)
-    assert decide([lane(7, 100, 3), lane(8, 110)]).unread == (8,)
+def test_one_reader_compares_changes_of_about_one_size():
+    assert decide([lane(8, 110), lane(7, 100), lane(9, 500)]).read_first == 7
+    assert decide([lane(7, 100, 3), lane(8, 110)]).read_first == 8
 
 
-def test_then_the_reader_decides_then_the_size_then_the_first():
+def test_its_ranking_decides_where_it_holds_all_of_them():
+    lanes = [lane(7, 100, 0), lane(8, 110), lane(9, 500)]
+    result = decide(lanes, [{7: 0}, {7: 1, 8: 0}, {7: 0, 8: 1}])
+    assert (result.winner, result.read_first) == (8, None)
+    assert result.why is not None
+    assert result.why[8] == "proven, of the smallest changes (110 lines), and an independent reader ranks it first"
+    assert decide(lanes, [{7: 0}]).read_first == 8
+    assert decide([lane(7, 10), lane(9, 500)], [{7: 1, 9: 0}]).winner == 7, "size comes first"
+
+
+def test_without_a_ranking_the_findings_decide_then_the_size_then_the_first():
     assert decide([lane(7, 100, 3), lane(8, 110, 1), lane(9, 500)]).winner == 8
     assert decide([lane(7, 100, 1), lane(8, 90, 1)]).winner == 8
     assert decide([lane(8, 100, 0), lane(7, 100, 0)]).winner == 7
@@ -77,8 +87,8 @@ def test_of_any_lanes_there_is_one_winner_of_the_smallest_size_or_something_to_r
             result = decide(lanes)
             smallest = min(one.lines for one in lanes)
             if result.winner is None:
-                assert result.unread
-                assert all(lanes[number - 1].findings is None for number in result.unread)
+                assert result.read_first is not None
+                assert lanes[result.read_first - 1].findings is None
                 continue
             best = lanes[result.winner - 1]
             assert best.lines <= smallest * 1.25 + 5

@@ -136,6 +136,15 @@ def test_what_cannot_be_used_is_refused_with_the_reason(number: int):
     assert reason in refusal(text)
 
 
+def test_a_reader_of_a_race_ranks_every_attempt_once():
+    subject = replace(SUBJECT, attempts={"A": "commit-a", "B": "commit-b"})
+    assert parse(said(ranking=["B", "A"]), subject).ranking == ("commit-b", "commit-a")
+    assert parse(said(ranking=["B"]), SUBJECT).ranking == (), "without attempts there is nothing to rank"
+    for wrong in (["A"], ["A", "A"], ["A", "C"], "BA", [["A"], "B"]):
+        with pytest.raises(MalformedVerdict, match='"ranking"'):
+            parse(said(ranking=wrong), subject)
+
+
 def test_half_characters_and_zeros_become_marks_that_everything_can_hold():
     odd = {"weight": "nit", "file": "", "line": None, "text": "a\ud800b\0c"}
     verdict = parse(said(summary="x\udfff", findings=[odd]), SUBJECT)

@@ -45,12 +45,13 @@ class Track(Yard):
             board = snapshot.load(tx, 4, {})
         return StartJob(JobKind.LAND, 1) in decide(board, 0.0).commands
 
-    def reads(self, ticket: int, *found: Severity) -> None:
-        """A reader approves, with findings."""
+    def reads(self, ticket: int, *found: Severity, ranking: tuple[str, ...] = ()) -> None:
+        """A reader approves, with findings, and ranks commits."""
         with self.context.store.write() as tx:
             (asked,) = [one for one in verdicts.of_ticket(tx, ticket) if one.given_at is None]
             findings = tuple(Finding(weight=one, file="", line=None, text="x") for one in found)
-            verdicts.give(tx, asked.id, Verdict(ruling=Ruling.APPROVE, summary="", findings=findings, read=()))
+            verdict = Verdict(ruling=Ruling.APPROVE, summary="", findings=findings, read=(), ranking=ranking)
+            verdicts.give(tx, asked.id, verdict)
             tickets.move(tx, ticket, Approve())
 
 
@@ -89,18 +90,30 @@ def test_a_finished_lane_waits_for_the_others_and_the_smallest_lands(track: Trac
     assert track.order() == [two]
 
 
-def test_a_reader_decides_between_changes_of_one_size(track: Track):
+def test_one_reader_ranks_changes_of_one_size(track: Track):
+    one, two = track.lanes(2)
+    track.finishes(one, 1)
+    track.finishes(two, 5)
+    settle(track.context, 1)
+    assert [track.ticket(number).state for number in (one, two)] == [State.REVIEWING, State.LANDING]
+    with track.context.store.read() as tx:
+        asked = verdicts.of_ticket(tx, one)
+    why = "its reader compares all attempts of the race"
+    assert [(request.reader, request.why) for request in asked] == [(REVIEWER, why)]
+    assert not track.starts_landing()
+    track.reads(one, ranking=(track.changes[5].commit, track.changes[1].commit))
+    settle(track.context, 1)
+    assert track.order() == [two]
+    assert "a reader ranks ticket 2 first" in track.ticket(one).reason
+
+
+def test_without_a_ranking_each_change_is_read_and_the_findings_decide(track: Track):
     one, two = track.lanes(2)
     track.finishes(one, 5)
     track.finishes(two, 5)
-    settle(track.context, 1)
-    assert [track.ticket(number).state for number in (one, two)] == [State.REVIEWING] * 2
-    with track.context.store.read() as tx:
-        asked = verdicts.of_ticket(tx, one)
-    assert [(request.reader, request.why) for request in asked] == [(REVIEWER, "a race compares it with others")]
-    assert not track.starts_landing()
-    track.reads(one, Severity.CONCERN, Severity.NIT)
-    track.reads(two, Severity.NIT)
+    for lane, found in ((one, (Severity.CONCERN, Severity.NIT)), (two, (Severity.NIT,))):
+        settle(track.context, 1)
+        track.reads(lane, *found)
     settle(track.context, 1)
     assert track.order() == [two]
 

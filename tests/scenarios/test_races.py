@@ -19,12 +19,14 @@ from tests.support.sampling import sampled
 
 POINTS = [point for point in Point if point.value.startswith("jobs.race.")]
 READER = """
+mine=$(sed -n 's/.*The change above is attempt \\([AB]\\).*/\\1/p' "$LEGION_BRIEFING")
 first=$(grep -m1 '^+[a-z]' "$LEGION_BRIEFING")
-found='{"weight": "concern", "file": "till.txt", "line": 1, "text": "The other one counts."}'
-[ "$first" = "+worse" ] || found=
-echo '{"verdict": "approve", "summary": "Read.", "read": ["till.txt"], "findings": ['"$found"']}'
+best=$mine
+[ "$first" = "+counted" ] || best=$(echo AB | tr -d "$mine")
+ranking="\\"$best\\", \\"$(echo AB | tr -d "$best")\\""
+echo '{"verdict": "approve", "summary": "Read.", "read": ["till.txt"], "findings": [], "ranking": ['"$ranking"']}'
 """
-"""Its change comes first in what a reader gets, the other attempts follow."""
+"""It ranks the attempt that counts first. Its change comes first in what a reader gets, the other attempts follow."""
 
 
 @pytest.fixture
@@ -107,7 +109,9 @@ def test_a_kill_costs_a_race_nothing_and_its_readers_do_not_know_the_authors(tmp
         assert project.landed("till.txt") == "counted\n"
         lanes = house.client.race_page(raced).lanes
         assert [(lane.ticket, lane.standing, lane.lines) for lane in lanes] == [(raced, "lost", 1), (other, "won", 1)]
-        for text in office.readers.told("raced"):
+        told = office.readers.told("raced")
+        assert len({text for text in told if "+worse" in text}) == 1, "one reader compares all"
+        for text in told:
             assert "## Other attempts at the same ticket" in text
             assert {"+worse", "+counted"} <= set(text.splitlines())
             assert "alpha" not in text

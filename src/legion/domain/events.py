@@ -39,6 +39,8 @@ class EventKind(Enum):
     """Tree and conversation go back to an earlier moment."""
     TICKET_ADOPTED = "ticket.adopted"
     """It continues a conversation of the person's."""
+    TICKET_FORKED = "ticket.forked"
+    """Its conversation starts as a copy of that of another run, which has read the repository."""
     AGENT_HIRED = "agent.hired"
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"

@@ -214,6 +214,7 @@ FACTS = frozenset(
             EventKind.RACE_STARTED,
             EventKind.RACE_DECIDED,
             EventKind.TICKET_ADOPTED,
+            EventKind.TICKET_FORKED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
         ),

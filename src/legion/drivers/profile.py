@@ -155,8 +155,13 @@ class RunInput:
     fork_of: str = ""
     fork_at: str = ""
     """The conversation that its own starts as a copy of, up to this entry or complete."""
+    shares_prompt: bool = False
+    """Its system prompt names nothing of its own folders, so that a copy of the conversation in another folder reads
+    it from the provider's cache."""
     state_store: StateStore | None = None
     """Where the tree is recorded from call to call; None: it is not."""
+    streams: bool = False
+    """Whether a person may watch: text is printed while the model writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)

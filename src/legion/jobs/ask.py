@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.teams import READING
@@ -83,6 +83,16 @@ def of_run(context: Context, run: Run) -> AskedConversation:
 
 def ask(context: Context, asked: AskedConversation, question: str, *, model: str = "") -> Answer:
     """Raises NoModelAccess, NotAnswered or Retryable."""
+    answer = _asked(context, asked, question, model)
+    if answer is None:
+        # After a landing its worktree is removed, at any moment.
+        answer = _asked(context, replace(asked, tree=None), question, model)
+    assert answer is not None, "without a worktree, none can go"
+    return answer
+
+
+def _asked(context: Context, asked: AskedConversation, question: str, model: str) -> Answer | None:
+    """None: its worktree went before it could answer."""
     began, id = context.clock(), f"ask-{asked.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
     this_run = _AskRun(
         id=0, folder=id, project=asked.project.id, started_at=began, conversation=str(uuid.uuid4()), role="ask"
@@ -95,6 +105,8 @@ def ask(context: Context, asked: AskedConversation, question: str, *, model: str
     finally:
         model_run.revoke_pass(context, this_run)
     how, detail = judging.outcome(ended)
+    if how is not Outcome.FINISHED and asked.tree is not None and not asked.tree.is_dir():
+        return None
     if how in (Outcome.LIMITED, Outcome.LOST, Outcome.STOPPED):
         raise Retryable(f"The question was not answered: {detail}. Ask again later.")
     text = final_message(folder).strip()

@@ -17,6 +17,7 @@ from legion.rehearsal.http.connection import BreakableProtocol
 from legion.rehearsal.play.chaos import ModelChaos
 from legion.rehearsal.play.player import Play
 from legion.rehearsal.protocol.log import RequestLog
+from legion.rehearsal.protocol.prompt_cache import PromptCache
 from legion.rehearsal.script import parser
 from legion.system import files
 
@@ -34,12 +35,14 @@ def main() -> int:
     arguments.add_argument(
         "--chaos", type=int, metavar="SEED", help="errors at random steps, the same for the same seed"
     )
+    arguments.add_argument("--cached", action="store_true", help="count tokens as a provider with a prompt cache")
     arguments.add_argument("--log", type=Path, help="file for one line of JSON per request")
     arguments.add_argument("--ready", type=Path, help="file for url and pid, written once it listens")
     options = arguments.parse_args()
     try:
         parser.read_all(options.scripts)
-        play = Play(options.scripts, options.default, None if options.chaos is None else ModelChaos(options.chaos))
+        chaos = None if options.chaos is None else ModelChaos(options.chaos)
+        play = Play(options.scripts, options.default, chaos, PromptCache() if options.cached else None)
     except BadScript as error:
         sys.stderr.write(f"{error}\n")
         return 2

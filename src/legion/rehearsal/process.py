@@ -34,9 +34,11 @@ class Playing:
 
 
 @contextlib.contextmanager
-def playing(scripts: Path, folder: Path, *, default: str | None = None, chaos: int | None = None) -> Iterator[Playing]:
+def playing(
+    scripts: Path, folder: Path, *, default: str | None = None, chaos: int | None = None, cached: bool = False
+) -> Iterator[Playing]:
     """Serve these scripts during the block; log and output of the process go to `folder`."""
-    process, playing = start(scripts, folder, default=default, chaos=chaos)
+    process, playing = start(scripts, folder, default=default, chaos=chaos, cached=cached)
     try:
         yield playing
     finally:
@@ -44,7 +46,13 @@ def playing(scripts: Path, folder: Path, *, default: str | None = None, chaos: i
 
 
 def start(
-    scripts: Path, folder: Path, *, default: str | None = None, port: int = 0, chaos: int | None = None
+    scripts: Path,
+    folder: Path,
+    *,
+    default: str | None = None,
+    port: int = 0,
+    chaos: int | None = None,
+    cached: bool = False,
 ) -> tuple[subprocess.Popen[bytes], Playing]:
     """Start the process, in a session of its own: a Ctrl-C for the starting process does not reach it."""
     ready, output = folder / "rehearsal.json", folder / "rehearsal.out"
@@ -52,6 +60,7 @@ def start(
     argv = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", str(port), "--ready", str(ready)]
     argv += ["--log", str(folder / "rehearsal.jsonl"), *(["--default", default] if default is not None else [])]
     argv += ["--chaos", str(chaos)] if chaos is not None else []
+    argv += ["--cached"] if cached else []
     with output.open("ab") as out:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=_environment()

@@ -309,6 +309,8 @@ class TicketPage:
     """Null before the first run."""
     conversation: str = ""
     """The agent program's own session, which all its runs share."""
+    forked_from: str = ""
+    """The run whose conversation that session started as a copy of; empty: it started fresh."""
     access: str = ""
     """How its latest run reaches its model."""
     usage: UsageLine | None = None

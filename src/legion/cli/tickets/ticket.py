@@ -94,6 +94,7 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
         ("model access", sanitize(page.access)),
         ("conversation", sanitize(page.conversation)),
+        ("copied from", sanitize(page.forked_from)),
         ("may ask", "you for permissions" if page.ask else ""),
         ("budget", _budget(page)),
     ]

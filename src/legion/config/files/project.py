@@ -83,6 +83,11 @@ class AgentSettings:
         fits=lambda name: name_fault(name) is None,
         help="The team for tickets that name none: see `legion team list`.",
     )
+    warm: bool = flag(
+        False,
+        help="Whether a ticket of an epic starts as a copy of a conversation that has read the repository already: that"
+        " of its planner, else of another ticket of the epic. For Claude Code.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

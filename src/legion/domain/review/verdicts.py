@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -81,6 +81,8 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     settled: tuple[int, ...] = ()
     criteria: tuple[CriterionVerdict, ...] = ()
+    ranking: tuple[str, ...] = ()
+    """The commits of all attempts of a race that the reviewer compared, best first; empty: it compared none."""
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -140,6 +142,8 @@ class ReviewSubject:
     """The folder in which the reviewer saw the files, since it may use absolute paths."""
     unseen: tuple[str, ...] = ()
     """Touched paths that the reviewer was not shown completely and never opened."""
+    attempts: Mapping[str, str] = field(default_factory=dict)
+    """The commits of the attempts that the reviewer compared, by the letters under which it saw them."""
 
 
 def parse(text: str, subject: ReviewSubject) -> Verdict:
@@ -154,6 +158,7 @@ def parse(text: str, subject: ReviewSubject) -> Verdict:
         findings=tuple(_finding(one, subject.root) for one in _objects(given, "findings")),
         settled=tuple(_whole(number, "a number in settled") for number in _list(given, "settled")),
         criteria=tuple(_judged(one) for one in _objects(given, "criteria")),
+        ranking=_ranking(given, subject.attempts),
     )
     _refuse_contradictions(verdict)
     _refuse_unread(verdict, subject)
@@ -336,6 +341,16 @@ def _judged(given: Mapping[str, Any]) -> CriterionVerdict:
     if not isinstance(why, str):
         raise MalformedVerdict(f'"why" of a criterion is {_shown(why)}, and must be words')
     return CriterionVerdict(number=_whole(given.get("number"), "the number of a criterion"), met=met, why=_cut(why))
+
+
+def _ranking(given: Mapping[str, Any], attempts: Mapping[str, str]) -> tuple[str, ...]:
+    if not attempts:
+        return ()
+    said = _list(given, "ranking")
+    if sorted(map(str, said)) != sorted(attempts):
+        named = ", ".join(attempts)
+        raise MalformedVerdict(f'"ranking" must hold each attempt once ({named}), best first, and is {_shown(said)}')
+    return tuple(attempts[str(letter)] for letter in said)
 
 
 def _refuse_contradictions(verdict: Verdict) -> None:

@@ -2,7 +2,8 @@
 
 Each attempt is a lane: a ticket of its own, with its own tree, program, model and share of the budget. A lane has
 finished when it waits for landing, so its proofs are green. It waits there while another lane may still finish. Then
-the smallest change wins; among changes of about the same size, the one in which an independent reader found least.
+the smallest change wins; among changes of about the same size, the one that an independent reader ranks first. Where
+no usable ranking came, the one in which readers found least.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class FinishedLane:
 
 @dataclass(frozen=True, kw_only=True)
 class RaceResult:
-    """The winner, or the lanes that an independent reader has to read first."""
+    """The winner, or the lane whose reader has to compare them first."""
 
     winner: int | None = None
-    unread: tuple[int, ...] = ()
+    read_first: int | None = None
     why: Mapping[int, str] | None = None
     """By lane: why it won or lost."""
 
@@ -101,27 +102,37 @@ def is_open(standings: Sequence[LaneStanding]) -> bool:
     return LaneStanding.RUNNING in standings
 
 
-def decide(finished: Sequence[FinishedLane]) -> RaceResult:
-    """Among lanes that have finished; there is at least one."""
+def decide(finished: Sequence[FinishedLane], rankings: Sequence[Mapping[int, int]] = ()) -> RaceResult:
+    """Among lanes that have finished; there is at least one. Each ranking is a reader's: the places of lanes."""
     smallest = min(one.lines for one in finished)
     near = [one for one in finished if one.lines <= smallest * _SAME_SIZE + _SAME_LINES]
-    unread = tuple(one.ticket for one in near if one.findings is None)
-    if len(near) > 1 and unread:
-        return RaceResult(unread=unread)
-    best = min(near, key=lambda one: (one.findings or 0, one.lines, one.ticket))
-    return RaceResult(winner=best.ticket, why={one.ticket: _why(one, best, near) for one in finished})
+    order = sorted(near, key=lambda one: (one.lines, one.ticket))
+    ranking = next((one for one in rankings if all(lane.ticket in one for lane in near)), None)
+    if len(near) == 1 or ranking is None:
+        unread = [one.ticket for one in order if one.findings is None]
+        if len(near) > 1 and unread:
+            return RaceResult(read_first=unread[0])
+        best = min(order, key=lambda one: one.findings or 0)
+    else:
+        places = ranking
+        best = min(order, key=lambda one: places[one.ticket])
+    ranked = ranking is not None
+    return RaceResult(winner=best.ticket, why={one.ticket: _why(one, best, near, ranked=ranked) for one in finished})
 
 
-def _why(lane: FinishedLane, best: FinishedLane, near: Sequence[FinishedLane]) -> str:
+def _why(lane: FinishedLane, best: FinishedLane, near: Sequence[FinishedLane], *, ranked: bool) -> str:
     lines = _count(lane.lines, "line")
     if lane is best:
         if len(near) == 1:
             return f"proven, and the smallest change ({lines})"
-        return f"proven, of the smallest changes ({lines}), and a reader found least in it"
+        least = "an independent reader ranks it first" if ranked else "readers found least in it"
+        return f"proven, of the smallest changes ({lines}), and {least}"
     if lane not in near:
         return f"proven, and larger ({lines}) than the change of ticket {best.ticket} ({_count(best.lines, 'line')})"
+    if ranked:
+        return f"proven, of about the same size ({lines}), and a reader ranks ticket {best.ticket} first"
     if (lane.findings or 0) > (best.findings or 0):
-        return f"proven, of about the same size ({lines}), and a reader found more in it than in ticket {best.ticket}"
+        return f"proven, of about the same size ({lines}), and readers found more in it than in ticket {best.ticket}"
     return f"proven, and as good as ticket {best.ticket}, which is smaller or came first"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from legion.drivers import Ending, EndKind, Host, StartFailed
 from legion.drivers.claude.options import ClaudeOptions
@@ -18,4 +19,11 @@ class ClaudeDriver:
 
 
 async def _run_session(host: Host) -> Ending:
-    return await ClaudeSession(host, ClaudeOptions.from_json(host.options)).run_to_end()
+    options = ClaudeOptions.from_json(host.options)
+    session = ClaudeSession(host, options)
+    ending = await session.run_to_end()
+    if not session.could_not_fork:
+        return ending
+    host.output.write(b"The conversation to copy cannot be read: a fresh one starts.\n")
+    host.record("not-forked", source=options.fork_of)
+    return await ClaudeSession(host, replace(options, fork_of="", fork_at="")).run_to_end()

@@ -88,6 +88,9 @@ class ClaudeProfile(DriverProfile):
         env |= _access_variables(request.model.access, config_dir)
         if request.sandboxed:
             env["IS_SANDBOX"] = "1"
+        if request.input.shares_prompt:
+            # The system prompt would name the folder of its memory.
+            env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
         path = request.model.program.path
         login = (request.model.access.credentials,) if isinstance(request.model.access, LoginLink) else ()
         return PreparedRun(
@@ -172,6 +175,7 @@ def _options(request: RunRequest, model: ModelSetup, config_dir: Path) -> Claude
         fork_of=given.fork_of,
         fork_at=given.fork_at,
         camera=given.state_store,
+        streams=given.streams,
     )
 
 

@@ -79,7 +79,7 @@ class ClaudeSession:
         self._forks = (
             not self._has_messages
             and bool(options.fork_of)
-            and transcript.is_there(options.config_dir, options.fork_of)
+            and transcript.has_messages(options.config_dir, options.fork_of)
         )
         self._resumed = self._has_messages or self._forks
         if not self._has_messages:
@@ -126,6 +126,11 @@ class ClaudeSession:
                 stderr=self._stderr[-_KEPT_STDERR:].decode("utf-8", "replace"),
             )
         )
+
+    @property
+    def could_not_fork(self) -> bool:
+        """Claude Code names a conversation that it cannot copy, and exits."""
+        return self._forks and not self._connected and self._options.fork_of.encode() in self._stderr
 
     def _cannot_resume(self) -> bool:
         """Whether the conversation is unusable; the next attempt then starts with the complete briefing."""
@@ -221,7 +226,8 @@ class ClaudeSession:
         own = [] if link is None else [f"mcp__{link.server}__{tool.name}" for tool in link.tools]
         return ClaudeAgentOptions(
             mcp_servers={} if link is None else {link.server: server(link)},
-            system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules},
+            # Without `snapshot` a copied or resumed conversation would keep the rules with which it began.
+            system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules, "snapshot": False},
             session_id=None if self._has_messages else options.conversation,
             resume=options.conversation if self._has_messages else options.fork_of if self._forks else None,
             fork_session=self._forks,
@@ -241,6 +247,7 @@ class ClaudeSession:
             can_use_tool=self._may_use if options.asks else None,
             hooks={"PreToolUse": [HookMatcher(hooks=[self._before_tool])]},
             extra_args={"replay-user-messages": None},
+            include_partial_messages=options.streams,
             cwd=self._host.program.cwd,
         )
 

@@ -15,7 +15,7 @@ from legion.domain.tickets.attendance import AttendMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
-from legion.jobs.agent import model_run, plan_approval, teams, tool_access
+from legion.jobs.agent import model_run, plan_approval, teams, tool_access, warm_start
 from legion.jobs.agent.briefing import ADOPTED_TEXT, RULES, briefing
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import is_first, resume_prompt
@@ -71,6 +71,8 @@ def spec(
     if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
         # The person writes the first message.
         input = replace(input, prompt="")
+    if attended is None:
+        input = warm_start.with_source(context, project, ticket, this_run, chosen, input, paths)
     return model_run.spec(context, this_run, chosen, input, paths, attended)
 
 
@@ -131,6 +133,7 @@ def _input(
         provider=stage.role.provider,
         role=stage.role.name,
         team=crew.team,
+        shares_prompt=project.config.agents.warm,
     )
     if not chosen.capabilities.talks:
         return given

@@ -22,7 +22,7 @@ from legion.system import crash
 from legion.system.crash import Point
 
 _WEIGHTS = {Severity.BLOCKING: 100}
-_READ = "a race compares it with others"
+_READ = "its reader compares all attempts of the race"
 
 
 def settle(context: Context, project: int) -> None:
@@ -44,9 +44,10 @@ def _settle(context: Context, project: int, lanes: Sequence[Lane], live: dict[in
     lines = lines_changed(context, project, done)
     with context.store.read() as tx:
         finished = [FinishedLane(ticket=one.id, lines=lines[one.id], findings=_findings(tx, one)) for one in done]
-    result = decide(finished)
-    if result.winner is None:
-        _have_read(context, project, lanes, result.unread, live)
+        rankings = _rankings(tx, done)
+    result = decide(finished, rankings)
+    if result.read_first is not None:
+        _have_read(context, project, lanes, result.read_first, live)
         return
     crash.reach(Point.RACE_BEFORE_DECISION)
     with context.store.write() as tx:
@@ -56,16 +57,13 @@ def _settle(context: Context, project: int, lanes: Sequence[Lane], live: dict[in
     crash.reach(Point.RACE_AFTER_DECISION)
 
 
-def _have_read(
-    context: Context, project: int, lanes: Sequence[Lane], unread: Sequence[int], live: dict[int, Ticket]
-) -> None:
-    """Independent readers compare the changes of about one size."""
+def _have_read(context: Context, project: int, lanes: Sequence[Lane], ticket: int, live: dict[int, Ticket]) -> None:
+    """One independent reader, of this ticket, ranks the changes of all lanes."""
     crash.reach(Point.RACE_BEFORE_READING)
     with context.store.write() as tx:
         if _moved(tx, project, lanes, live):
             return
-        for id in unread:
-            tickets.move(tx, id, AskReview((REVIEWER,), _READ), rule=Rule.RACE)
+        tickets.move(tx, ticket, AskReview((REVIEWER,), _READ), rule=Rule.RACE)
     crash.reach(Point.RACE_AFTER_READING)
 
 
@@ -99,6 +97,14 @@ def _end(
             tickets.move(tx, lane.ticket, Stop(reason), rule=Rule.RACE)
         for other in tickets.dependants(tx, lane.ticket):
             tickets.replace_after(tx, other, lane.ticket, [result.winner])
+
+
+def _rankings(tx: ReadTransaction, done: Sequence[Ticket]) -> list[dict[int, int]]:
+    """The places of these tickets in the rankings of readers, the last one first."""
+    commits = {one.id: one.change.commit for one in done if one.change is not None}
+    given = [one for ticket in done for one in verdicts.of_ticket(tx, ticket.id) if one.verdict and one.verdict.ranking]
+    found = [one.verdict.ranking for one in sorted(given, key=lambda one: one.id, reverse=True) if one.verdict]
+    return [{id: ranking.index(commit) for id, commit in commits.items() if commit in ranking} for ranking in found]
 
 
 def _findings(tx: ReadTransaction, ticket: Ticket) -> int | None:

@@ -45,9 +45,18 @@ _FORM = """\
 
 
 _COMPARE = """\
-The attempt with the least findings lands, and each has a reader of its own. Judge the change above by the same measure
-as if it were one of these. What one of them does better is a concern here: name what it is. `read` is about the change
-above alone."""
+Several agents tried this ticket, and one attempt lands. The change above is attempt {mine}. Compare all attempts by the
+same measure, and add to your verdict "ranking": a list of all letters ({letters}), the best first. Everything else of
+your verdict is about the change above alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceAttempt:
+    """One attempt of a race as its reader sees it: nothing names its author."""
+
+    letter: str
+    commit: str
+    diff: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +79,8 @@ class ReviewMaterial:
     """Places that need attention."""
     advice: Sequence[Advice] = ()
     """The advice that the builder got from its team."""
-    others: Sequence[str] = ()
-    """Diffs of other attempts at the same ticket, where a race compares them; nothing names their authors."""
+    attempts: Sequence[RaceAttempt] = ()
+    """All attempts at the same ticket, its own change included, where a race compares them."""
     whole_diff: str = ""
     """The file with the complete diff, where the prompt is too short for it."""
 
@@ -95,7 +104,7 @@ def first(material: ReviewMaterial) -> str:
 def again(material: ReviewMaterial) -> str:
     """For a conversation that resumes: what is new."""
     if material.reading.refused:
-        return _with_form([], material)
+        return _with_form(_other_attempts(material), material)
     if material.reading.round == 1:
         return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{first(material)}"
     new = "was changed: read it again" if material.since else "is to be read once more"
@@ -104,6 +113,7 @@ def again(material: ReviewMaterial) -> str:
     parts += _earlier_findings(material)
     parts.append(f"## The change now, {_count(material.files)}, and what is new since you looked")
     parts.append(_quote(_change(material, material.since), "diff", "the change"))
+    parts += _other_attempts(material)
     return _with_form(parts, material)
 
 
@@ -123,12 +133,18 @@ def _earlier_findings(material: ReviewMaterial) -> list[str]:
 
 
 def _other_attempts(material: ReviewMaterial) -> list[str]:
-    """For a race: what the change is compared with, in an order that says nothing about its authors."""
-    shown = [
-        _quote(one if len(one) <= _MOST_OF_ONE else f"{one[:_MOST_OF_ONE]}{_CUT}", "diff", f"attempt {chr(65 + n)}")
-        for n, one in enumerate(sorted(material.others))
-    ]
-    return [f"## Other attempts at the same ticket\n{_COMPARE}", *shown] if shown else []
+    """For a race: what the change is compared with."""
+    if not material.attempts:
+        return []
+    own = material.reading.commit
+    mine = next(one.letter for one in material.attempts if one.commit == own)
+    letters = ", ".join(one.letter for one in material.attempts)
+    shown = [_quote(_cut(one.diff), "diff", f"attempt {one.letter}") for one in material.attempts if one.commit != own]
+    return [f"## Other attempts at the same ticket\n{_COMPARE.format(mine=mine, letters=letters)}", *shown]
+
+
+def _cut(diff: str) -> str:
+    return diff if len(diff) <= _MOST_OF_ONE else f"{diff[:_MOST_OF_ONE]}{_CUT}"
 
 
 def _ran(material: ReviewMaterial) -> str:

@@ -34,7 +34,8 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import remote
+from legion.jobs.machine_runs import placements, remote
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.run import advisors, attendance, documents, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
@@ -90,7 +91,7 @@ def run(context: Context, claim: Claim) -> None:
     else:
         verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
-    if this_run.part is RolePart.ADVISE:
+    if this_run.part is RolePart.ADVISE and not this_run.machine:
         project.worktrees.discard(this_run.seat)
 
 
@@ -237,9 +238,8 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
     if this_run.machine:
         return remote.run_to_end(
             context,
-            project,
-            ticket,
             this_run,
+            job=lambda: _travelling(context, project, ticket, this_run),
             wanted=lambda: _wanted(context, ticket),
             on_event=journal_events.listener(context, source, this_run),
         )
@@ -251,6 +251,12 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
         start=start,
         on_event=journal_events.listener(context, source, this_run),
     )
+
+
+def _travelling(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+    if this_run.part is RolePart.ADVISE:
+        return advisors.for_machine(context, project, ticket, this_run)
+    return placements.build_job(context, project, ticket, this_run)
 
 
 def _wanted(context: Context, ticket: Ticket) -> bool:

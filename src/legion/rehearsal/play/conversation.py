@@ -18,7 +18,7 @@ _HEADING = re.compile(r"^# Ticket (\d+): (.*)$", re.MULTILINE)
 _ATTEMPT = re.compile(r"This is attempt (\d+)")
 _FILLER = "No response requested."
 """Inserted by Claude Code as the model's turn when it resumes a conversation that was cut off in a tool."""
-_FOLDER = re.compile(r"Primary working directory: (.+)")
+_FOLDER = re.compile(r"Primary working directory: (.+?)(?: \(was .*\))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,8 @@ def part(request: IncomingRequest) -> ScriptPosition:
     if headings := _headings(everything):
         facts["ticket"], facts["title"] = headings[-1]
     if folders := _FOLDER.findall(f"{request.system}\n{request.surroundings}"):
-        facts["cwd"] = folders[0].strip()
+        # A copy of a conversation says where it works now.
+        facts["cwd"] = folders[-1].strip()
     return ScriptPosition(
         script=(_MARKER.findall(everything) or [None])[-1],
         briefing=briefing,

@@ -6,6 +6,7 @@ The only state is how often each step with an error was requested.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from legion.rehearsal.play.variables import filled
 from legion.rehearsal.protocol import anthropic, request
 from legion.rehearsal.protocol.anthropic import Json
 from legion.rehearsal.protocol.log import LogLine, RequestKind
+from legion.rehearsal.protocol.prompt_cache import CachedTokens, PromptCache
 from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
 from legion.rehearsal.script import generic, parser
 from legion.rehearsal.script.script import Drop, Script, Step
@@ -53,8 +55,12 @@ class _RequestedStep:
 
 
 class Play:
-    def __init__(self, scripts: Path, default: str | None, chaos: ModelChaos | None = None) -> None:
-        """`default` is the script for conversations without a marker; None: refuse them."""
+    def __init__(
+        self, scripts: Path, default: str | None, chaos: ModelChaos | None = None, cache: PromptCache | None = None
+    ) -> None:
+        """`default` is the script for conversations without a marker; None: refuse them. With a `cache`, answers report
+        what a provider with a prompt cache would count.
+        """
         if (scripts / f"{generic.NAME}.toml").exists():
             raise BadScript(f"{generic.NAME}.toml: the name {generic.NAME} is reserved: rename the file.")
         if default not in (None, generic.NAME) and default not in parser.read_all(scripts):
@@ -62,6 +68,7 @@ class Play:
         self._scripts = scripts
         self._default = default
         self._chaos = chaos
+        self._cache = cache
         self._tries: Counter[tuple[str, ...]] = Counter()
 
     def reply(
@@ -86,6 +93,8 @@ class Play:
             requested = self._requested_step(incoming)
         except RehearsalError as error:
             return _refusal(error, line)
+        if self._cache is not None and dialect is ApiPath.MESSAGES:
+            requested = replace(requested, step=_counted(requested.step, self._cache.count(json.loads(body))))
         return self._play_step(incoming, requested, line, now)
 
     def _requested_step(self, incoming: IncomingRequest) -> _RequestedStep:
@@ -171,6 +180,11 @@ def _answer(
         slow=step.slow,
         drop=drop,
     )
+
+
+def _counted(step: Step, seen: CachedTokens) -> Step:
+    usage = replace(step.usage, input=seen.new, cache_read=seen.read, cache_write=seen.written)
+    return replace(step, usage=usage)
 
 
 def _refusal(error: RehearsalError, line: LogLine) -> ScriptedReply:

@@ -70,6 +70,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         changed_files=changed,
         environment=environment_line(context, latest, worktree),
         conversation=latest.conversation if latest and latest.access else "",
+        forked_from=_forked_from(history),
         access=latest.access if latest else "",
         usage=usage_line(total(spent.values())),
         progress=said.status,
@@ -123,6 +124,11 @@ def _on_disk(project: ProjectContext, ticket: Ticket) -> tuple[str | None, list[
     change = ticket.change
     changed = project.hub.changed_files(change.base, change.commit) if change else ()
     return (str(tree) if tree.exists() else None), [file.path for file in changed]
+
+
+def _forked_from(history: Iterable[Event]) -> str:
+    found = [event.data for event in history if event.kind is EventKind.TICKET_FORKED]
+    return f"{found[-1]['seat']}, run {found[-1]['run']}" if found else ""
 
 
 def _cause(history: Iterable[Event]) -> str:

@@ -156,4 +156,5 @@ def _verdict(facts: Mapping[str, Any]) -> Verdict:
         findings=tuple(Finding(**{**one, "weight": Severity(one["weight"])}) for one in facts["findings"]),
         settled=tuple(facts["settled"]),
         criteria=tuple(CriterionVerdict(**one) for one in facts["criteria"]),
+        ranking=tuple(facts.get("ranking", ())),
     )

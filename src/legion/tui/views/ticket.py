@@ -89,6 +89,7 @@ def _facts(page: TicketPage, available: int) -> Iterator[Row]:
         ("labels", ", ".join(page.labels)),
         ("agent", " ".join(word for word in (page.driver, page.command, page.model) if word)),
         ("model access", page.access),
+        ("copied from", page.forked_from),
         ("worktree", page.worktree or ""),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
