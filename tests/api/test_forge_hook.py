@@ -74,6 +74,7 @@ def test_a_signed_delivery_is_accepted_once_and_makes_legion_look(served: Served
     assert post(served, signature_of(secret, BODY)) == (202, {"new": True})
     assert clients.hurried(served.board.context) == {1}
     assert post(served, signature_of(secret, BODY)) == (202, {"new": False})
+    assert clients.hurried(served.board.context) == frozenset(), "a replay causes no look"
     assert post(served, signature_of(secret, BODY), delivery="22222222-b") == (202, {"new": True})
 
 

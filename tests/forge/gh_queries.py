@@ -35,8 +35,8 @@ def answer(body: Json, stand_in: StandIn) -> Json:
             [_pull(hosted, one) for one in there if one.pull is not None and _state(one) in states]
         )
     elif "CommentsForIssue" in query:
-        found = hosted.issues[int(values["id"].removeprefix("I_"))]
-        return {"data": {"node": {"comments": _listed(_issue(found)["comments"]["nodes"])}}}
+        asked = hosted.issues[int(values["id"].removeprefix("I_"))]
+        return {"data": {"node": {"comments": _issue(asked)["comments"]}}}
     elif "IssueByNumber" in query:
         repository["issue"] = {"__typename": "Issue", **_issue(hosted.issues[values["number"]])}
     else:

@@ -134,7 +134,7 @@ def test_the_issues_of_an_epic_are_done_and_closed_when_its_pull_request_is_merg
     desk.round()
     for issue in (first, second):
         assert issue.labels == []
-        assert [f"is **done**.\n\nIt is part of epic v2, which ticket {lander} lands." in issue.comments[0].body]
+        assert f"is **done**.\n\nIt is part of epic v2, which ticket {lander} lands." in issue.comments[0].body
         assert len(issue.comments) == 1
     assert [name for name in hosted.branches() if name.startswith("issue-")] == []
 

@@ -152,3 +152,5 @@ def test_an_epic_lands_in_the_project_that_another_depends_on_first(pair: Pair, 
     assert first() == "shop", "a ticket of it has not landed"
     pair.put(whole, state="done")
     assert first() == ""
+    shown_tickets = [one.id for one in pair.service.epic(pair.app_cwd, "v2").tickets]
+    assert shown_tickets == [lib, made.ids[0], whole], "also what lands the branch there"

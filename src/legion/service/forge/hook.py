@@ -25,10 +25,12 @@ def receive(context: Context, project: int, *, signature: str, delivery: str, ra
         raise NotAllowed(_REFUSED)
     if not _DELIVERY.fullmatch(delivery):
         raise BadInput("This webhook has no delivery id, so a repetition would not be noticed: send X-GitHub-Delivery.")
-    # First, so that the commit wakes a loop that finds it.
-    clients.hurry(context, project)
     with context.store.write() as tx:
-        return forges.is_new_delivery(tx, f"{project}:{delivery}")
+        new = forges.is_new_delivery(tx, f"{project}:{delivery}")
+        if new:
+            # Before the commit, which wakes the loop.
+            clients.hurry(context, project)
+    return new
 
 
 def signature_of(secret: str, raw: bytes) -> str:

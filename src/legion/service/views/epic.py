@@ -127,8 +127,9 @@ def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[T
         other = [
             one for one in tickets.get_many(tx, tickets.states_of(tx, near - known.keys())) if one.spec.epic == name
         ]
-        fresh = tuple(each for number in {one.project for one in other} for each in tickets.of_epic(tx, number, name))
-        fresh = tuple(one for one in fresh if one.id not in known)
+        near_projects = [projects.get(tx, number) for number in {one.project for one in other}]
+        theirs = {number for one in near_projects for number in _projects(tx, one, name)}
+        fresh = tuple(one for number in theirs for one in tickets.of_epic(tx, number, name) if one.id not in known)
         known |= {one.id: one for one in fresh}
     return tuple(known[number] for number in sorted(known))
 
