@@ -45,7 +45,7 @@ from legion.wire.routines import AddRoutine, OfRoutine
 from legion.wire.sessions import BindSession, DeleteSession, EpicBranch, NamedSession, NewSession
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
-from legion.wire.terminal import Attach, NewByHand, OfferWork, OpenShell
+from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, NewByHand, OfferWork, OpenShell
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
@@ -70,6 +70,8 @@ BODIES: dict[str, object] = {
     "bind_session": BindSession(cwd="CWD", name="default", branch="main"),
     "rewind": RewindTo(to="1"),
     "attach": Attach(),
+    "attach_agent": AttachAgent(id="nobody"),
+    "give_back_agent": GiveBackAgent(id="nobody"),
     "new_by_hand": NewByHand(cwd="CWD", name="Try it"),
     "checkout": OfferWork(),
     "push": OfferWork(),
@@ -147,6 +149,8 @@ REFUSED = {
     "race_page": NotFound,
     "undo": StateConflict,
     "attach": StateConflict,
+    "attach_agent": NotFound,
+    "give_back_agent": NotFound,
     "submit_ticket": StateConflict,
     "push": StateConflict,
     "shell": StateConflict,

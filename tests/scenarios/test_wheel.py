@@ -15,6 +15,7 @@ from tests.scenarios.victims import Victims, Who, until
 from tests.support.gates import Gate
 from tests.support.models import Company, company
 from tests.support.person_terminal import PersonTerminal
+from tests.support.staff import Staff
 
 Person = Callable[..., PersonTerminal]
 
@@ -95,6 +96,38 @@ def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_sai
     assert here.project.landed("wheel.txt") == "alone\ntogether\nalone again\n"
     assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
     assert {run.attempt for run in page.runs} == {1}
+
+
+def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Company, person: Person):
+    staff = Staff(here)
+    write = 'call = {tool = "Bash", input = {command = "echo %s >> agent.txt"}}'
+    here.script("tess", f'[[step]]\n{write % "alone"}\n[[step]]\ndelay = 60.0\nsay = "Never said."\n')
+    report = 'call = {tool = "mcp__legion__legion-report", input = {status = "working", summary = "Seen by a person."}}'
+    steps = (write % "together", report, 'say = "It is written."', write % "again", 'say = "All done."')
+    staff.script("tess-talked", *steps)
+    staff.hire("tess")
+    tree = here.project.worktrees / "agent-1"
+    here.project.until_true(lambda: (tree / "agent.txt").exists())
+    terminal = person("attach", "tess")
+    terminal.shows("Ctrl-Q gives it back")
+    terminal.shows("shortcuts|❯|>")
+    terminal.type("rehearsal: tess-talked")
+    terminal.type("\r")
+    terminal.shows("written")
+    terminal.type("\x11")
+    terminal.shows("works alone again")
+    staff.until_idle("tess")
+    assert (tree / "agent.txt").read_text() == "alone\ntogether\nagain\n", "its turn continues, with what was said"
+    assert [one.text for one in staff.mail_of("tess") if one.sender_name == "tess"] == [
+        "Report (working): Seen by a person.",
+        "All done.",
+    ]
+    terminal = person("attach", "tess")
+    terminal.shows("Ctrl-Q gives it back")
+    terminal.type("\x11")
+    terminal.shows("works alone again")
+    staff.until_idle("tess")
+    assert staff.results("tess") == ["All done."], "an idle agent idles afterwards"
 
 
 def test_a_page_takes_over_holds_on_over_a_reload_and_a_closed_tab_gives_it_back(here: Company):

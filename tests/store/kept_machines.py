@@ -1,10 +1,12 @@
-"""What the data of the steps about machines still says in the present schema, for `test_migrations`."""
+"""What the data of the last steps still says in the present schema, for `test_migrations`."""
 
 from __future__ import annotations
 
+from legion.domain.agents.wheel import AgentWheel
 from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
+from legion.store.staff import agent_wheels
 from legion.store.work import machines, runs
 
 
@@ -25,3 +27,7 @@ def machine(tx: Transaction) -> None:
 def places(tx: Transaction) -> None:
     assert tickets.get(tx, 3).spec.on == ("gpu",)
     assert tickets.get(tx, 1).spec.on == ()
+
+
+def agent_wheel(tx: Transaction) -> None:
+    assert agent_wheels.of_agent(tx, 1) == AgentWheel(agent=1, owes=True, since=2000.0)

@@ -23,7 +23,7 @@ PAGE_HEADER = b"legion-page"
 """The page sends it with every request. A page of another site cannot, without a permission that is never given."""
 
 _DAYS = 30
-_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "attach", "shell")
+_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "attach", "attach_agent", "shell")
 """Open to the command line alone."""
 _NOT_OVER_A_PLAIN_NETWORK = (
     *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),

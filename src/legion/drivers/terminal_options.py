@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from legion.drivers.profile import ToolLink
+
 
 @dataclass(frozen=True, kw_only=True)
 class TerminalOptions:
@@ -29,6 +31,8 @@ class TerminalOptions:
     """Seconds without output after which a program that uses no CPU waits."""
     leave_after: float | None = None
     """Seconds without a viewer after which the program is ended; None: it lives on."""
+    link: ToolLink | None = None
+    """Legion's own tools; None: the program has none of them."""
     wheel: bool = False
     """A person took over a conversation here; its end is no claim that the ticket is done."""
 
@@ -41,4 +45,5 @@ class TerminalOptions:
         known = {field.name: facts[field.name] for field in fields(TerminalOptions) if field.name in facts}
         for name in ("ready", "asking", "accept"):
             known[name] = tuple(known.get(name, ()))
+        known["link"] = None if known.get("link") is None else ToolLink.from_json(known["link"])
         return TerminalOptions(**known)

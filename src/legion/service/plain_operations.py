@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legion.service import questions, web
+from legion.service.agents import attach as agent_attaching
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import mail as mailing
@@ -117,6 +118,8 @@ class PlainOperations(Operations):
     # Terminals
     attach = use_case(attaching.attach)
     give_back = use_case(attaching.give_back)
+    attach_agent = use_case(agent_attaching.attach)
+    give_back_agent = use_case(agent_attaching.give_back)
     shell = use_case(shells.shell)
     new_by_hand = use_case(by_hand.new)
     submit_ticket = use_case(by_hand.submit)

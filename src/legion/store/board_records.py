@@ -56,6 +56,7 @@ LEFT_OUT = {
     "machine_runs": "",
     "machine_commands": "",
     "head_leases": "",
+    "agent_wheels": "",
     "watches": "",
     "helps": "",
 }

@@ -9,9 +9,11 @@ from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, Term
 
 __all__ = [
     "Attach",
+    "AttachAgent",
     "BadFrame",
     "FrameKind",
     "FrameReader",
+    "GiveBackAgent",
     "Hello",
     "NewByHand",
     "OfferWork",
@@ -42,6 +44,21 @@ class Attach:
     """Nothing is interrupted and nothing can be typed."""
     waited: float = 0.0
     """Seconds that the person has waited in earlier requests."""
+
+
+@dataclass(kw_only=True)
+class AttachAgent:
+    id: str
+    """A standing agent, by its name or id."""
+    only_looks: bool = False
+    """Nothing is interrupted and nothing can be typed."""
+    waited: float = 0.0
+    """Seconds that the person has waited in earlier requests."""
+
+
+@dataclass(kw_only=True)
+class GiveBackAgent:
+    id: str
 
 
 @dataclass(kw_only=True)

@@ -6,21 +6,21 @@ import re
 
 import click
 
-from legion.cli.attach.relay import opened, refuse_elsewhere, sit_down
+from legion.cli.attach.relay import opened, refuse_elsewhere, sit_down, sit_down_with_agent
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.tickets.log import watch_ticket
 from legion.client.legion import Legion
-from legion.wire.errors import BadInput, NotFound, StateConflict
+from legion.wire.errors import NotFound, StateConflict
 
 _RUN = re.compile(r"run-?(\d{1,15})")
 
 
-@command("attach", example="legion attach 12\nlegion attach 12 --read\nlegion attach run-34")
+@command("attach", example="legion attach 12\nlegion attach 12 --read\nlegion attach tess")
 @click.argument("id", metavar="N", type=AGENT_OR_TICKET)
 @click.option("--read", "only_looks", is_flag=True, help="Only look: nothing is interrupted and no key is sent.")
 def attach(call: CommandCall, id: int | str, only_looks: bool) -> int:
-    """Sit down at the terminal of a ticket's agent; Ctrl-Q leaves. `run-34` names it by its run.
+    """Sit down at the terminal of a ticket's agent, or of a standing agent; Ctrl-Q leaves. `run-34` names a run.
 
     An agent that works alone is interrupted between two steps, and its conversation opens in the program's own form, in
     the same worktree and sandbox. When you leave, it works on alone, with what was said.
@@ -28,7 +28,8 @@ def attach(call: CommandCall, id: int | str, only_looks: bool) -> int:
     if isinstance(id, str) and (named := _RUN.fullmatch(id)):
         id = _ticket_of(call.legion(), int(named[1]))
     if isinstance(id, str):
-        raise BadInput(f"Standing agents have no terminal: `legion tell {id} MESSAGE` talks to it.")
+        refuse_elsewhere()
+        return sit_down_with_agent(call, id, only_looks=only_looks)
     if not only_looks:
         refuse_elsewhere()
     found = opened(call.legion(), id, only_looks=only_looks)

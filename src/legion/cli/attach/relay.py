@@ -11,7 +11,7 @@ from legion.client.discovery import is_remote
 from legion.client.legion import Legion
 from legion.client.terminal import How, RelayEnd, refuse_no_terminal, relay
 from legion.wire.errors import BadInput
-from legion.wire.terminal import Attach, OpenTerminal
+from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, OpenTerminal
 
 LOST = 1
 
@@ -31,6 +31,26 @@ def opened(legion: Legion, ticket: int, *, only_looks: bool) -> OpenTerminal:
             found = legion.attach(ticket, Attach(only_looks=only_looks, waited=time.monotonic() - began))
             if found.socket or only_looks:
                 return found
+
+
+def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> int:
+    """A standing agent, by its name or id. The exit code of the command."""
+    began = time.monotonic()
+    with progress("Waiting for a safe moment of the agent"):
+        while True:
+            wanted = AttachAgent(id=agent, only_looks=only_looks, waited=time.monotonic() - began)
+            found = call.legion().attach_agent(wanted)
+            if found.socket or only_looks:
+                break
+    call.say(sanitize(found.message))
+    if not found.socket:
+        return 0
+    left = relay(found.socket, only_looks=only_looks)
+    if left.how is How.DETACHED and not only_looks:
+        call.say(call.legion().give_back_agent(GiveBackAgent(id=agent)).message)
+    elif left.how is not How.DETACHED:
+        call.say(f"The terminal has ended; `legion tell {sanitize(agent)} TEXT` reaches the agent.")
+    return LOST if left.how is How.LOST else 0
 
 
 def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from legion.drivers.claude import transcript
 from legion.drivers.claude.options import ClaudeOptions
+from legion.drivers.profile import ToolLink
 from legion.system import safe_files
 
 _STATE = ".claude.json"
@@ -22,6 +23,7 @@ ASKING = (r"Do you want to [^\n?]*\?", r"Do you trust the files", r"No, and tell
 def command_line(program: Path, options: ClaudeOptions, prompt: str) -> tuple[str, ...]:
     """It continues the conversation, or starts it under our id. `prompt` is its first message; empty: none."""
     known = transcript.has_messages(options.config_dir, options.conversation)
+    allowed = (*options.allowed_tools, *(() if options.desk is None else (f"mcp__{options.desk.server}",)))
     if not known:
         transcript.put_aside(options.config_dir, options.conversation)
     return (
@@ -29,13 +31,20 @@ def command_line(program: Path, options: ClaudeOptions, prompt: str) -> tuple[st
         *(("--resume", options.conversation) if known else ("--session-id", options.conversation)),
         *(("--model", options.model) if options.model else ()),
         *("--permission-mode", options.permission_mode.value),
-        *(("--allowedTools", ",".join(options.allowed_tools)) if options.allowed_tools else ()),
+        *(("--allowedTools", ",".join(allowed)) if allowed else ()),
         *(("--tools", ",".join(options.tools)) if options.tools is not None else ()),
         # No settings files: a repository's could name another endpoint or run commands.
         *("--setting-sources", "", "--strict-mcp-config"),
+        *(("--mcp-config", _servers(options.desk)) if options.desk is not None else ()),
         *(("--append-system-prompt", options.rules) if options.rules else ()),
         *(("--", prompt) if prompt and not known else ()),
     )
+
+
+def _servers(link: ToolLink) -> str:
+    """Legion's tools. The runner fills in the address; the token is in a variable, which other users cannot read."""
+    headers = {"Authorization": "Bearer ${LEGION_TOOLS_TOKEN}"}
+    return json.dumps({"mcpServers": {link.server: {"type": "http", "url": "{tools_url}", "headers": headers}}})
 
 
 def skip_first_questions(config_dir: Path, tree: Path) -> None:

@@ -107,7 +107,9 @@ class ClaudeProfile(DriverProfile):
         program = replace(
             prepared.program, argv=argv, env={**prepared.program.env, "TERM": "xterm-256color"}, terminal=True
         )
-        shown = TerminalOptions(ready=interactive.READY, asking=interactive.ASKING, leave=interactive.LEAVE)
+        shown = TerminalOptions(
+            ready=interactive.READY, asking=interactive.ASKING, leave=interactive.LEAVE, link=options.desk
+        )
         return replace(prepared, program=program, options=shown.to_json())
 
     def find_program(self, wanted: str) -> ProgramFile:

@@ -156,6 +156,21 @@ class TerminalPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InteractivePart:
+    """[interactive]: its own interactive form, in which a person takes over a conversation that it had alone."""
+
+    resume: tuple[str, ...] = ()
+    """The arguments that open a conversation, whose id replaces {session}. Empty: it has no such form."""
+    tools: tuple[str, ...] = ()
+    """More arguments, which give it Legion's tools: {tools_url} and {tools_token} are replaced. The same are in the
+    variables LEGION_TOOLS_URL and LEGION_TOOLS_TOKEN."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that give it Legion's tools, with the replacements of all."""
+    leave: str = "\x03"
+    """The key that ends it, typed until it has ended. Empty: it is hung up."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialPart:
     """[trial]: how the scripted model of the conformance suite calls its tools."""
 
@@ -199,6 +214,7 @@ class ProgramDescription:
     acp: AcpPart = field(default_factory=AcpPart)
     json: JsonPart = field(default_factory=JsonPart)
     terminal: TerminalPart = field(default_factory=TerminalPart)
+    interactive: InteractivePart = field(default_factory=InteractivePart)
     trial: TrialPart = field(default_factory=TrialPart)
 
     def to_json(self) -> dict[str, Any]:

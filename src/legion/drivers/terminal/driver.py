@@ -26,6 +26,7 @@ from legion.drivers import (
     TerminalInput,
 )
 from legion.drivers.terminal.screen import ScreenReader, ScreenState
+from legion.drivers.terminal.tools import served, with_tools
 from legion.drivers.terminal_options import TerminalOptions
 
 CHUNK = 1 << 16
@@ -46,11 +47,15 @@ _LEAVE_EVERY = 0.4
 class TerminalDriver:
     def run(self, host: Host) -> Ending:
         options = TerminalOptions.from_json(host.options)
-        try:
-            child = host.start()
-        except StartFailed as failure:
-            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
-        return _TerminalRun(host, child, options).run_to_end()
+        with contextlib.ExitStack() as stack:
+            program = None
+            if options.link is not None:
+                program = with_tools(host.program, stack.enter_context(served(options.link)))
+            try:
+                child = host.start(program)
+            except StartFailed as failure:
+                return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
+            return _TerminalRun(host, child, options).run_to_end()
 
 
 class _TerminalRun:

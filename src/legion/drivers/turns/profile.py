@@ -98,7 +98,32 @@ class DescribedProfile(DriverProfile):
         )
 
     def interactive(self, request: RunRequest) -> PreparedRun:
-        return self.prepare(request) if self.capabilities.interactive else super().interactive(request)
+        if not self.capabilities.interactive:
+            return super().interactive(request)
+        prepared = self.prepare(request)
+        return prepared if prepared.program.terminal else self._in_terminal(request, prepared)
+
+    def _in_terminal(self, request: RunRequest, prepared: PreparedRun) -> PreparedRun:
+        """The conversation that the program had alone; before its first message, a new one with the briefing."""
+        assert request.model is not None, "this driver uses models"
+        assert isinstance(request.model.access, GatewayEndpoint), "only the gateway serves it"
+        form, found, home = self.program.interactive, prepared.program, own_folder(request.state, self.name)
+        session = conversations.remembered(home, request.model.conversation)
+        conversations.copy_before_load(home, self.program.conversations, self.program.acp.copy, session)
+        values = _values(request, request.model, request.model.access, home, self._model(request))
+        words = form.resume if session else ()
+        argv = [found.argv[0], *(_filled(word, {**values, "session": session}) for word in words)]
+        link = request.input.tool_link if form.tools or form.environment else None
+        own = {} if link is None else {name: _filled(text, values) for name, text in form.environment.items()}
+        env = {"TERM": "xterm-256color", **found.env, **own}
+        shown = TerminalOptions(
+            **asdict(replace(self.program.terminal, leave=form.leave)),
+            prompt="" if session else self._first_prompt(request),
+            link=link,
+        )
+        argv += form.tools if link is not None else ()
+        program = replace(found, argv=tuple(argv), env=env, terminal=True)
+        return replace(prepared, program=program, options=shown.to_json())
 
     def _first_prompt(self, request: RunRequest) -> str:
         """A program that only reads its briefing gets the rules in front of it."""
@@ -143,7 +168,7 @@ def capabilities(program: ProgramDescription) -> Capabilities:
     can = program.can
     return Capabilities(
         talks=talks,
-        interactive=terminal,
+        interactive=terminal or bool(program.interactive.resume),
         interrupts=terminal or (talks and can.interrupt),
         resumes=talks and can.resume,
         asks=talks and can.permissions and can.tools,

@@ -45,7 +45,7 @@ from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook
+from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook, wheel
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -218,7 +218,9 @@ def _spec(
     paths = RunPaths(tree=tree, state=state, given=given, env=env, sandbox=box)
     chosen = AgentProgram(driver=registry.default(), timeout=project.config.agents.timeout)
     run_input = replace(_input(context, project, agent, this_run), tool_link=access.link)
-    return model_run.spec(context, this_run, chosen, run_input, paths)
+    with context.store.read() as tx:
+        attended = wheel.attendance(tx, agent)
+    return model_run.spec(context, this_run, chosen, run_input, paths, attended)
 
 
 def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> RunInput:
@@ -286,7 +288,10 @@ def conclude(
             return
         if size is not None:
             leading.record(tx, current, delivered=this_run.prompt in arrived, size=size)
+        if wheel.settle(context, tx, current, this_run, end.outcome):
+            return
         _follow_up(tx, current, this_run, replace(end, detail=detail), report, started=this_run.prompt in arrived)
+        wheel.call_again(tx, agents.get(tx, agent.id))
         if end.holding is not None and end.step is not None:
             claimed_tickets.conclude(tx, current, end.holding, end.step, end.then)
         if onward is not None:

@@ -21,10 +21,10 @@ from legion.store.work import attendances, runs
 from legion.wire.projects import Done
 from legion.wire.terminal import Attach, OpenTerminal
 
-_PATIENCE = 15.0
+PATIENCE = 15.0
 """Seconds of one request; the client asks again."""
-_LOOK_AGAIN = 0.1
-_SAFE_MOMENT = 20.0
+LOOK_AGAIN = 0.1
+SAFE_MOMENT = 20.0
 """Seconds for which a call of the agent may keep a person waiting; then it is cut off."""
 _NO_FORM = (
     "The driver of ticket {id} has no interactive form: send a message with `legion tell {id}`, follow it with "
@@ -45,7 +45,7 @@ def attach(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal:
             attended = attendances.of_ticket(tx, ticket_id)
         if run is None or run.ended_at is not None:
             run = None
-        found = None if run is None else _terminal(context, run)
+        found = None if run is None else terminal_of(context, run)
         if found is not None:
             return _answer(ticket, found)
         if wanted.only_looks:
@@ -55,11 +55,11 @@ def attach(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal:
         if attended is None:
             _take(context, ticket, run)
         elif attended.mode is AttendMode.WHEEL and run is not None and run.id not in interrupted:
-            patient = wanted.waited + time.monotonic() - began < _SAFE_MOMENT
-            interrupted |= {run.id} if _interrupt(context, run, patient=patient) else set()
-        if time.monotonic() - began > _PATIENCE:
+            patient = wanted.waited + time.monotonic() - began < SAFE_MOMENT
+            interrupted |= {run.id} if interrupt_when_safe(context, run, patient=patient) else set()
+        if time.monotonic() - began > PATIENCE:
             return OpenTerminal(run="", socket="", message="Waiting for the agent to reach a safe moment")
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(LOOK_AGAIN)
 
 
 def give_back(context: Context, ticket_id: int) -> Done:
@@ -69,7 +69,7 @@ def give_back(context: Context, ticket_id: int) -> Done:
         run, attended = runs.at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
     if attended is None or attended.mode is not AttendMode.WHEEL:
         return Done(message=f"No person holds the conversation of ticket {ticket_id}.")
-    if run is not None and run.ended_at is None and _terminal(context, run) is not None:
+    if run is not None and run.ended_at is None and terminal_of(context, run) is not None:
         launch.interrupt(run_dir(context, run))
     else:
         with context.store.write() as tx:
@@ -98,7 +98,7 @@ def _take(context: Context, ticket: Ticket, run: Run | None) -> None:
             attendances.put(tx, Attendance(ticket=ticket.id, mode=AttendMode.WHEEL))
 
 
-def _interrupt(context: Context, run: Run, *, patient: bool) -> bool:
+def interrupt_when_safe(context: Context, run: Run, *, patient: bool) -> bool:
     """Between two calls, so that none is cut off; a call that takes very long is. False: not yet."""
     folder = run_dir(context, run)
     journal = read_journal(folder)
@@ -113,7 +113,7 @@ def _interrupt(context: Context, run: Run, *, patient: bool) -> bool:
         return False
 
 
-def _terminal(context: Context, run: Run) -> Path | None:
+def terminal_of(context: Context, run: Run) -> Path | None:
     socket = run_dir(context, run) / TERMINAL_SOCKET
     return socket if socket.exists() and launch.is_held(socket.parent) else None
 

@@ -101,6 +101,14 @@ devices = Table(
     Column("revoked_at", Double),
 )
 
+agent_wheels = Table(
+    "agent_wheels",
+    metadata,
+    Column("agent", Integer, primary_key=True, autoincrement=False),
+    Column("owes", Flag, nullable=False),
+    Column("since", Double, nullable=False),
+)
+
 attendances = Table(
     "attendances",
     metadata,

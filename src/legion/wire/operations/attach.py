@@ -22,6 +22,14 @@ class AttachOperations(Table):
     def give_back(self, id: TicketId, /) -> wire.projects.Done:
         """Let a ticket's agent work alone again"""
 
+    @operation("POST", "/v1/agents/attach", waits=True)
+    def attach_agent(self, wanted: wire.terminal.AttachAgent, /) -> wire.terminal.OpenTerminal:
+        """The conversation of a standing agent in a terminal; a turn is interrupted for it"""
+
+    @operation("POST", "/v1/agents/give-back")
+    def give_back_agent(self, wanted: wire.terminal.GiveBackAgent, /) -> wire.projects.Done:
+        """Let a standing agent work alone again"""
+
     @operation("POST", "/v1/tickets/by-hand", created=True)
     def new_by_hand(self, wanted: wire.terminal.NewByHand, /) -> wire.tickets.Dispatched:
         """A ticket that a person works on together with its agent"""

@@ -1,0 +1,85 @@
+"""Attaching to a standing agent: a person takes over its conversation in a terminal, and gives it back.
+
+The wish is a row, and the terminal is a turn like any other, so everything may be killed at any time.
+"""
+
+from __future__ import annotations
+
+import time
+
+from legion.domain.agents.agent import Agent
+from legion.domain.agents.wheel import AgentWheel
+from legion.domain.errors import StateConflict
+from legion.domain.runs import Run
+from legion.jobs.context import Context
+from legion.runner import launch
+from legion.service.tickets.attach import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agent_wheels, agents
+from legion.store.work import runs
+from legion.wire.projects import Done
+from legion.wire.terminal import AttachAgent, GiveBackAgent, OpenTerminal
+
+
+def attach(context: Context, wanted: AttachAgent) -> OpenTerminal:
+    """The agent's terminal, once there is one; an answer without a socket: ask again."""
+    began = time.monotonic()
+    interrupted: set[int] = set()
+    while True:
+        with context.store.read() as tx:
+            agent = agents.find(tx, wanted.id)
+            turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        if agent.fired_at is not None:
+            raise StateConflict(f"{agent.name} was fired: `legion agents` lists the others.")
+        found = None if turn is None else terminal_of(context, turn)
+        if found is not None:
+            message = f"{agent.name}. Ctrl-Q gives it back: it works alone again."
+            return OpenTerminal(run=found.parent.name, socket=str(found), message=message, wheel=True)
+        if wanted.only_looks:
+            return OpenTerminal(run="", socket="", message=f"{agent.name} has no terminal now.")
+        if wheel is None:
+            _take(context, agent, turn)
+        elif turn is not None and turn.id not in interrupted:
+            patient = wanted.waited + time.monotonic() - began < SAFE_MOMENT
+            interrupted |= {turn.id} if interrupt_when_safe(context, turn, patient=patient) else set()
+        if time.monotonic() - began > PATIENCE:
+            return OpenTerminal(run="", socket="", message="Waiting for the agent to reach a safe moment")
+        time.sleep(LOOK_AGAIN)
+
+
+def give_back(context: Context, wanted: GiveBackAgent) -> Done:
+    """The person leaves. Nothing to do where no one holds the conversation."""
+    with context.store.read() as tx:
+        agent = agents.find(tx, wanted.id)
+        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+    if wheel is None:
+        return Done(message=f"No person holds the conversation of {agent.name}.")
+    if turn is not None and terminal_of(context, turn) is not None:
+        launch.interrupt(context.data.runs / turn.name)
+    else:
+        _let_go(context, agent, wheel, turn)
+    return Done(message=f"{agent.name} works alone again.")
+
+
+def _turn(tx: ReadTransaction, agent: Agent) -> Run | None:
+    latest = next(iter(runs.of_agent(tx, agent.number, limit=1)), None)
+    return latest if latest is not None and latest.ended_at is None else None
+
+
+def _take(context: Context, agent: Agent, turn: Run | None) -> None:
+    """Record that a person wants the conversation. An idle agent gets a turn for it, without mail."""
+    with context.store.write() as tx:
+        if agent_wheels.of_agent(tx, agent.number) is None:
+            agent_wheels.put(tx, agent.number, owes=agent.owes)
+            if turn is None:
+                agents.hold(tx, agent, owes=True)
+        tx.tell()
+
+
+def _let_go(context: Context, agent: Agent, wheel: AgentWheel, turn: Run | None) -> None:
+    """Before its terminal opened: the agent does what it would have done."""
+    with context.store.write() as tx:
+        agent_wheels.end(tx, agent.number)
+        if turn is None:
+            agents.hold(tx, agents.get(tx, agent.id), owes=wheel.owes)
+        tx.tell()
