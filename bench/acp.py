@@ -26,7 +26,7 @@ def run(folder: Path, report: Report) -> None:
         for number in range(_RUNS):
             place = folder / str(number)
             place.mkdir()
-            benches.append(Workbench(place, launcher=launcher))
+            benches.append(Workbench(place, shared=launcher))
             stage = Stage(benches[-1], place, "acp")
             started.append(stage.start("say I write.\nedit made.txt\nsay I wait.\nwait"))
         for one in started:
