@@ -1,4 +1,6 @@
-"""A head with 1,000 simulated machines and 10,000 queued jobs on one Postgres: beats, the queue, and decisions."""
+"""A head with 1,000 simulated machines and 10,000 queued jobs on one Postgres: beats, the queue, and decisions. Then
+real machines, see `fleet`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+from bench import fleet
 from bench.report import ROUNDS, Report
 from legion.domain.machines.placement import RunPlace
 from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView, decide
@@ -53,6 +56,7 @@ def run(folder: Path, report: Report) -> None:
         finally:
             queue.close()
             store.close()
+    fleet.run(folder, report)
 
 
 def _join(store: Store) -> list[str]:

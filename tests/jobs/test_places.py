@@ -16,6 +16,7 @@ from legion.domain.machines.machine import MachineState
 from legion.domain.machines.placement import PlaceState
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import State
+from legion.jobs.machine_runs import run_places
 from legion.jobs.scheduling import places
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.store.board import crews, projects
@@ -52,7 +53,7 @@ def test_a_machine_as_a_place(board: Board):
     at = {(JobKind.RUN, 1): "gpu1", (JobKind.REVIEW, 2): "gpu1", (JobKind.CHECK, 3): "gpu1", (JobKind.PLAN, 4): "here"}
     context = replace(board.context, machine="here")
     with board.store.read() as tx:
-        head, *others = places.places(context, tx, at, now)
+        head, *others = run_places.places(context, tx, at, now)
     assert (head.name, head.head, head.slots, head.builders, head.readers) == ("here", True, 32, 0, 1)
     gpu = others[0]
     assert (gpu.labels, gpu.mirrors) == (frozenset({"gpu"}), frozenset({1}))

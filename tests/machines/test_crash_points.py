@@ -18,7 +18,7 @@ from tests.support.sampling import sampled
 HEAD: list[Point] = [
     point for point in Point if point.value.startswith("jobs.machine-") and point is not Point.MACHINE_LATE_AFTER_KEEP
 ]
-"""Late work needs a lease that ended: `test_slice` passes that point."""
+"""Late work needs a lease that ended: `test_dial_in` kills at that point."""
 WORKER: list[Point] = [point for point in Point if point.value.startswith("machine.")]
 
 

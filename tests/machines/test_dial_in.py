@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,14 +14,20 @@ import pytest
 
 from legion import __version__
 from legion.daemon.machine_server import MachineListener
+from legion.domain.events import EventKind
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs import ends, placements, remote
+from legion.jobs.workspace import quota
+from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
+from legion.store import events
 from legion.store.work import machines, runs
+from legion.system import crash
+from legion.system.crash import Point
 from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd
 from tests.support.board import Board
 
@@ -152,6 +160,40 @@ def test_files_arrive_by_offset_and_within_limits(head: Head):
         put(link, run, "complaints", size, b"x")
 
 
+def late(head: Head, run: Run, change: str) -> None:
+    with head.board.store.read() as tx:
+        machine = machines.get(tx, "desk")
+    ends.accept_late(head.board.context, machine, run=run.name, generation=run.generation, commit=change)
+
+
+def killed_at(point: Point, work: Callable[[], None]) -> bool:
+    """Whether a copy of this process that does the work dies at the point."""
+    copy = os.fork()
+    if copy == 0:
+        try:
+            crash.arm(point)
+            work()
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGKILL
+
+
+def test_a_snapshot_counts_until_the_run_has_an_end_and_a_full_disk_is_explained(head: Head):
+    link = head.link("desk")
+    run = head.taken(1, "desk")
+    change, context = head.board.change, head.board.context
+    put(link, run, "pack", 0, pack_of(head, change))
+    link.call("POST", of(run, "snapshot"), query={"commit": change})
+    saved = remote.saved(context, context.project(1), head.board.tickets[1], run)
+    assert (saved and saved.commit, saved and saved.changed) == (change, True)
+    assert put(link, run, "pack", 0, b"") == 0, "the next pack starts from the beginning"
+    end = MachineRunEnd(saved={"commit": change}, over_quota=[300, 200])
+    link.call("POST", of(run, "end"), content=asdict(end))
+    assert quota.exceeded(context, run) == QuotaExceeded(bytes=300, limit=200)
+    with pytest.raises(Fenced, match="ended"):
+        link.call("POST", of(run, "snapshot"), query={"commit": change})
+
+
 def test_everything_of_an_old_generation_is_refused_and_its_tree_is_kept_as_late_work(head: Head):
     link = head.link("desk")
     run = head.taken(1, "desk")
@@ -169,8 +211,12 @@ def test_everything_of_an_old_generation_is_refused_and_its_tree_is_kept_as_late
         with pytest.raises(Fenced, match="lapsed"):
             ask()
     put(link, run, "pack", 0, pack_of(head, change), late="yes")
+    assert killed_at(Point.MACHINE_LATE_AFTER_KEEP, lambda: late(head, run, change))
     for _ in range(2):
         link.call("POST", of(run, "late"), query={"commit": change})
+    with head.board.store.read() as tx:
+        warnings = [one for one in events.of_ticket(tx, 1) if one.kind is EventKind.WARNING]
+    assert [one.data["commit"] for one in warnings] == [change], "reported once, however often it was sent"
     hub = head.board.context.hub(1)
     assert hub.kept("late") == {f"late/{run.name}/1": change}
     assert not (head.board.data.runs / run.name / "result.json").exists()

@@ -34,4 +34,7 @@ def test_only_old_settled_runs_and_unused_worktrees_go(tmp_path: Path):
     assert young.exists()
     assert open_.exists()
     assert project.worktrees.names() == ("ticket-2", "ticket-3")
+    keeper = MachineHousekeeper(board.context, set)
+    keeper.keep_warm()
+    assert project.worktrees.waiting() > 0
     board.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from legion.rehearsal.process import Playing
+from legion.wire.plans import NewPlan
 from legion.wire.providers import AddProvider
 from legion.wire.questions import AnswerQuestion, MessageText
 from tests.machines.workers import MachineHouse, WorkerProcess, machine_house
@@ -21,6 +23,20 @@ from tests.support.readers import ALWAYS, approve
 from tests.support.repository import Repository
 from tests.support.stage import playing
 
+ANSWER = json.dumps(
+    {
+        "summary": "One file.",
+        "tickets": [
+            {
+                "key": "first",
+                "title": "Write first.txt",
+                "new_files": ["first.txt"],
+                "criteria": [{"text": "It is there", "proof": "[test]"}],
+            }
+        ],
+    }
+)
+
 
 class Desk:
     """A head with a scripted provider, and one machine."""
@@ -31,8 +47,8 @@ class Desk:
         self.scripts = folder / "scripts"
         self.head.client.add_provider(AddProvider(name="rehearsal", url=stage.url, key=KEY))
         # No login of the person who runs the tests may be found by chance.
-        own = {"CLAUDE_CONFIG_DIR": str(folder / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3"}
-        self.worker = house.worker("desk", labels=["far"], extra=own)
+        self.env = {"CLAUDE_CONFIG_DIR": str(folder / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3"}
+        self.worker = house.worker("desk", labels=["far"], extra=self.env)
         self.project = self.head.adopt(Repository(house.folder / "ada"))
 
     def script(self, name: str, *steps: str) -> None:
@@ -148,3 +164,26 @@ def test_a_reviewer_works_on_a_machine_and_what_it_opened_is_known(desk: Desk):
     given = [one.run for one in desk.head.client.machine_log("desk").runs if one.ticket == ticket]
     assert [int(name.rpartition("-")[2]) for name in given] == [run.id for run in page.runs]
     assert not list(desk.worker.data.glob(f"worktrees/*/ticket-{ticket}-reviewer")), "its checkout is thrown away"
+
+
+def test_a_planner_works_on_a_machine_while_the_head_builds(desk: Desk, gate: Gate):
+    desk.house.worker("plain", slots=16, extra=desk.env)
+    client, project = desk.head.client, desk.project
+    # The machine has the code, and the head a builder: readers are kept away from those.
+    project.until_settled(project.dispatch("warm", "echo warm > warm.txt", on=["plain"]))
+    landed = time.time()
+    until_seen(
+        desk.head,
+        lambda: (client.machine_log("plain").machine.heard_at or 0.0) > landed + 0.5,
+        "a beat with its mirrors",
+    )
+    building = project.dispatch("build", f"{gate.pause}; echo b > b.txt", on=[client.machines().machines[0].name])
+    gate.arrived()
+    desk.script("planner", f"say = {json.dumps(ANSWER)}")
+    made = client.plan(NewPlan(cwd=project.cwd, goal="rehearsal: planner"))
+    number = int(made.plan.id.removeprefix("P"))
+    until_seen(desk.head, lambda: client.plan_page(number).plan.state == "ready", "the plan")
+    assert [one.key for one in client.plan_page(number).tickets] == ["first"]
+    assert [one.state for one in client.machine_log("plain").runs if one.run.startswith("plan-")] == ["ended"]
+    gate.open()
+    project.until(building, "done")

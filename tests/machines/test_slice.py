@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.machines.workers import MachineHouse, machine_house
 from tests.support.gates import Gate
 from tests.support.legion import Project
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 
@@ -32,6 +34,7 @@ def gate(house: MachineHouse, request: pytest.FixtureRequest) -> Iterator[Gate]:
 
 def test_a_ticket_runs_on_a_machine_and_lands_on_the_head(house: MachineHouse, project: Project):
     desk = house.worker("desk", labels=["gpu"])
+    assert house.head.client.machines().reachable.startswith("https://127.0.0.1:")
     command = "pwd > where.txt && echo made-here && echo hidden > made.txt"
     ticket = project.dispatch("made elsewhere", command, on=["gpu"])
     project.until_settled(ticket)
@@ -46,11 +49,15 @@ def test_a_killed_worker_and_a_killed_head_cost_no_run(house: MachineHouse, proj
     worker = house.worker("survivor", labels=["survivor"])
     ticket = project.dispatch("kept", f"echo before && {gate.pause} && echo after > kept.txt", on=["survivor"])
     gate.arrived()
+    placed = project.ticket(ticket).placed_because
     worker.kill()
     house.head.kill()
     worker.line = ""
     worker.start()
     house.head.start()
+    project.until_true(lambda: bool(project.ticket(ticket).placed_because))
+    assert project.ticket(ticket).placed_because == placed, "the first reason stays"
+    assert "slots were free" in placed
     gate.open()
     project.until_settled(ticket)
     page = project.ticket(ticket)
@@ -107,6 +114,45 @@ def test_a_silent_machine_stops_by_itself_and_its_run_goes_elsewhere_and_its_tre
     assert project.hub_git("show", f"{late}:made.txt") == "first\n"
     assert project.landed("made.txt") == "second\n"
     assert project.landed("never.txt") is None
+
+
+def test_a_check_runs_on_a_machine_with_its_label_and_the_toolchain_of_the_head(house: MachineHouse):
+    house.worker("checker", labels=["checks"], slots=1)
+    passes = '[checks.there]\nrun = "pwd | grep /checker/"\non = ["checks"]\n'
+    here = house.head.client.machines().machines[0].name
+    shop = house.head.adopt(Repository(house.folder / "checked", passes))
+    ticket = shop.dispatch("proven there", "echo one > one.txt", on=[here])
+    shop.until_settled(ticket)
+    page = shop.ticket(ticket)
+    assert page.ticket.state == "done", (page, house.head.log[-2000:], house.workers["checker"].log[-2000:])
+    assert [(one.name, one.verdict, one.machine) for one in page.receipts] == [("there", "green", "checker")]
+    assert "machine checker" in house.head.cli("ticket", str(ticket), cwd=shop.repository.root).stdout
+    other = passes + 'toolchain = "of-another-host"\n'
+    strict = house.head.adopt(Repository(house.folder / "strict", other))
+    waits = strict.dispatch("waits", "echo one > one.txt", on=[here])
+    needs = "it needs the toolchain of-another-host, but checker has "
+    until_seen(house.head, lambda: needs in strict.ticket(waits).ticket.doing, "the reason on the ticket")
+    strict.stop(waits)
+
+
+def test_a_run_on_a_machine_that_burns_down_starts_again_from_its_last_snapshot(
+    house: MachineHouse, project: Project, gate: Gate
+):
+    first = house.worker("burns", labels=["burns"], slots=1)
+    command = f"test -f ember.txt && echo two > two.txt || {{ echo ember > ember.txt; {gate.pause}; }}"
+    ticket = project.dispatch("burnt", command, on=["burns"])
+    gate.arrived()
+    kept = f"refs/legion/wip/{ticket}/"
+    until_seen(house.head, lambda: kept in project.hub_git("for-each-ref", "--format=%(refname)"), "a snapshot")
+    first.close()
+    shutil.rmtree(first.data)
+    house.worker("stands", labels=["burns"], slots=1)
+    project.until_settled(ticket)
+    page = project.ticket(ticket)
+    assert page.ticket.state == "done", (page, house.head.log[-2000:])
+    assert [(run.attempt, run.outcome) for run in page.runs] == [(1, "lost"), (1, "finished")]
+    assert project.landed("ember.txt") == "ember\n"
+    assert project.landed("two.txt") == "two\n"
 
 
 def test_the_next_attempt_on_another_machine_starts_with_the_files_of_the_last(

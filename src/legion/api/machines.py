@@ -47,6 +47,7 @@ def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette
             Route(f"{PREFIX}/beat", _answering(_beat), methods=["POST"]),
             Route(f"{_RUN}/pack", _answering(_get_pack), methods=["GET"]),
             Route(f"{_RUN}/end", _answering(_end), methods=["POST"]),
+            Route(f"{_RUN}/snapshot", _answering(_snapshot), methods=["POST"]),
             Route(f"{_RUN}/late", _answering(_late), methods=["POST"]),
             Route(f"{_RUN}/gateway/{{path:path}}", _answering(_gateway), methods=["GET", "POST"]),
             Route(f"{_RUN}/tools/{{path:path}}", _answering(_tools), methods=["GET", "POST"]),
@@ -182,6 +183,14 @@ async def _end(request: Request, head: DialIn) -> Response:
     end = await _body(request, MachineRunEnd)
     params = request.path_params
     await run_in_threadpool(head.end, machine, run=params["run"], generation=params["generation"], end=end)
+    return JSONResponse(asdict(MachineAccepted()))
+
+
+async def _snapshot(request: Request, head: DialIn) -> Response:
+    machine = await _machine(request, head)
+    commit = request.query_params.get("commit", "")
+    params = request.path_params
+    await run_in_threadpool(head.snapshot, machine, run=params["run"], generation=params["generation"], commit=commit)
     return JSONResponse(asdict(MachineAccepted()))
 
 

@@ -43,6 +43,11 @@ class MachineListener:
         self._fingerprint = ""
 
     @property
+    def url(self) -> str:
+        served = self._served
+        return served[0].url if served is not None else ""
+
+    @property
     def fingerprint(self) -> str:
         return self._fingerprint
 

@@ -21,6 +21,10 @@ class Check:
     """The command that really runs, where `command` is only a public name for it."""
     folder: str = ""
     """A folder outside the tree that the check reads."""
+    on: tuple[str, ...] = ()
+    """The labels that its place must have; empty: it runs on the head."""
+    toolchain: str = ""
+    """The fingerprint that its place must have; empty: that of the head."""
 
 
 HELD_OUT = "acceptance "

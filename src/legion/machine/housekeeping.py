@@ -1,4 +1,4 @@
-"""Keeps a machine's disk small: old run folders, worktrees that no run came back to, the trash, crowded mirrors.
+"""Keeps warm worktrees, and a machine's disk small: old run folders, unused worktrees, the trash, crowded mirrors.
 
 The head has everything that is deleted here, and a worktree stays in the trash for a week first.
 """
@@ -9,10 +9,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.jobs.context import Context
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import setup
 from legion.machine.work import REPORTED
 from legion.store.board import projects
 from legion.system import trees
@@ -32,21 +34,56 @@ class MachineHousekeeper:
     def __init__(self, context: Context, busy: Callable[[], Collection[str]]) -> None:
         self._context = context
         self._busy = busy
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="housekeeping", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._stopping = True
+        self._wake.set()
+
+    def poke(self) -> None:
+        """No run works any more: there is time to make trees for the next ones."""
+        self._wake.set()
 
     def _watch(self) -> None:
-        while not self._stopping.wait(_EVERY):
+        tidied = time.monotonic()
+        while True:
+            self._wake.wait(_EVERY)
+            self._wake.clear()
+            if self._stopping:
+                return
             try:
-                self.tidy(time.time())
+                if time.monotonic() - tidied >= _EVERY:
+                    tidied = time.monotonic()
+                    self.tidy(time.time())
+                self.keep_warm()
             except (LegionError, OSError) as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
+
+    def keep_warm(self) -> None:
+        """Trees of each project's target that wait for a run, with their dependencies."""
+        with self._context.store.read() as tx:
+            known = projects.all(tx)
+        settings = self._context.user.worktrees
+        for record in known:
+            project = self._context.project_of(record)
+            if self._busy() or project.hub.target() is None:
+                return
+            setup.drop_stale_pool(project)
+            project.worktrees.freshen(project.target)
+            project.worktrees.fill(
+                settings.warm(project.config.agents.parallel),
+                project.target,
+                disk_cap_bytes=int(settings.disk_gb * (1 << 30)),
+                prepare=partial(self._prepare, project) if project.config.setup.run else None,
+            )
+
+    def _prepare(self, project: ProjectContext, tree: Path) -> None:
+        setup.ensure(self._context, project, tree, setup.record_of(project, tree))
 
     def tidy(self, now: float) -> None:
         for mark in self._context.data.runs.glob(f"*/{REPORTED}"):

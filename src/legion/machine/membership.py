@@ -13,7 +13,7 @@ from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import PROTOCOL
 from legion.machine import facts
 from legion.machine.link import HeadLink, fetch_authority
-from legion.system import files
+from legion.system import files, toolchain
 from legion.wire.machines import MachineJoin
 
 _LINE = re.compile(r"(https://[^\s/#]+)/?#([A-Za-z0-9_-]{16,128})/([0-9a-fA-F]{64})")
@@ -60,7 +60,7 @@ def join(root: Path, line: str) -> Membership:
         )
     authority = fetch_authority(url, fingerprint)
     wanted = MachineJoin(
-        code=code, version=__version__, protocol=PROTOCOL, boot=facts.boot(), toolchain=facts.toolchain()
+        code=code, version=__version__, protocol=PROTOCOL, boot=facts.boot(), toolchain=toolchain.fingerprint()
     )
     link = HeadLink(url, authority=authority)
     try:

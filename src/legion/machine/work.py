@@ -26,11 +26,12 @@ from legion.jobs.agent.on_machine import RelayAddress
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machines.travel import FILE, MachineJob
 from legion.jobs.supervise import outcome as judging
-from legion.jobs.workspace import environment, setup
+from legion.jobs.workspace import environment, quota, setup
 from legion.jobs.workspace.save import Saved, branch_name, save
 from legion.machine import mirror
 from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.link import HeadLink
+from legion.machine.snapshots import TreeSnapshots
 from legion.machine.uploads import Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun
@@ -68,6 +69,7 @@ class RunWork:
         lease: Path,
         relay: Callable[[MachineJob], RelayAddress],
         seat: threading.Lock,
+        snapshot_every: float,
         ended: Callable[[str], None],
     ) -> None:
         self.job = job
@@ -77,6 +79,7 @@ class RunWork:
         self._lease = lease
         self._relay = relay
         self._seat = seat
+        self._snapshot_every = snapshot_every
         self._ended = ended
         self._folder = context.data.runs / job.run.name
         self._fenced = threading.Event()
@@ -149,7 +152,8 @@ class RunWork:
             except (MachineError, _Over):
                 raise
             except LegionError as wrong:
-                self._report(MachineRunEnd(failed=wrong.message))
+                failed_setup = isinstance(wrong, setup.SetupFailed)
+                self._report(MachineRunEnd(failed=wrong.message, setup_failed=failed_setup))
                 return
             if not self._launch():
                 self._report(MachineRunEnd(failed=_CANCELLED))
@@ -177,11 +181,12 @@ class RunWork:
             mirrored.put_run(tx, job.run)
         setup.drop_stale_pool(project)
         tree = self._worktree(project) if job.saves else self._checkout(project)
-        if job.only_reads:
-            env = environment.bare(self._context, job.run)
-        else:
+        if job.has_setup:
             setup.ensure(self._context, project, tree, setup.record_of(project, tree))
+        if job.has_environment:
             env = environment.prepare(self._context, project, job.run, tree)
+        else:
+            env = environment.bare(self._context, job.run)
         given = self._folder / "given"
         given.mkdir(parents=True, exist_ok=True)
         needs_head = job.model is not None or job.input.tool_link is not None
@@ -273,12 +278,27 @@ class RunWork:
         uploader = self._uploader = Uploader(self._link, self.job, self._folder, self.fence)
         uploader.start()
         found = self._settle()
-        ended = launch.wait(self._folder) if isinstance(found, LivingRun) else found
+        ended = self._wait_for_end() if isinstance(found, LivingRun) else found
         assert isinstance(ended, EndedRun | LostRun), "a started run lives, ended or was lost"
         uploader.finish()
         if self._closing.is_set():
             raise _Over
         return ended
+
+    def _wait_for_end(self) -> EndedRun | LostRun:
+        if not self.job.saves:
+            return launch.wait(self._folder)
+        snapshots = TreeSnapshots(self.name, save=self._save, send=self._send_snapshot, every=self._snapshot_every)
+        snapshots.start()
+        try:
+            return launch.wait(self._folder)
+        finally:
+            snapshots.stop()
+
+    def _send_snapshot(self, commit: str) -> None:
+        self._send_pack(commit, late=False)
+        path = f"/runs/{self.name}/{self.job.run.generation}/snapshot"
+        self._link.call("POST", path, query={"commit": commit}, patience=60.0)
 
     def _save(self) -> Saved | None:
         """The tree as a commit in the mirror. Same tree, same commit."""
@@ -316,7 +336,13 @@ class RunWork:
     def _send_end(self, ended: EndedRun | LostRun, saved: Saved | None) -> None:
         result = json.loads(RunFolder(self._folder).result.read_bytes()) if isinstance(ended, EndedRun) else None
         tree = str(self._project(fetch=False).worktrees.path(self.job.run.seat))
-        end = MachineRunEnd(result=result, saved=None if saved is None else _facts(saved), tree=tree)
+        over = quota.exceeded(self._context, self.job.run)
+        end = MachineRunEnd(
+            result=result,
+            saved=None if saved is None else _facts(saved),
+            over_quota=[] if over is None else [over.bytes, over.limit],
+            tree=tree,
+        )
         for left in reversed(range(_MOST_SENDS)):
             try:
                 if saved is not None:

@@ -27,11 +27,13 @@ from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
+from legion.jobs.workspace.quota import QuotaWatch
 from legion.machine import facts
 from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.membership import Membership
 from legion.machine.relay import Relay
+from legion.machine.snapshots import BEATS
 from legion.machine.work import RunWork, unfinished, write_job
 from legion.runner import launch, lease
 from legion.runner.launch import Launcher
@@ -39,7 +41,7 @@ from legion.runner.lease import LeaseFile
 from legion.runner.probe import probe
 from legion.runner.spec import RunnerError
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, folder_watch, kernel
+from legion.system import files, folder_watch, kernel, toolchain
 from legion.system.paths import DataDir
 from legion.wire.machines import MachineBeat, RunRef
 
@@ -67,10 +69,13 @@ class Worker:
         self._acks: set[int] = set()
         self._over = threading.Event()
         self._notice = ""
+        self._knows_toolchain = False
+        """The head got it from this process: programs may have changed since the last one."""
         self.exit_code = 0
         self._update: int | None = None
         """The request to start again, while the head does not know that it arrived."""
         self.starts_again = False
+        self._housekeeper = MachineHousekeeper(context, self._busy_seats)
         self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
@@ -78,8 +83,10 @@ class Worker:
         self._relay.start()
         for job in unfinished(self.context):
             self._take_up(job)
-        housekeeper = MachineHousekeeper(self.context, self._busy_seats)
+        housekeeper = self._housekeeper
         housekeeper.start()
+        quota_watch = QuotaWatch(self.context)
+        quota_watch.start()
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
         beating.start()
         self._keep_asking()
@@ -88,6 +95,7 @@ class Worker:
         for work in works:
             work.close()
         housekeeper.stop()
+        quota_watch.stop()
         beating.join()
         self._relay.stop()
         return self.exit_code
@@ -135,6 +143,7 @@ class Worker:
             acks=sorted(acks),
             free=free,
             wait=wait,
+            toolchain=None if self._knows_toolchain else toolchain.fingerprint(),
         )
         sent = lease.now()
         try:
@@ -151,6 +160,7 @@ class Worker:
         except (HeadUnreachable, HeadRefused) as away:
             log.warning("%s", away.message)
             return False
+        self._knows_toolchain = True
         self._renew(sent, answer)
         with self._lock:
             self._acks -= acks
@@ -204,6 +214,7 @@ class Worker:
                 lease=self._lease_file,
                 relay=self._relay.address,
                 seat=self._seats[job.run.seat],
+                snapshot_every=BEATS * self._times.beat,
                 ended=self._ended,
             )
         work.start()
@@ -211,6 +222,9 @@ class Worker:
     def _ended(self, run: str) -> None:
         with self._lock:
             self._works.pop(run, None)
+            idle = not self._works
+        if idle:
+            self._housekeeper.poke()
 
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""

@@ -15,6 +15,7 @@ from legion.service.conversations import ask as asking
 from legion.service.conversations import documents, reports
 from legion.service.conversations.catalog import Catalog
 from legion.service.machines import invite as inviting
+from legion.service.machines import listing as machine_listing
 from legion.service.plain_operations import PlainOperations
 from legion.service.plans import pages as plan_pages
 from legion.service.projects import collect as collecting
@@ -49,6 +50,7 @@ from legion.wire.conversations import (
 )
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
+from legion.wire.machine_pages import MachineList
 from legion.wire.machines import InviteMachine, MachineInvitation
 from legion.wire.plans import PlanPage
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
@@ -248,6 +250,10 @@ class Service(PlainOperations):
 
     def close_web(self) -> WebAddresses:
         return web.server_of(self._web_server).close()
+
+    def machines(self) -> MachineList:
+        server = self._machine_server
+        return machine_listing.machine_list(self.context, server.url if server is not None else "")
 
     def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
         return inviting.invite(self.context, self._machine_server, wanted)

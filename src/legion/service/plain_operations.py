@@ -87,7 +87,6 @@ class PlainOperations(Operations):
     thaw = use_case(freezing.thaw)
 
     # Machines
-    machines = use_case(machine_listing.machine_list)
     machine_log = use_case(machine_listing.log)
     pause_machine = use_case(machine_steering.pause)
     resume_machine = use_case(machine_steering.resume)

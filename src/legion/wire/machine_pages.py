@@ -38,7 +38,9 @@ class MachineLine:
     joined_at: float | None
     quiet_hours: str
     tools: str
-    """A digest of its system, compilers and tools; empty for the head."""
+    """The fingerprint of its toolchain: a digest of its system, compilers and tools. The head's is empty without
+    machines.
+    """
     advice: str
     """What is wrong, and what fixes it; empty where nothing is."""
 

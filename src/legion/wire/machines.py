@@ -130,6 +130,10 @@ class MachineRunEnd:
     """What the machine saved of the tree; null: nothing could be saved."""
     failed: str = ""
     """Why the run could not be prepared on this machine, where that is so."""
+    setup_failed: bool = False
+    """It was the project's [setup] that failed."""
+    over_quota: list[int] = field(default_factory=list)
+    """Where the machine stopped it for its disk quota: bytes that it held, and bytes that are allowed."""
     tree: str = ""
     """The path of its worktree there: paths in the journal start with it."""
 

@@ -276,6 +276,8 @@ class ReceiptLine:
     tail: str
     output: str
     """The file with the whole output."""
+    machine: str = ""
+    """Where it ran; empty: on the head."""
 
 
 @dataclass(kw_only=True)

@@ -183,9 +183,9 @@ def test_a_round_agrees_with_single_placements():
             id="silent",
         ),
         pytest.param(
-            Wanted(project=1, toolchain="t9"),
-            [HEAD],
-            "no machine has the toolchain of the project's checks",
+            Wanted(project=1, labels=frozenset({"gpu"}), toolchain="t9"),
+            [HEAD, replace(GPU, toolchain="t2"), replace(GPU, name="gpu2", toolchain="")],
+            "it needs the toolchain t9, but gpu1 has t2; gpu2 has an unknown one: install the same programs there",
             id="toolchain",
         ),
     ],

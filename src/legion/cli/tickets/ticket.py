@@ -278,8 +278,12 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
         Cell(sanitize(receipt.command)),
         Cell(code, Colour.DIM),
         Cell(fine_duration(receipt.duration), Colour.DIM),
-        Cell(f"on {receipt.commit[:9]}", Colour.DIM),
+        Cell(f"on {receipt.commit[:9]}{_at(receipt)}", Colour.DIM),
     ]
+
+
+def _at(receipt: ReceiptLine) -> str:
+    return f", machine {sanitize(receipt.machine)}" if receipt.machine else ""
 
 
 _BACKING = {

@@ -24,6 +24,7 @@ from legion.domain.checks import Check
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.landing.conflicts import Overlap
 from legion.domain.landing.destination import LandingTarget, PullUnit
+from legion.domain.machines.machine import label_fault
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import LandingGate
 
@@ -62,6 +63,17 @@ class CheckTable:
         help="A shell command that exits with 0 when all is well.",
     )
     timeout: float = number(600.0, 1, DAY, unit="seconds", help="How long it may take before it counts as failed.")
+    on: tuple[str, ...] = texts(
+        (),
+        allowed="labels",
+        fault=lambda label: label_fault(label) or None,
+        help="The labels of the machine that it runs on, such as gpu. Empty: it runs on the head.",
+    )
+    toolchain: str = text(
+        "",
+        allowed="a fingerprint, or empty",
+        help="The toolchain that its machine must have, as `legion machines --json` shows it. Empty: that of the head.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +265,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         project=settings.read_section(LinkSettings, source, ["project"]),
         setup=settings.read_section(SetupSettings, source, ["setup"]),
         checks=tuple(
-            Check(name=name, command=table.run, timeout=table.timeout)
+            Check(name=name, command=table.run, timeout=table.timeout, on=table.on, toolchain=table.toolchain)
             for name, table in settings.read_named(CheckTable, source, "checks")
         ),
         agents=settings.read_section(AgentSettings, source, ["agents"]),
@@ -279,7 +291,8 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     """Every setting as (key, plain value), for `legion config`."""
     rows = settings.flatten("project", config.project) + settings.flatten("setup", config.setup)
     for check in config.checks:
-        rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
+        table = CheckTable(run=check.command, timeout=check.timeout, on=check.on, toolchain=check.toolchain)
+        rows += settings.flatten(f"checks.{check.name}", table)
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
     rows += settings.flatten("conflicts", config.conflicts)

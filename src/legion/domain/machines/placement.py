@@ -224,9 +224,11 @@ def _why(wanted: Wanted, place: RunPlace) -> str:
 
 
 def _nowhere(wanted: Wanted, places: Iterable[RunPlace]) -> Nowhere:
-    suitable = sorted((one for one in places if _suits(wanted, one)), key=lambda one: one.name)
+    by_name = sorted(places, key=lambda one: one.name)
+    suitable = [one for one in by_name if _suits(wanted, one)]
     if not suitable:
-        return Nowhere(Lack.MACHINE, _unsuitable(wanted))
+        others = [one for one in by_name if _suits(replace(wanted, toolchain=None), one)]
+        return Nowhere(Lack.MACHINE, _unsuitable(wanted, others))
     full = [one for one in suitable if one.state is PlaceState.OPEN]
     if full:
         return Nowhere(Lack.SLOT, f"waits for a free slot on {_some(full)}")
@@ -248,9 +250,13 @@ _SHUT = {
 _MOST_NAMED = 3
 
 
-def _unsuitable(wanted: Wanted) -> str:
+def _unsuitable(wanted: Wanted, others: Sequence[RunPlace]) -> str:
+    """`others` would suit with another toolchain."""
+    if others:
+        named = "; ".join(f"{one.name} has {one.toolchain or 'an unknown one'}" for one in others[:_MOST_NAMED])
+        return f"it needs the toolchain {wanted.toolchain}, but {named}: install the same programs there"
     if not wanted.labels:
-        return "no machine has the toolchain of the project's checks" if wanted.toolchain else "there is no machine"
+        return "there is no machine"
     labels = ",".join(sorted(wanted.labels))
     return f"no machine has {_listed(wanted.labels)}: `legion machine invite NAME --labels {labels}`"
 

@@ -11,6 +11,8 @@ from legion.domain.tickets.ticket import State, Ticket
 Job = tuple[JobKind, int]
 _OF_TICKETS = (JobKind.RUN, JobKind.REVIEW)
 _NO_LABELS: frozenset[str] = frozenset()
+FOLLOWS_RUN = "its run is there"
+"""The reason of a job that continues a run. The one for which the run was placed there says more."""
 
 
 class JobPlaces:
@@ -46,7 +48,7 @@ class JobPlaces:
         if not self._any or kind not in TAKES_A_SLOT:
             return None
         at = self._open_at.get((kind, subject))
-        return Placed(at, _THERE) if at is not None else self._round.find(self._wanted(project, kind, subject))
+        return Placed(at, FOLLOWS_RUN) if at is not None else self._round.find(self._wanted(project, kind, subject))
 
     def take(self, kind: JobKind, subject: int, at: str = "") -> None:
         """Count the job there, or where its run is."""
@@ -68,6 +70,3 @@ class JobPlaces:
         if ticket is not None and ticket.spec.on and not stays:
             labels |= frozenset(ticket.spec.on)
         return Wanted(project=project, labels=labels, reads=kind in READS, stays=stays)
-
-
-_THERE = "its run is there"

@@ -9,6 +9,7 @@ from pathlib import Path
 from legion.domain.checks import Check, CheckResult, Receipt, missing
 from legion.domain.events import EventKind
 from legion.domain.rules import Rule
+from legion.jobs.checks import on_machine
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace import setup
@@ -198,19 +199,12 @@ def _run_one(
     cancel: CancelToken,
 ) -> Receipt:
     for _ in range(2):
-        place = project.check_trees.prepare(str(slot), commit, keep=prepared)
+        machine = on_machine.choose(context, project, check)
         crash.reach(Point.CHECK_BEFORE_RUN)
-        ended = commands.run(
-            context,
-            project,
-            name=f"check {check.name}",
-            command=check.runs or check.command,
-            tree=place,
-            timeout=check.timeout,
-            readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
-            env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
-            cancel=cancel,
-        )
+        if machine:
+            ended = on_machine.run(context, project, check, commit, machine=machine, ticket=ticket, cancel=cancel)
+        else:
+            ended = _run_here(context, project, slot, commit, check, prepared, cancel)
         if not ended.lost:
             break
     crash.reach(Point.CHECK_BEFORE_RECEIPT)
@@ -234,9 +228,33 @@ def _run_one(
             tail=tail,
             output=str(ended.output.relative_to(context.data.root)),
             digest=ended.digest,
+            machine=machine,
         )
     crash.reach(Point.CHECK_AFTER_RECEIPT)
     return receipt
+
+
+def _run_here(
+    context: Context,
+    project: ProjectContext,
+    slot: int,
+    commit: str,
+    check: Check,
+    prepared: tuple[str, ...],
+    cancel: CancelToken,
+) -> commands.CommandEnd:
+    place = project.check_trees.prepare(str(slot), commit, keep=prepared)
+    return commands.run(
+        context,
+        project,
+        name=f"check {check.name}",
+        command=check.runs or check.command,
+        tree=place,
+        timeout=check.timeout,
+        readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
+        env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
+        cancel=cancel,
+    )
 
 
 def _without_setup(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legion.domain.errors import BadInput
-from legion.domain.events import EventKind
+from legion.domain.events import Event, EventKind
 from legion.domain.machines.machine import Machine, PlacedRun, PlacementState
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence, packs
 from legion.jobs.machine_runs.arrivals import drop_pack
-from legion.jobs.machines.travel import SAVED
+from legion.jobs.machines.travel import SAVED, SNAPSHOT
+from legion.jobs.workspace import quota
 from legion.runner.spec import RunFolder, RunnerError, parse_result
+from legion.store import events
 from legion.store.work import machines, runs
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -30,6 +32,8 @@ def accept(
     result: Mapping[str, Any] | None,
     saved: Mapping[str, Any] | None,
     failed: str,
+    setup_failed: bool = False,
+    over_quota: Sequence[int] = (),
     tree: str = "",
 ) -> None:
     """Record how the run ended. Repeating an accepted report changes nothing. Raises StaleRun, BadInput."""
@@ -39,7 +43,7 @@ def accept(
             return
         fence.current(tx, machine, run, generation)
     content = _result(run, result)
-    facts = {**(saved or {}), "failed": failed, "tree": tree}
+    facts = {**(saved or {}), "failed": failed, "setup_failed": setup_failed, "tree": tree}
     explained = json.dumps(facts)
     if len(explained) > _MOST_FACTS:
         raise BadInput(f"The report about run {run} is too long: at most {_MOST_FACTS >> 20} MB.")
@@ -53,6 +57,8 @@ def accept(
         files.write_atomic(folder / SAVED, explained)
         if content is not None:
             files.write_atomic(RunFolder(folder).result, content)
+        if len(over_quota) == 2:
+            quota.mark(context, run, held=over_quota[0], limit=over_quota[1])
         machines.move(tx, placed.run, PlacementState.ENDED)
     crash.reach(Point.MACHINE_END_AFTER_ROW)
     drop_pack(context, run)
@@ -65,18 +71,33 @@ def accept_late(context: Context, machine: Machine, *, run: str, generation: int
         placed = fence.late(tx, machine, run, generation)
     name = late_ref(placed)
     hub = context.hub(placed.project)
-    if hub.kept(name).get(name) == commit:
-        return
-    packs.accept(context, placed, commit, keep_as=name)
+    if hub.kept(name).get(name) != commit:
+        packs.accept(context, placed, commit, keep_as=name)
     crash.reach(Point.MACHINE_LATE_AFTER_KEEP)
     with context.store.write() as tx:
         ticket = runs.get(tx, placed.run).ticket
+        if ticket is not None and any(_is_about(one, placed, commit) for one in events.of_ticket(tx, ticket)):
+            return
         why = (
             f"machine {machine.name} was cut off in run {placed.run} and has sent what was in its tree: it is kept as "
             f"refs/legion/{name} in the hub and lands only if you take it from there"
         )
         data = {"why": why, "run": placed.run, "commit": commit, "machine": machine.name}
         tx.record(EventKind.WARNING, project=placed.project, ticket=ticket, data=data)
+
+
+def _is_about(event: Event, placed: PlacedRun, commit: str) -> bool:
+    known = (event.data.get("run"), event.data.get("commit"))
+    return event.kind is EventKind.WARNING and known == (placed.run, commit)
+
+
+def accept_snapshot(context: Context, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+    """Keep what a working run has in its tree now: it starts again from there if its machine is lost."""
+    with context.store.read() as tx:
+        placed = fence.current(tx, machine, run, generation)
+    packs.accept_saved(context, placed, commit)
+    files.write_atomic(context.data.runs / run / SNAPSHOT, json.dumps({"commit": commit}))
+    drop_pack(context, run)
 
 
 def late_ref(placed: PlacedRun) -> str:

@@ -17,7 +17,7 @@ from legion.git.hub.unfinished import GitOperation
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machine_runs import placements
 from legion.jobs.machine_runs.run_proxy import RunProxy
-from legion.jobs.machines.travel import SAVED, MachineJob
+from legion.jobs.machines.travel import SAVED, SNAPSHOT, MachineJob
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.wait import stop_when_unwanted
 from legion.jobs.workspace.save import Saved, found_tree
@@ -66,6 +66,11 @@ def why_lost(context: Context, this_run: Run) -> str:
     return why or f"its runner on machine {this_run.machine} was killed"
 
 
+def setup_failed(context: Context, this_run: Run) -> bool:
+    """Whether the project's [setup] failed there."""
+    return _saved_file(context, this_run).get("setup_failed") is True
+
+
 def tree_of(context: Context, this_run: Run) -> str:
     """The path of its worktree on its machine, for paths in its journal; empty where it was not reported."""
     return str(_saved_file(context, this_run).get("tree", ""))
@@ -78,7 +83,10 @@ def saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: R
     """
     placed = _placed(context, this_run)
     facts = _saved_file(context, this_run)
-    if placed is None or placed.state is not PlacementState.ENDED or not facts or not facts.get("commit"):
+    if placed is None or placed.state is not PlacementState.ENDED or not facts.get("commit"):
+        # The machine is lost, or could not save: the last snapshot of the working run counts.
+        facts = _read(context, this_run, SNAPSHOT)
+    if not facts.get("commit"):
         return None
     assert ticket.base is not None, "a started ticket has a base"
     commit = str(facts["commit"])
@@ -151,12 +159,16 @@ def _placed(context: Context, this_run: Run) -> PlacedRun | None:
 
 
 def _saved_file(context: Context, this_run: Run) -> dict[str, Any]:
+    return _read(context, this_run, SAVED)
+
+
+def _read(context: Context, this_run: Run, name: str) -> dict[str, Any]:
     try:
-        facts = json.loads((context.data.runs / this_run.name / SAVED).read_bytes())
+        facts = json.loads((context.data.runs / this_run.name / name).read_bytes())
     except FileNotFoundError:
         return {}
     except ValueError as damaged:
-        raise LegionError(f"{SAVED} of run {this_run.name} is damaged ({damaged}): retry the ticket.") from damaged
+        raise LegionError(f"{name} of run {this_run.name} is damaged ({damaged}): retry the ticket.") from damaged
     return facts if isinstance(facts, dict) else {}
 
 

@@ -15,6 +15,8 @@ FILE = "job.json"
 """In the run's folder, on the head and on its machine."""
 SAVED = "saved.json"
 """What the machine saved of the tree, in the run's folder on the head."""
+SNAPSHOT = "snapshot.json"
+"""The last state of the tree that arrived while the run worked, in the run's folder on the head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,10 @@ class MachineJob:
     model: TravellingModel | None = None
     saves: bool = True
     """Whether its tree is a change. Else it is a checkout, which is thrown away at the end."""
-    only_reads: bool = False
-    """Nothing of the project is started there: neither [setup] nor [environment]."""
+    has_setup: bool = True
+    """Whether the project's [setup] runs there first."""
+    has_environment: bool = True
+    """Whether it gets the project's [environment]."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Texts that a checkout shows in addition, by path."""
     variables: Mapping[str, str] = field(default_factory=dict)

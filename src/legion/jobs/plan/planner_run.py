@@ -57,7 +57,8 @@ def for_machine(context: Context, project: ProjectContext, plan: GoalPlan, this_
     """The same, for another machine to prepare."""
     chosen, run_input = _input(context, project, plan)
     made = placements.read_job(context, project, this_run, chosen, run_input, base=project.target, title=plan.name)
-    return replace(made, only_reads=chosen.capabilities.reads_only, variables=_variables(plan))
+    runs_something = not chosen.capabilities.reads_only
+    return replace(made, has_setup=runs_something, has_environment=runs_something, variables=_variables(plan))
 
 
 def _variables(plan: GoalPlan) -> dict[str, str]:

@@ -83,7 +83,14 @@ def for_machine(
     made = placements.read_job(
         context, project, this_run, chosen, run_input, base=reading.commit, title=ticket.spec.title
     )
-    return replace(made, files=added, variables=_variables(reading), only_reads=_only_reads(stage, chosen))
+    runs_something = not _only_reads(stage, chosen)
+    return replace(
+        made,
+        files=added,
+        variables=_variables(reading),
+        has_setup=runs_something,
+        has_environment=runs_something,
+    )
 
 
 def _program(

@@ -117,12 +117,11 @@ def for_machine(context: Context, project: ProjectContext, ticket: Ticket, this_
     assert stage is not None, "a ticket keeps its crew"
     chosen, run_input = _input(context, project, ticket, stage, crew)
     made = placements.read_job(context, project, this_run, chosen, run_input, base=ticket.base, title=ticket.spec.title)
-    only_reads = stage.tools is not None and not stage.tools - READING
     return replace(
         made,
         plant=ticket.plant,
         start=None if ticket.plant is not None else _last_saved(context, ticket),
-        only_reads=only_reads,
+        has_setup=stage.tools is None or bool(stage.tools - READING),
         variables={"LEGION_ROLE": stage.key},
     )
 

@@ -33,6 +33,7 @@ from legion.domain.scheduling.decide import (
     Wake,
     decide,
 )
+from legion.domain.scheduling.job_places import FOLLOWS_RUN
 from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Start, State, Unpark
 from legion.jobs.checks.job import check
@@ -40,6 +41,7 @@ from legion.jobs.context import Context, settings_of
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
+from legion.jobs.machine_runs import run_places
 from legion.jobs.plan import job as planning
 from legion.jobs.plan.job import plan
 from legion.jobs.review import job as reviewing
@@ -186,7 +188,7 @@ class Scheduler:
             facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
             admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
             now = self.context.clock()
-            found = places.places(self.context, tx, facts.at, now)
+            found = run_places.places(self.context, tx, facts.at, now)
             labels = places.role_labels(tx, facts.tickets)
         views = tuple(
             replace(view, overlap=configs[view.id].conflicts.overlap)
@@ -287,7 +289,11 @@ class Scheduler:
                     reviewing.begin(tx, subject, machine)
                 elif kind is JobKind.PLAN:
                     planning.begin(tx, subject, machine)
-                return claims.claim(tx, kind, subject, place or self.context.machine, why=why)
+                where = place or self.context.machine
+                if why == FOLLOWS_RUN:
+                    before = claims.latest(tx, kind, subject)
+                    why = before.why if before is not None and before.machine == where and before.why else why
+                return claims.claim(tx, kind, subject, where, why=why)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:
         """Start a queued ticket. One that has started only gets its job back."""

@@ -35,6 +35,10 @@ class CancelToken:
         if running is not None:
             launch.stop(running, grace=0)
 
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
     def raise_if_cancelled(self) -> None:
         if self._cancelled:
             raise Cancelled("The test was cancelled because its result is no longer needed.")

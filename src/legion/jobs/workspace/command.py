@@ -15,7 +15,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
-from legion.runner.launch import LostRun
+from legion.runner.launch import EndedRun, LostRun
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.board import projects
 
@@ -77,7 +77,11 @@ def run(
     context.launcher.start(run_dir)
     with (cancel or CancelToken()).running(run_dir):
         ended = launch.wait(run_dir)
-    duration = time.monotonic() - began
+    return end_of(run_dir, ended, time.monotonic() - began)
+
+
+def end_of(run_dir: Path, ended: EndedRun | LostRun, duration: float) -> CommandEnd:
+    """How a command ended, by its run's folder; `duration` counts where its runner left none."""
     output = RunFolder(run_dir).output
     tail, digest = _read(output)
     if isinstance(ended, LostRun):

@@ -83,8 +83,8 @@ def enforce(context: Context) -> None:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
     for run in active:
-        # A run on a machine has its tree there.
-        if run.project in homes and not run.machine:
+        # A run on another machine has its tree there.
+        if run.project in homes and run.machine in ("", context.machine):
             tree = homes[run.project] / run.seat
             most = limit(context, run)
             if most and (size := measure((slots.temp(context, run.seat), tree), enough=most)).bytes > most:
@@ -108,7 +108,7 @@ def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _M
 def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
     """The reason, if the run was stopped because of the quota."""
     with contextlib.suppress(FileNotFoundError, ValueError):
-        held, limit = _mark(context, run).read_text().split()
+        held, limit = _mark(context, run.name).read_text().split()
         return QuotaExceeded(bytes=int(held), limit=int(limit))
     return None
 
@@ -133,14 +133,19 @@ def _stop(context: Context, run: Run, held: int, limit: int) -> None:
     # pause between two measurements.
     asked_before = exceeded(context, run) is not None
     if not asked_before:
-        files.write_atomic(_mark(context, run), f"{held} {limit}")
+        mark(context, run.name, held=held, limit=limit)
         log.warning("quota: stopping run %s: it uses %s, and %s are allowed", run.name, _shown(held), _shown(limit))
     if not launch.stop(context.data.runs / run.name) and not asked_before:
-        _mark(context, run).unlink()
+        _mark(context, run.name).unlink()
 
 
-def _mark(context: Context, run: Run) -> Path:
-    return context.data.runs / run.name / "over-quota"
+def mark(context: Context, run: str, *, held: int, limit: int) -> None:
+    """Record that the run of this name was stopped because of the quota."""
+    files.write_atomic(_mark(context, run), f"{held} {limit}")
+
+
+def _mark(context: Context, run: str) -> Path:
+    return context.data.runs / run / "over-quota"
 
 
 def _allowed(context: Context, run: Run) -> Path:

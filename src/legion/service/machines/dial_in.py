@@ -120,8 +120,14 @@ class DialIn:
             result=end.result,
             saved=end.saved,
             failed=end.failed[:2000],
+            setup_failed=end.setup_failed,
+            over_quota=end.over_quota,
             tree=end.tree[:4096],
         )
+
+    def snapshot(self, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+        """Raises StaleRun, BadInput."""
+        ends.accept_snapshot(self._context, machine, run=run, generation=generation, commit=commit)
 
     def late(self, machine: Machine, *, run: str, generation: int, commit: str) -> None:
         ends.accept_late(self._context, machine, run=run, generation=generation, commit=commit)

@@ -22,6 +22,11 @@ class MachineServer(Protocol):
         ...
 
     @property
+    def url(self) -> str:
+        """What is served now; empty: nothing is."""
+        ...
+
+    @property
     def fingerprint(self) -> str:
         """Of the authority whose certificate the address has."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 
 from legion import __version__
@@ -10,26 +11,30 @@ from legion.config.sections.limits import hours_of
 from legion.domain.machines.condition import advice, condition
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.domain.machines.placement import PlaceState
+from legion.domain.runs import seated
 from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
 from legion.jobs.context import Context
-from legion.store.database.transactions import ReadTransaction
-from legion.store.work import claims, machines, runs
+from legion.store.work import claims, machines
+from legion.system import toolchain
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
 
 
-def machine_list(context: Context) -> MachineList:
+def machine_list(context: Context, reachable: str = "") -> MachineList:
+    """`reachable`: the address that machines dial; empty: none is served."""
     with context.store.read() as tx:
         taken = Counter(claim.machine for claim in claims.active(tx) if claim.kind in TAKES_A_SLOT)
         head = _head(context, taken[context.machine])
         others = [machine_line(context, one, taken[one.name]) for one in machines.all(tx)]
-    return MachineList(machines=[head, *others], reachable="")
+    if others:
+        head = replace(head, tools=toolchain.fingerprint())
+    return MachineList(machines=[head, *others], reachable=reachable)
 
 
 def log(context: Context, name: str, limit: int = 50) -> MachineLog:
     with context.store.read() as tx:
         machine = machines.get(tx, name)
         given = machines.history(tx, machine.id, limit)
-        lines = [_run_line(tx, one) for one in reversed(given)]
+        lines = [_run_line(one) for one in reversed(given)]
     return MachineLog(machine=machine_line(context, machine, sum(one.open for one in given)), runs=lines)
 
 
@@ -76,12 +81,18 @@ def _head(context: Context, taken: int) -> MachineLine:
     )
 
 
-def _run_line(tx: ReadTransaction, one: PlacedRun) -> MachineRunLine:
+def _run_line(one: PlacedRun) -> MachineRunLine:
     return MachineRunLine(
         run=one.name,
-        ticket=runs.get(tx, one.run).ticket,
+        ticket=_ticket(one),
         state=one.state.value,
         placed_at=one.placed_at,
         ended_at=one.ended_at,
         why=one.why,
     )
+
+
+def _ticket(one: PlacedRun) -> int | None:
+    """A check on a machine has no row among the runs: its name has the ticket whose proof it is."""
+    known = seated(one.name.rpartition("-run-")[0])
+    return known[1] or None if known is not None and known[0] == "ticket" else None

@@ -95,8 +95,9 @@ class TicketLines:
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
-        job = _JOBS.get(ticket.state)
-        if job is not None and (backoff := self._backoffs.get((job, ticket.id))) is not None:
+        kind = _JOBS.get(ticket.state)
+        subject = ticket.project if kind is JobKind.LAND else ticket.id
+        if kind is not None and (backoff := self._backoffs.get((kind, subject))) is not None:
             return describe_backoff(backoff, self._now)
         match ticket.state:
             case State.QUEUED:
@@ -233,7 +234,12 @@ def _asks(question: Question) -> str:
 
 _READ = 20_000
 """Bytes at the end of an agent's output in which its last report on its progress is looked for."""
-_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
+_JOBS = {
+    State.WORKING: JobKind.RUN,
+    State.CHECKING: JobKind.CHECK,
+    State.REVIEWING: JobKind.REVIEW,
+    State.LANDING: JobKind.LAND,
+}
 
 
 def _or(choices: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.machines.machine import (
@@ -30,8 +30,7 @@ _OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
 
 
 def _machine(row: Stored) -> Machine:
-    fields = vars(row)
-    own = {name: fields[name] for name in Machine.__dataclass_fields__}
+    own = {name: getattr(row, name) for name in Machine.__dataclass_fields__}
     return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
 
 
@@ -145,7 +144,7 @@ def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
     tx.execute(update(schema.machines).where(_TABLE.id == machine.id).values(values))
     tx.tell()
     found = tx.execute(select(schema.machines).where(_TABLE.id == machine.id)).one()
-    return _row(found)
+    return _machine(found)
 
 
 def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
@@ -268,12 +267,6 @@ def commands(tx: ReadTransaction, machine: int) -> tuple[RunCommand, ...]:
 def acknowledge(tx: Transaction, machine: int, ids: Collection[int]) -> None:
     if ids:
         tx.execute(delete(schema.machine_commands).where(_COMMANDS.machine == machine, _COMMANDS.id.in_(ids)))
-
-
-def _row(row: Row[tuple[object, ...]]) -> Machine:
-    fields = row._mapping
-    own = {name: fields[name] for name in Machine.__dataclass_fields__}
-    return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
 
 
 def _hash(secret: str) -> str:

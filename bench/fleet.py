@@ -1,0 +1,75 @@
+"""Real machines as processes: how much sooner four of them finish a board than one, and how late a run starts there.
+
+The agents only wait, as agents do for their model. The head and all machines share the cores of this host, so an agent
+waits long enough for its ticket's own work to be small; LEGION_BENCH_NAP sets the seconds, LEGION_BENCH_TICKETS the
+number of tickets.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from statistics import median
+
+from bench.report import ROUNDS, Report, say
+from tests.machines.workers import MachineHouse, machine_house
+from tests.support.legion import Project, new
+from tests.support.repository import Repository
+
+_TICKETS = int(os.environ.get("LEGION_BENCH_TICKETS", "120"))
+_NAP = float(os.environ.get("LEGION_BENCH_NAP", "30"))
+_MACHINES = 4
+_SLOTS = max(1, _TICKETS // (3 * _MACHINES))
+"""Four machines need three rounds, one needs twelve."""
+_CONFIG = "[agents]\nparallel = 64\n"
+_STARTS = 2 * ROUNDS
+
+
+def run(folder: Path, report: Report) -> None:
+    say(f"{_TICKETS} tickets whose agents wait {_NAP:g} s, on machines with {_SLOTS} slots each")
+    one = _finish(folder / "one", 1, report)
+    four = _finish(folder / "four", _MACHINES, report)
+    report.value(f"{_MACHINES} machines against one, share of the time", four / one, "x", aim=1 / 3.5)
+
+
+def _finish(folder: Path, count: int, report: Report) -> float:
+    """Seconds until all tickets have landed."""
+    with machine_house(folder, lease=90.0) as house:
+        for number in range(count):
+            house.worker(f"m{number}", labels=["far"], slots=_SLOTS)
+        project = house.head.adopt(Repository(folder / "board", _CONFIG))
+        _warm(project, count)
+        began = time.monotonic()
+        tickets = project.dispatch_all(
+            [new(f"t{n}", f"sleep {_NAP}; echo {n} > {n}.txt", on=["far"]) for n in range(_TICKETS)]
+        )
+        project.until_settled(*tickets, patience=60 + _TICKETS * _NAP)
+        seconds = time.monotonic() - began
+        assert {project.state(one) for one in tickets} == {"done"}
+        report.value(f"{_TICKETS} tickets on {count} machine{'s' if count > 1 else ''}", seconds, "s")
+        if count > 1:
+            _starts(house, project, report)
+    return seconds
+
+
+def _warm(project: Project, count: int) -> None:
+    """Each machine has the code."""
+    tickets = project.dispatch_all([new(f"warm {n}", f"echo {n} > warm-{n}.txt", on=[f"m{n}"]) for n in range(count)])
+    project.until_settled(*tickets)
+
+
+def _starts(house: MachineHouse, project: Project, report: Report) -> None:
+    """From the dispatch to the first line of the agent, on the head and on a machine that has the code."""
+    head = house.head.client.machines().machines[0].name
+    times: dict[str, list[float]] = {head: [], "m0": []}
+    for number in range(_STARTS):
+        for place, taken in times.items():
+            shown = house.folder / "gates" / f"start-{place}-{number}"
+            asked = time.time()
+            command = f"date +%s.%N > {shown}; echo {number} > {place}.txt"
+            project.until_settled(project.dispatch(f"start {place} {number}", command, on=[place]))
+            taken.append(float(shown.read_text()) - asked)
+    here, there = median(times[head]), median(times["m0"])
+    report.value("from dispatch to the agent, on the head", here * 1000, "ms")
+    report.value("the same on a warm machine, in addition", (there - here) * 1000, "ms", aim=50)
