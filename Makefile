@@ -35,7 +35,7 @@ quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	$(PYTEST) -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
-	@tools/system-packages.sh bubblewrap postgresql chromium gh
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
 	$(PYTEST) $(addprefix --ignore=,$(HOUSE)) || $(AGAIN)
 
@@ -45,7 +45,7 @@ agents: $(DEV) ## install all agent programs and play the conformance suite agai
 	PYTHONPATH=src:. $(BIN)/python tools/agents.py $(AGENTS)
 
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
-	@tools/system-packages.sh bubblewrap postgresql chromium gh
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
 	$(BIN)/python tools/durations.py
 
@@ -56,8 +56,10 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q $(HOUSE)
 
+# Every company then works with the real program, also where a small one stands in for it else.
+soak: export LEGION_REAL_CLAUDE := 1
 soak: $(DEV) ## every test, the long loops in full
-	@tools/system-packages.sh bubblewrap postgresql chromium gh
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
 	$(PYTEST) -m "" --timeout=3600
 

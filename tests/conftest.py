@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tests.support import places
+from tests.support import places, skips
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
 from tests.support.session import Session
+from tests.support.shared_imports import import_in_turn
 
 # Their asserts tell as much as those of a test. Before a test imports them.
 pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
@@ -44,6 +45,11 @@ def pytest_collection() -> Iterator[None]:
     gc.enable()
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    if isinstance(collector, pytest.Session):
+        import_in_turn(collector.config, lambda path: pytest_ignore_collect(path, collector.config) or False)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     session = config.stash.get(_SESSION, None)
     if session is not None:
@@ -66,6 +72,20 @@ def _needs_postgres(item: pytest.Item) -> bool:
     """Whether one of its parameters or fixtures is a Postgres database."""
     facts = [*getattr(item, "fixturenames", ()), *getattr(getattr(item, "callspec", None), "params", {}).values()]
     return any(isinstance(fact, str) and "postgres" in fact for fact in facts)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI, a skipped test fails unless `skips` says why it may be skipped."""
+    report = yield
+    if report.skipped and skips.in_ci() and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if not skips.is_allowed(reason):
+            report.outcome = "failed"
+            report.longrepr = (
+                f"{reason}\nCI must not skip it: install what is missing, or allow it in {skips.__name__}."
+            )
+    return report
 
 
 def pytest_report_header() -> str:

@@ -24,12 +24,17 @@ from legion.wire.table import Operation
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.api.bodies import BODIES, REFUSED
 from tests.api.serving import TOKEN, Served
+from tests.support.sampling import sampled
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a person whose programs have no conversations."""
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 @pytest.fixture(params=["socket", "tcp"])
-def legion(request: pytest.FixtureRequest, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Legion:
-    # Whose programs have no conversations.
-    monkeypatch.setenv("HOME", str(tmp_path))
+def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
@@ -59,9 +64,16 @@ def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
 
 
 @pytest.mark.parametrize("row", OPERATIONS.values(), ids=list(OPERATIONS))
-def test_each_operation_reaches_the_service_and_its_answer_comes_back_whole(
-    legion: Legion, served: Served, row: Operation
-):
+def test_each_operation_reaches_the_service_and_its_answer_comes_back_whole(served: Served, row: Operation):
+    is_answered_whole(served.over_socket, served, row)
+
+
+@pytest.mark.parametrize("row", sampled(OPERATIONS.values(), 20), ids=lambda row: row.name)
+def test_over_tcp_an_operation_is_answered_as_over_the_socket(served: Served, row: Operation):
+    is_answered_whole(served.over_tcp, served, row)
+
+
+def is_answered_whole(legion: Legion, served: Served, row: Operation) -> None:
     served.board.put(1, "First", "done")
     served.over_socket.hire(HireAgent(task="Stand there.", name="tess", cwd=served.board.cwd))
     served.board.callers.forget()

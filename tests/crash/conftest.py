@@ -1,4 +1,4 @@
-"""A nursery for each worker, since warming it takes longer than a life in it."""
+"""A nursery for each worker, forked from its warm process."""
 
 from __future__ import annotations
 

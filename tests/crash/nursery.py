@@ -1,4 +1,4 @@
-"""Lives of a daemon, forked from one warm process: each is a process of its own that may die anywhere.
+"""Lives of a daemon, forked from a warm process: each is a process of its own that may die anywhere.
 
 The nursery has one thread, holds nothing and knows nothing of the tests; it forks, waits and tells how the life ended.
 """
@@ -10,20 +10,18 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legion.runner.probe import probe
 from legion.system import crash
 from legion.system.crash import Point
 from tests.crash import board, windows
 from tests.crash.board import Ground
 from tests.support import prefork
-from tests.support.warm import ROOM
+from tests.support.warm import warm
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100
@@ -52,14 +50,18 @@ class Nursery:
     def __init__(self) -> None:
         env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
         env["PYTHONPATH"] = f"{ROOT / 'src'}:{ROOT}"
-        words = [sys.executable, "-m", __name__, ROOM]
-        self._process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        theirs, asks = os.pipe()
+        answers, told = os.pipe()
+        handles = {0: theirs, 1: told, 2: 2}
+        self._process = warm(ROOT / "src").start(__name__, [], env, ROOT, handles)
+        os.close(theirs)
+        os.close(told)
+        self._asks = os.fdopen(asks, "wb")
+        self._answers = os.fdopen(answers, "rb")
         self._lives = 0
 
     def live(self, ground: Ground, what: str = "work", *, die_at: Point | None = None, nth: int = 1) -> Life:
         """One life from its start to its end. Whoever passes the point for the nth time dies there, be it a runner."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._lives += 1
         log = ground.folder / f"reached-{self._lives}"
         log.touch()
@@ -71,21 +73,18 @@ class Nursery:
             "die_at": die_at.value if die_at else None,
             "nth": nth,
         }
-        self._process.stdin.write(json.dumps(facts).encode() + b"\n")
-        self._process.stdin.flush()
-        code = int(self._process.stdout.readline())
+        self._asks.write(json.dumps(facts).encode() + b"\n")
+        self._asks.flush()
+        code = int(self._answers.readline())
         return Life(code=code, reached=[Point(line) for line in log.read_text().splitlines()])
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
+        self._asks.close()
+        self._answers.close()
         self._process.wait(PATIENCE)
 
 
 def main() -> None:
-    probe()
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

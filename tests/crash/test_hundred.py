@@ -5,6 +5,7 @@ It ends with all good work landed, no bad tree ever in the target, and no questi
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tests.crash.test_chaos import WORK, Chaos
 from tests.support.legion import Project, new
 from tests.support.models import RETRIES
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 MENDS = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > {name}.txt; exit; fi\n' + WORK
 """Bad at first, and good once its agent has been told."""
@@ -92,12 +94,14 @@ def board(here: Site, draw: random.Random, count: int) -> Board:
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site, Playing]]:
-    """A site whose agents may also be Claude Code. The scripted model stands apart: nobody kills a provider."""
+    """A site whose agents may also be Claude Code's stand-in. The scripted model is no part of it: it is not killed."""
     stage, scripts = tmp_path / "stage", tmp_path / "stage" / "scripts"
     scripts.mkdir(parents=True)
     (scripts / "limited.toml").write_text(LIMITED)
     for name, value in {"CLAUDE_CONFIG_DIR": str(stage), "ANTHROPIC_API_KEY": "", RETRIES: "1"}.items():
         monkeypatch.setenv(name, value)
+    if not build.wants_real():
+        monkeypatch.setenv("PATH", f"{build.stand_in()}:{os.environ['PATH']}")
     with playing(scripts, stage) as model, site(tmp_path / "site") as one:
         one.squad.settings.write_text(f'{one.squad.settings.read_text()}\nenv = ["{RETRIES}"]\n')
         one.squad.settings.with_name("providers.toml").write_text(f'[rehearsal]\nurl = "{model.url}"\n')

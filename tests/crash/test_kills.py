@@ -25,63 +25,36 @@ def here(tmp_path: Path) -> Iterator[Site]:
         yield one
 
 
-def test_an_agent_works_on_while_its_daemon_is_killed(here: Site):
-    project, gate = here.open(), here.gate()
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.soak)])
+def test_agents_work_on_however_their_daemon_ends_and_none_is_started_again(here: Site, kills: int):
+    """Killed once or again and again, ended in order, or gone when an agent ends."""
+    project, gate, early = here.open(), here.gate(), here.gate("early")
     ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    other = project.dispatch("ends early", here.agent(f"{early.script}; echo done > b.txt"))
     gate.wait()
-    program, server = here.program(ticket), here.fork_server()
+    early.wait()
+    program, runner, server = here.program(ticket), here.runner(other), here.fork_server()
     here.squad.kill()
     invariants.wait_until_gone([server])
     assert program.is_running()
     here.squad.start()
     assert project.state(ticket) == "working"
-    assert program.is_running()
-    gate.open()
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt, len(page.runs)) == ("done", 1, 1)
-    assert here.starts(ticket) == 1
-    here.is_sound(lost_allowed=False)
-
-
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
-def test_a_daemon_may_be_killed_again_and_again_during_one_run(here: Site, kills: int):
-    project, gate = here.open(), here.gate()
-    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
-    gate.wait()
     for _ in range(kills):
         here.restart()
-    gate.open()
-    project.until_settled()
-    assert here.starts(ticket) == 1
-    here.is_sound(lost_allowed=False)
-
-
-def test_an_agent_that_ended_while_no_daemon_lived_is_not_started_again(here: Site):
-    project, gate = here.open(), here.gate()
-    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
-    gate.wait()
-    runner = here.runner(ticket)
-    here.squad.kill()
-    gate.open()
-    invariants.wait_until_gone([runner])
-    here.squad.start()
-    project.until_settled()
-    assert here.starts(ticket) == 1
-    here.is_sound(lost_allowed=False)
-
-
-def test_an_orderly_end_leaves_agents_at_work(here: Site):
-    project, gate = here.open(), here.gate()
-    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
-    gate.wait()
-    program = here.program(ticket)
     assert here.squad.end() == 0
     assert program.is_running()
     here.squad.start()
+    here.squad.kill()
+    early.open()
+    invariants.wait_until_gone([runner])
+    here.squad.start()
+    assert program.is_running()
     gate.open()
     project.until_settled()
-    assert here.starts(ticket) == 1
+    for one in (ticket, other):
+        page = project.ticket(one)
+        assert (page.ticket.state, page.ticket.attempt, len(page.runs)) == ("done", 1, 1)
+        assert here.starts(one) == 1
     here.is_sound(lost_allowed=False)
 
 
@@ -97,31 +70,24 @@ fi
 """Goes on with what the killed one left: a file that is not committed, and a repository inside the tree."""
 
 
-def test_a_killed_runner_takes_its_agent_along_and_the_same_attempt_goes_on(here: Site):
+def test_a_killed_runner_continues_its_attempt_and_a_killed_agent_has_failed(here: Site):
+    """Either way what the agent left is kept."""
     project, gate = here.open(), here.gate()
-    ticket = project.dispatch("half way", here.agent(HALF_WAY.format(gate=gate.script)))
+    scripts = [HALF_WAY.format(gate=gate.script).replace("whole", name) for name in ("one", "two")]
+    lost, failed = (project.dispatch(f"half {n}", here.agent(script)) for n, script in enumerate(scripts))
     gate.wait()
-    program, runner = here.program(ticket), here.runner(ticket)
+    gate.wait()
+    program, runner = here.program(lost), here.runner(lost)
     runner.kill()
     invariants.wait_until_gone([program])
+    here.program(failed).kill()
     project.until_settled()
-    page = project.ticket(ticket)
+    page = project.ticket(lost)
     assert [run.outcome for run in page.runs] == ["lost", "finished"]
     assert (page.ticket.attempt, [run.generation for run in page.runs]) == (1, [1, 2])
-    assert project.landed("whole.txt") == "half\nhalf\n"
-    assert here.starts(ticket) == 2
-    here.is_sound()
-
-
-def test_a_killed_agent_is_an_agent_that_failed_and_what_it_left_is_kept(here: Site):
-    project, gate = here.open(), here.gate()
-    ticket = project.dispatch("half way", here.agent(HALF_WAY.format(gate=gate.script)))
-    gate.wait()
-    here.program(ticket).kill()
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert [(run.attempt, run.outcome) for run in page.runs] == [(1, "failed"), (2, "finished")]
-    assert project.landed("whole.txt") == "half\nhalf\n"
+    assert [(run.attempt, run.outcome) for run in project.ticket(failed).runs] == [(1, "failed"), (2, "finished")]
+    assert [project.landed(f"{name}.txt") for name in ("one", "two")] == ["half\nhalf\n"] * 2
+    assert here.starts(lost) == 2
     here.is_sound()
 
 
@@ -164,7 +130,7 @@ def words_of(process: psutil.Process) -> str:
     return ""
 
 
-def test_a_daemon_killed_during_a_landing_lands_once(here: Site):
+def test_a_daemon_killed_during_a_landing_lands_once_and_killed_checks_blame_nobody(here: Site):
     project = here.open()
     gate = here.gate("check")
     here.repository.commit("slow check", {"check.sh": f"grep -q slow a.txt 2>/dev/null || exit 0; {gate.script}\n"})
@@ -174,19 +140,6 @@ def test_a_daemon_killed_during_a_landing_lands_once(here: Site):
     assert checks
     here.restart()
     invariants.wait_until_gone(checks)
-    gate.wait()
-    gate.open()
-    project.until_settled()
-    assert project.landed_titles().count("slow") == 1
-    assert here.starts(ticket) == 1
-    here.is_sound(lost_allowed=False)
-
-
-def test_a_killed_check_blames_nobody(here: Site):
-    project = here.open()
-    gate = here.gate("check")
-    here.repository.commit("slow check", {"check.sh": f"grep -q slow a.txt 2>/dev/null || exit 0; {gate.script}\n"})
-    ticket = project.dispatch("slow", here.agent("echo slow > a.txt"))
     for _ in range(3):
         gate.wait()
         here.check_runner().kill()
@@ -195,6 +148,8 @@ def test_a_killed_check_blames_nobody(here: Site):
     project.until_settled()
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
+    assert project.landed_titles().count("slow") == 1
+    assert here.starts(ticket) == 1
     here.is_sound(lost_allowed=False)
 
 

@@ -13,6 +13,7 @@ import psutil
 
 from tests.support.codebase import SOURCE
 from tests.support.legion import Squad
+from tests.support.stand_in import build
 
 PATIENCE = 280
 
@@ -112,8 +113,10 @@ class Person:
 
     @property
     def env(self) -> dict[str, str]:
+        """Their agents are the stand-in: the demo itself shows Claude Code."""
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
-        return environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
+        env = environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
+        return env if build.wants_real() else env | {"PATH": f"{build.stand_in()}:{env['PATH']}"}
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "legion", *arguments]

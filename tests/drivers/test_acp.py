@@ -18,17 +18,9 @@ from tests.drivers.small_programs import Stage, facts, seen, texts
 from tests.runner.runs import Workbench, assert_gone, program_of, runner_of
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    """One warm process for all runs."""
-    one = Launcher()
-    yield one
-    one.close()
-
-
 @pytest.fixture
 def stage(tmp_path: Path, launcher: Launcher) -> Iterator[Stage]:
-    bench = Workbench(tmp_path, launcher=launcher)
+    bench = Workbench(tmp_path, shared=launcher)
     yield Stage(bench, tmp_path, "acp")
     bench.close()
 

@@ -10,13 +10,14 @@ import pytest
 from legion.drivers import EndKind
 from legion.runner import launch
 from legion.runner.journal import read_journal
+from legion.runner.launch import Launcher
 from tests.drivers.small_programs import Stage, facts, seen, texts
 from tests.runner.runs import Workbench
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    bench = Workbench(tmp_path)
+def stage(tmp_path: Path, launcher: Launcher) -> Iterator[Stage]:
+    bench = Workbench(tmp_path, shared=launcher)
     yield Stage(bench, tmp_path, "json")
     bench.close()
 

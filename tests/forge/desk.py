@@ -25,11 +25,10 @@ from legion.service.forge import connections
 from legion.service.forge.actions import ForgeActions
 from legion.service.projects import registry, trust
 from legion.store.board import forges, tickets
-from legion.store.database.transactions import Store, sqlite_url
 from legion.system.paths import DataDir
 from legion.wire.forge import AddForge
 from legion.wire.projects import AddProject, Trust
-from tests.support.migrated import migrated_file
+from tests.support.migrated import migrated_store
 from tests.support.repository import Repository
 
 CONFIG = '[landing]\ntarget = "pr"\nmode = "squash"\n'
@@ -44,10 +43,7 @@ class Desk:
         self.shop = shop
         self.data = DataDir(folder / "data")
         self.data.prepare()
-        if not self.data.database.exists():
-            migrated_file(self.data.database)
-        self.store = Store(sqlite_url(self.data.database))
-        self.store.migrate()
+        self.store = migrated_store(self.data.database)
         self.context = Context(
             data=self.data,
             store=self.store,

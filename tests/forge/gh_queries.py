@@ -34,6 +34,9 @@ def answer(body: Json, stand_in: StandIn) -> Json:
         repository["pullRequests"] = _listed(
             [_pull(hosted, one) for one in there if one.pull is not None and _state(one) in states]
         )
+    elif "CommentsForIssue" in query:
+        found = hosted.issues[int(values["id"].removeprefix("I_"))]
+        return {"data": {"node": {"comments": _listed(_issue(found)["comments"]["nodes"])}}}
     elif "IssueByNumber" in query:
         repository["issue"] = {"__typename": "Issue", **_issue(hosted.issues[values["number"]])}
     else:

@@ -103,3 +103,16 @@ def test_a_bad_forge_gets_one_sentence_and_changes_nothing(plain: Desk):
         with pytest.raises(BadInput, match=sentence):
             connections.add(plain.context, AddForge(cwd=plain.cwd, **wanted))
     assert connections.listed(plain.context) == before
+
+
+def test_a_change_for_a_pull_request_that_no_forge_can_hold_is_parked_with_the_reason(plain: Desk, remote: Path):
+    plain.shop.commit("to pull requests", {"legion.toml": '[landing]\ntarget = "pr"\n'})
+    plain.shop.git("push", "--quiet", str(remote), "main")
+    plain.adopt()
+    plain.round()
+    added = connections.add(plain.context, AddForge(cwd=plain.cwd, kind="git", address=str(remote)))
+    assert added.notes == ['A git remote has no pull requests: set `target = "branch"` in [landing] of legion.toml.']
+    ask(plain, "one")
+    plain.round({"one.txt": "1\n"})
+    assert plain.state() == "parked"
+    assert "no forge with pull requests is there" in plain.tickets[1].reason

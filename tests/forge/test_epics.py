@@ -9,12 +9,15 @@ import pytest
 
 from legion.domain.forge.pulls import PullStage
 from legion.domain.tickets.ticket import Prove, State
+from legion.service.forge import issues
 from legion.service.projects import epic_branches, sessions
 from legion.service.tickets import epic_change
-from legion.service.tickets.dispatch import dispatch
+from legion.service.tickets.dispatch import dispatch, drop
 from legion.service.views import epic as views
+from legion.store import epic_sessions
 from legion.store.board import epics, projects, tickets
 from legion.wire.errors import BadInput, NotFound, StateConflict
+from legion.wire.forge import AssignIssues
 from legion.wire.plans import EpicBudget
 from legion.wire.sessions import EpicBranch, NamedSession
 from legion.wire.tickets import Dispatch, Dispatched, NewTicket
@@ -106,6 +109,55 @@ def test_an_epic_becomes_one_pull_request_and_comes_back_to_one_agent(one_pull: 
     assert page.done == page.total == 3
 
 
+def test_the_issues_of_an_epic_are_done_and_closed_when_its_pull_request_is_merged(one_pull: Desk):
+    desk, hosted = one_pull, one_pull.forge.hosted
+    first, second = (hosted.open_issue(title) for title in ("Tables", "Page"))
+    wanted = AssignIssues(cwd=desk.cwd, issues=[first.number, second.number], epic="v2")
+    one, two = (line.ticket or 0 for line in issues.assign(desk.context, wanted).issues)
+    desk.work()
+    desk.land(session_id(desk))
+    assert [desk.state(number) for number in (one, two)] == ["done", "done"]
+    assert desk.look() == ""
+    (lander,) = {number for number, ticket in desk.tickets.items() if ticket.spec.title == "Epic v2"}
+    assert "legion:working" in first.labels
+    assert f"part of epic v2, which ticket {lander} lands" in first.comments[0].body
+    prove(desk, lander)
+    desk.land()
+    desk.look()
+    desk.look()
+    number = desk.pull(lander).number or 0
+    assert hosted.issues[number].body.startswith(f"Closes #{first.number}\nCloses #{second.number}\n")
+    assert "**done" not in first.comments[0].body
+    hosted.merge(number, by=WRITER)
+    assert (first.state, second.state) == ("closed", "closed")
+    desk.round()
+    desk.round()
+    for issue in (first, second):
+        assert issue.labels == []
+        assert [f"is **done**.\n\nIt is part of epic v2, which ticket {lander} lands." in issue.comments[0].body]
+        assert len(issue.comments) == 1
+    assert [name for name in hosted.branches() if name.startswith("issue-")] == []
+
+
+def test_the_issue_of_a_ticket_that_waits_for_its_epic_or_was_dropped_is_told_so(one_pull: Desk):
+    desk, hosted = one_pull, one_pull.forge.hosted
+    first, second = (hosted.open_issue(title) for title in ("Tables", "Page"))
+    for issue in (first, second):
+        issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[issue.number], epic="v2"))
+    drop(desk.context, 2)
+    send(desk, "Open")
+    desk.work({"a.txt": "a\n"})
+    desk.actions.stop(3, "enough")
+    desk.land(session_id(desk))
+    assert desk.look() == ""
+    assert "is **done on the branch epic/v2**" in first.comments[0].body
+    assert first.labels == ["legion:working"]
+    assert "is **dropped**" in second.comments[0].body
+    assert second.labels == []
+    desk.look()
+    assert set(hosted.branches()) == {"issue-1-tables", "main"}
+
+
 def test_a_second_round_of_an_epic_gets_a_branch_of_its_own(one_pull: Desk):
     send(one_pull, "Tables")
     one_pull.work()
@@ -162,7 +214,11 @@ def test_a_crash_between_the_end_of_the_session_and_the_ticket_is_made_good(alon
     send(alone, "Tables")
     alone.work()
     alone.land(session_id(alone))
+    with alone.store.write() as tx:
+        epic_sessions.end_to_land(tx, 1, projects.get(tx, session_id(alone)))
     sessions.complete(alone.context, NamedSession(cwd=alone.cwd, name="epic-v2"))
+    with alone.store.read() as tx:
+        assert epic_branches.ready(tx, projects.get(tx, 1), ()) == ["v2"]
     (whole,) = epic_change.land(alone.context, wanted).tickets
     assert alone.tickets[whole].change is not None
     with pytest.raises(NotFound, match="has no branch of its own"):

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from legion.cli.plans.plan import of_issues
 from legion.demo.forge.server import StandIn
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
+from legion.service.tickets.dispatch import drop
 from legion.store.board import forges, goals, questions
 from legion.wire.errors import NotFound
-from legion.wire.forge import AssignIssues, MergePulls, PlanIssues, TriedByHand
+from legion.wire.forge import AssignIssues, MergePulls, TriedByHand
+from legion.wire.plans import NewPlan
 from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import OWNER, READER, ROBOT, STRANGER, WRITER, hosting
@@ -223,7 +226,7 @@ def test_a_person_plans_and_assigns_issues(desk: Desk):
     for title in ("One", "Two", "Three"):
         desk.forge.hosted.open_issue(title, f"About {title}.")
     desk.forge.hosted.close(3)
-    page = issues.plan(desk.context, PlanIssues(cwd=desk.cwd, issues=[1, 2], goal="Small steps."))
+    page = issues.plan(desk.context, of_issues(NewPlan(cwd=desk.cwd, goal="Small steps."), "#1, 2"))
     assert page.plan.goal.startswith("Small steps.")
     assert "----- issue 2 -----\nTwo" in page.plan.goal
     wanted = AssignIssues(cwd=desk.cwd, issues=[1, 3, 9], briefing="Look at a.txt.", dry_run=True)
@@ -238,6 +241,23 @@ def test_a_person_plans_and_assigns_issues(desk: Desk):
     assert [(one.ticket, one.branch) for one in made.issues] == [(1, "issue-1-one")]
     assert desk.tickets[1].spec.context == "Look at a.txt."
     assert issues.assign(desk.context, wanted).issues[0].message == "claimed already, by the branch issue-1-one"
+
+
+def test_a_refused_ticket_gives_its_issue_back(desk: Desk):
+    issue = desk.forge.hosted.open_issue("One")
+    refused = issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[1], team="no_such_team")).issues[0]
+    assert refused.ticket is None
+    assert "no_such_team" in refused.message
+    assert set(desk.forge.hosted.branches()) == {"main"}
+    assert desk.look() == ""
+    made = issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[1])).issues[0]
+    assert made.message == "ticket 1"
+    desk.look()
+    assert ["ticket 1 is **waiting to start**" in one.body for one in issue.comments] == [True]
+    drop(desk.context, 1)
+    assert desk.look() == ""
+    assert "**dropped**" in issue.comments[0].body
+    assert set(desk.forge.hosted.branches()) == {"main"}
 
 
 def test_what_a_person_tried_by_hand_is_recorded_or_goes_back(desk: Desk):

@@ -13,8 +13,8 @@ import pytest
 
 from legion.gateway.access.provider import ProviderDialect
 from legion.gateway.accounting.ledger import RequestEntry
-from legion.rehearsal.process import playing
 from tests.gateway.gateways import Running, running
+from tests.support.stage import playing
 
 PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 SCRIPT = """

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from legion.gateway.access.provider import ProviderDialect
-from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.process import Playing
 from tests.gateway.gateways import Running, eventually, running
 from tests.support.programs import installed
 from tests.support.sampling import sampled
+from tests.support.stage import playing
 
 SCRIPT = """
 [[step]]

@@ -32,45 +32,55 @@ signal.pause()
 """
 
 
-@pytest.fixture
-def forked(tmp_path: Path) -> Iterator[Squad]:
-    (tmp_path / "forked").mkdir()
-    with squad(tmp_path / "forked") as one:
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    with squad(tmp_path_factory.mktemp("forked")) as one:
         assert isinstance(one.process, Forked)
         yield one
 
 
-def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, tmp_path: Path):
-    (tmp_path / "plain").mkdir()
-    with squad(tmp_path / "plain", launch=PLAIN) as plain:
-        assert isinstance(plain.process, subprocess.Popen)
-        assert isinstance(forked.process, Forked)
-        assert standing(forked) == standing(plain)
-        assert shown(forked.process.pid, forked) == shown(plain.process.pid, plain)
-        assert forked.log.splitlines()[0].startswith("Starting Legion service")
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Squad]:
+    """A forked daemon for a test that kills it or a part of it."""
+    (tmp_path / "mortal").mkdir()
+    with squad(tmp_path / "mortal") as one:
+        yield one
 
 
-def test_the_fork_server_that_is_forked_with_its_daemon_is_where_an_execd_one_is(forked: Squad, tmp_path: Path):
-    (tmp_path / "plain").mkdir()
-    with squad(tmp_path / "plain", launch=PLAIN) as plain:
-        ours, theirs = forked.fork_server(), plain.fork_server()
-        for one, server in ((forked, ours), (plain, theirs)):
-            until_seen(one, partial(ignores_deaths, server.pid), "a fork server that listens")
-        assert standing(forked, ours) == standing(plain, theirs)
-        assert [os.getsid(one.pid) for one in (ours, theirs)] == [ours.pid, theirs.pid]
-        assert shown(ours.pid, forked)[:-2] == shown(theirs.pid, plain)[:-2]
-        # After some idle seconds a child has one of the two.
-        families = [(server, *server.children()) for server in (ours, theirs)]
-        assert [len({name for one in family for name in handles(one.pid)}) for family in families] == [2, 2]
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    with squad(tmp_path_factory.mktemp("plain"), launch=PLAIN) as one:
+        assert isinstance(one.process, subprocess.Popen)
+        yield one
 
 
-def test_a_killed_fork_server_that_was_forked_is_replaced_by_an_execd_one(forked: Squad, tmp_path: Path):
-    first = forked.fork_server()
+def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, plain: Squad):
+    assert forked.process is not None
+    assert plain.process is not None
+    assert standing(forked) == standing(plain)
+    assert shown(forked.process.pid, forked) == shown(plain.process.pid, plain)
+    assert forked.log.splitlines()[0].startswith("Starting Legion service")
+
+
+def test_the_fork_server_that_is_forked_with_its_daemon_is_where_an_execd_one_is(forked: Squad, plain: Squad):
+    ours, theirs = forked.fork_server(), plain.fork_server()
+    for one, server in ((forked, ours), (plain, theirs)):
+        until_seen(one, partial(ignores_deaths, server.pid), "a fork server that listens")
+    assert standing(forked, ours) == standing(plain, theirs)
+    assert [os.getsid(one.pid) for one in (ours, theirs)] == [ours.pid, theirs.pid]
+    assert shown(ours.pid, forked)[:-2] == shown(theirs.pid, plain)[:-2]
+    # After some idle seconds a child has one of the two.
+    families = [(server, *server.children()) for server in (ours, theirs)]
+    assert [len({name for one in family for name in handles(one.pid)}) for family in families] == [2, 2]
+
+
+def test_a_killed_fork_server_that_was_forked_is_replaced_by_an_execd_one(mortal: Squad, tmp_path: Path):
+    first = mortal.fork_server()
     first.kill()
-    project = forked.adopt(Repository(tmp_path / "ada"))
+    project = mortal.adopt(Repository(tmp_path / "ada"))
     ticket = project.dispatch("work", "touch a.txt")
     project.until(ticket, "done")
-    assert forked.fork_server().pid != first.pid
+    assert mortal.fork_server().pid != first.pid
     assert not psutil.pid_exists(first.pid)
 
 
@@ -146,16 +156,16 @@ def handles(pid: int) -> set[str]:
     return found
 
 
-def test_a_forked_daemon_is_handled_as_a_process_that_was_started(forked: Squad):
-    assert forked.process is not None
-    assert forked.process.poll() is None
+def test_a_forked_daemon_is_handled_as_a_process_that_was_started(mortal: Squad):
+    assert mortal.process is not None
+    assert mortal.process.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
-        forked.process.wait(0.01)
-    assert forked.process.pid in [process.pid for process in forked.processes()]
-    forked.kill()
-    assert forked.process.returncode == forked.process.poll() == forked.process.wait() == -signal.SIGKILL
-    forked.process.kill()
-    assert forked.start().end() == 0
+        mortal.process.wait(0.01)
+    assert mortal.process.pid in [process.pid for process in mortal.processes()]
+    mortal.kill()
+    assert mortal.process.returncode == mortal.process.poll() == mortal.process.wait() == -signal.SIGKILL
+    mortal.process.kill()
+    assert mortal.start().end() == 0
 
 
 def test_what_an_interpreter_reads_at_its_start_is_left_to_a_plain_start():
@@ -172,7 +182,7 @@ def test_nothing_is_left_of_a_killed_test_process(tmp_path: Path):
     with subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE) as test:
         assert test.stdout is not None
         daemon = int(test.stdout.readline())
-        left = [psutil.Process(daemon), *psutil.Process(test.pid).children()]
+        left = [psutil.Process(daemon), *psutil.Process(daemon).parents()[:1]]
         watched = [os.pidfd_open(process.pid) for process in left]
         test.kill()
     try:

@@ -31,11 +31,12 @@ from legion.runner.probe import SandboxKind, SandboxState
 from legion.store import snapshot
 from legion.store.board import projects
 from legion.store.database import schema
-from legion.store.database.transactions import Store, Transaction, sqlite_url
+from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail
 from legion.store.work import claims, runs, usage
 from legion.system.paths import DataDir
 from tests.store.making import add_project
+from tests.support.migrated import migrated_store
 
 ENDINGS = (*([Outcome.FINISHED] * 4), Outcome.LOST, Outcome.LOST, Outcome.LIMITED, Outcome.FAILED, Outcome.INTERRUPTED)
 _MARK = re.compile(r"^--- end of ([0-9a-f-]{36})$", re.MULTILINE)
@@ -47,8 +48,7 @@ class Office:
         (self.root / ".git").mkdir(parents=True)
         data = DataDir(folder / "data")
         data.prepare()
-        store = Store(sqlite_url(data.database))
-        store.migrate()
+        store = migrated_store(data.database)
         user = UserConfig()
         self.context = Context(
             data=data,

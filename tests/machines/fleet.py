@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from legion.demo.machines.link import BadLink
@@ -18,8 +18,10 @@ LABEL = "far"
 
 
 class Fleet:
-    def __init__(self, house: MachineHouse) -> None:
+    def __init__(self, house: MachineHouse, env: Mapping[str, str] | None = None) -> None:
+        """`env` is for all workers."""
         self.house = house
+        self._env = env
         self.head = house.head
         self.links: dict[str, BadLink] = {}
         self.workers = house.workers
@@ -29,7 +31,7 @@ class Fleet:
         line = self.house.invite(name, labels=labels, slots=slots)
         address, _, secret = line.partition("/#")
         link = self.links[name] = BadLink(int(address.rpartition(":")[2]), seed=len(self.links))
-        self.house.join(name, f"https://127.0.0.1:{link.port}/#{secret}")
+        self.house.join(name, f"https://127.0.0.1:{link.port}/#{secret}", env=self._env)
 
     def line_of(self, name: str) -> MachineLine:
         return next(one for one in self.head.client.machines().machines if one.name == name)
@@ -53,9 +55,9 @@ class Fleet:
 
 
 @contextlib.contextmanager
-def fleet(folder: Path, *names: str, lease: float = LEASE) -> Iterator[Fleet]:
+def fleet(folder: Path, *names: str, lease: float = LEASE, env: Mapping[str, str] | None = None) -> Iterator[Fleet]:
     with machine_house(folder, lease=lease) as house:
-        made = Fleet(house)
+        made = Fleet(house, env)
         try:
             for name in names:
                 made.add(name)

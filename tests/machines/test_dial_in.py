@@ -56,7 +56,8 @@ class Head:
         self.board.put(ticket, state="working", command="true")
         with self.board.store.write() as tx:
             run = runs.start(tx, ticket, 1, machine=machine)
-        assert placements.place(context, context.project(1), self.board.tickets[ticket], run) is not None
+        project, made = context.project(1), self.board.tickets[ticket]
+        assert placements.place(context, run, lambda: placements.build_job(context, project, made, run)) is not None
         with self.board.store.write() as tx:
             machines.move(tx, run.id, PlacementState.TAKEN)
         return run

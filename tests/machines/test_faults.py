@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from legion.demo.machines.link_state import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, LinkState
+from legion.rehearsal.protocol.log import RequestKind
+from legion.wire.providers import AddProvider
 from tests.machines.fleet import LABEL, Fleet, fleet
+from tests.machines.workers import LEASE
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
+from tests.support.models import KEY, RETRIES
 from tests.support.sampling import SEED, sampled
+from tests.support.stage import playing
 
 LATE = "refs/legion/late/"
 
@@ -127,15 +132,34 @@ def test_a_removed_machine_is_out_and_its_worker_ends_with_4(far: Fleet, project
     project.stop(ticket)
 
 
+SPEND = """
+[[step]]
+call = {tool = "Bash", input = {command = "sleep 0.5; echo $LEGION_TICKET > spent-$LEGION_TICKET.txt"}}
+[[step]]
+say = "Done."
+"""
+
+
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.soak)], ids=str)
 def test_tickets_end_as_on_one_machine_whatever_breaks(tmp_path: Path, count: int):
-    """Nothing lost, nothing twice, no orphan process."""
+    """Nothing lost, nothing twice, no orphan process, and each request to a model is counted once."""
     chance = random.Random(SEED)
-    with fleet(tmp_path / "fleet", "m1", "m2", "m3") as far:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "spend.toml").write_text(SPEND)
+    # No login of the person who runs the tests may be found by chance.
+    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3"}
+    with (
+        playing(tmp_path / "scripts", tmp_path) as stage,
+        fleet(tmp_path / "fleet", "m1", "m2", "m3", lease=2 * LEASE, env=own) as far,
+    ):
+        far.head.client.add_provider(AddProvider(name="rehearsal", url=stage.url, key=KEY))
         project = far.adopt()
-        tickets = project.dispatch_all(
-            [new(f"Ticket {n}", f"sleep 0.5; echo {n} > {n}.txt", on=[LABEL]) for n in range(count)]
-        )
+        plain = [new(f"Ticket {n}", f"sleep 0.5; echo {n} > {n}.txt", on=[LABEL]) for n in range(count)]
+        agents = [
+            new(f"Agent {n}", text="rehearsal: spend", driver="claude", on=[LABEL]) for n in range(max(1, count // 40))
+        ]
+        tickets = project.dispatch_all([*agents, *plain])
         last = 0
         for _ in range(max(5, count // 4)):
             break_something(far, chance)
@@ -143,12 +167,15 @@ def test_tickets_end_as_on_one_machine_whatever_breaks(tmp_path: Path, count: in
         for link in far.links.values():
             link.heal()
         project.until_settled(*tickets, patience=120 + 3 * count)
-        assert {project.state(one) for one in tickets} == {"done"}
-        assert_landed_once(project, *(f"Ticket {n}" for n in range(count)))
+        ended = {one: project.state(one) for one in tickets}
+        assert set(ended.values()) == {"done"}, [project.ticket(one) for one, state in ended.items() if state != "done"]
+        assert_landed_once(project, *(one.title for one in (*agents, *plain)))
         assert all(project.landed(f"{n}.txt") == f"{n}\n" for n in range(count))
         far.until(lambda: not far.runners(), "no process is left")
-        spent = [one.usage for one in (project.ticket(ticket) for ticket in tickets) if one.usage is not None]
-        assert all(one.usd in (None, 0, 0.0) for one in spent), "plain programs spend nothing, also when repeated"
+        counted = far.head.client.usage(project.cwd).total.usage
+        asked = [one for one in stage.lines() if one.kind is not RequestKind.COUNT]
+        assert counted.requests - counted.failed == len([one for one in asked if one.status == 200]), (counted, asked)
+        assert counted.requests >= 2 * len(agents)
 
 
 def break_something(far: Fleet, chance: random.Random) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import psutil
 
+from legion.runner import launch
 from legion.wire.machines import InviteMachine
-from tests.support.legion import SOURCE, Squad
+from tests.support.legion import SOURCE, Squad, processes_of
 from tests.support.looking import until_seen
-from tests.support.postgres import fresh_database
+from tests.support.migrated import migrated_database
+from tests.support.warm import Forked, warm
 
 LEASE = 9.0
 """Seconds until a silent machine's runs are given away; it stops them itself after six."""
@@ -24,8 +26,19 @@ LEASE = 9.0
 class WorkerProcess:
     """`legion join` on another host: the process can be killed, stopped and started again; its folder stays."""
 
-    def __init__(self, folder: Path, line: str = "", *, settings: str = "", before: Sequence[str] = ()) -> None:
-        """`before` comes before the interpreter: what makes it a host of its own."""
+    def __init__(
+        self,
+        folder: Path,
+        line: str = "",
+        *,
+        settings: str = "",
+        before: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """`before` comes before the interpreter: what makes it a host of its own. Without it, the process is forked.
+
+        `env` is set at each start.
+        """
         self.folder = folder
         self.before = before
         self.data = folder / "data"
@@ -34,20 +47,25 @@ class WorkerProcess:
         self.settings = folder / "config.toml"
         self.settings.write_text(settings)
         self.log_file = folder / "worker.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.env = env or {}
+        self.process: subprocess.Popen[bytes] | Forked | None = None
 
     def start(self, extra: Mapping[str, str] | None = None) -> WorkerProcess:
         env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
             "PYTHONPATH": str(SOURCE),
             "LEGION_CONFIG": str(self.settings),
+            **self.env,
             **(extra or {}),
         }
-        argv = [*self.before, sys.executable, "-m", "legion.machine", "--data-dir", str(self.data)]
+        words = ["--data-dir", str(self.data), *([self.line] if self.line else [])]
         with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*argv, *([self.line] if self.line else [])], env=env, stdout=log, stderr=log
-            )
+            if not self.before and (source := warm(SOURCE)).fits(env):
+                handles = {1: log.fileno(), 2: log.fileno()}
+                self.process = source.start("legion.machine", words, env, Path.cwd(), handles)
+            else:
+                argv = [*self.before, sys.executable, "-m", "legion.machine", *words]
+                self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
         return self
 
     @property
@@ -87,26 +105,17 @@ class WorkerProcess:
 
     def processes(self) -> list[psutil.Process]:
         """The worker, its runners, their sandboxes and agents."""
-        found = []
-        for one in psutil.process_iter(["cmdline"]):
-            with contextlib.suppress(psutil.Error):
-                if any(str(self.folder) in word for word in one.info["cmdline"] or ()):
-                    found.append(one)
-        return found
+        return processes_of(self.folder)
 
     def runners(self) -> list[psutil.Process]:
         """Runners hold the lock of their run's folder."""
-        locked = list(self.data.glob("runs/*/lock"))
-        return [one for one in self._holders(locked) if one.pid != getattr(self.process, "pid", 0)]
-
-    def _holders(self, files: Sequence[Path]) -> list[psutil.Process]:
-        wanted = {str(file) for file in files}
+        held = {str(lock) for lock in self.data.glob("runs/*/lock") if _is_held(lock.parent)}
+        pids = (pid for pid in psutil.pids() if held and held & _open_files(pid))
         found = []
-        for one in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if any(opened.path in wanted for opened in one.open_files()):
-                    found.append(one)
-        return found
+        for pid in pids:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
+        return [one for one in found if one.pid != getattr(self.process, "pid", 0)]
 
     def close(self) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -116,6 +125,23 @@ class WorkerProcess:
         for one in (*self.runners(), *self.processes()):
             with contextlib.suppress(psutil.Error):
                 one.kill()
+
+
+def _is_held(run: Path) -> bool:
+    """Asked first, since it costs much less than a look at the files of every process."""
+    with contextlib.suppress(FileNotFoundError):
+        return launch.is_held(run)
+    return False
+
+
+def _open_files(pid: int) -> set[str]:
+    """Read by hand: psutil asks for much more of each file."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(str(entry.readlink()))
+    return found
 
 
 class MachineHouse:
@@ -141,14 +167,19 @@ class MachineHouse:
         return self.join(name, self.invite(name, labels=labels, slots=slots), extra)
 
     def join(
-        self, name: str, line: str, extra: Mapping[str, str] | None = None, *, before: Sequence[str] = ()
+        self,
+        name: str,
+        line: str,
+        extra: Mapping[str, str] | None = None,
+        *,
+        before: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> WorkerProcess:
-        """A worker that has joined with this line."""
+        """A worker that has joined with this line. `extra` is for its first start, `env` for all."""
         gates = self.folder / "gates"
         settings = f'[sandbox]\nwrite = ["{gates}"]\n'
-        made = self.workers[name] = WorkerProcess(self.folder / name, line, settings=settings, before=before).start(
-            extra
-        )
+        made = WorkerProcess(self.folder / name, line, settings=settings, before=before, env=env)
+        self.workers[name] = made.start(extra)
         until_seen(self.head, lambda: made.has_joined or made.has_ended, f"machine {name}")
         assert (made.data / "machine.json").exists(), made.log[-3000:]
         return made
@@ -163,7 +194,7 @@ def machine_house(folder: Path, *, lease: float = LEASE, database: str = "") -> 
     """`database`: the URL of a server of the test's own; without one, a database of the tests' server."""
     (folder / "gates").mkdir(parents=True)
     settings = f'[sandbox]\nwrite = ["{folder}/gates"]\n'
-    with contextlib.nullcontext(database) if database else fresh_database() as url:
+    with contextlib.nullcontext(database) if database else migrated_database() as url:
         head = _head(folder / "head", settings, url, lease)
         house = MachineHouse(folder, head)
         try:

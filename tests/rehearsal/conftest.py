@@ -8,8 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.process import Playing
 from tests.rehearsal.program import Claude
+from tests.support.stage import playing
 
 
 @pytest.fixture

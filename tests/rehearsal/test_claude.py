@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
-from legion.rehearsal.process import playing
 from legion.rehearsal.protocol.log import RequestKind
 from tests.rehearsal.program import Claude, finish
 from tests.support.sampling import sampled
+from tests.support.stage import playing
 
 WORK = """
     [capture]
@@ -55,11 +55,16 @@ def test_a_script_thinks_speaks_and_uses_tools_one_by_one_and_at_once(stage, wri
     assert (used["cache_read_input_tokens"], used["cache_creation_input_tokens"]) == (200, 100)
 
 
-def test_a_second_process_goes_on_at_the_right_step(stage, write, claude):
-    write("two", '[[step]]\nsay = "One."\n[[step]]\nexpect = "go on"\nsay = "Two."')
-    assert claude.run("rehearsal: two").result["result"] == "One."
-    assert claude.run("go on").result["result"] == "Two."
-    assert steps(stage) == [("two", 1, 200), ("two", 2, 200)]
+def test_a_second_process_goes_on_at_the_right_step_and_so_does_a_rehearsal_that_starts_again(scripts, write, tmp_path):
+    write("two", '[[step]]\nsay = "One."\n[[step]]\nexpect = "go on"\nsay = "Two."\n[[step]]\nsay = "Three."')
+    with playing(scripts, tmp_path) as first:
+        claude = Claude(folder=tmp_path / "agent", url=first.url)
+        assert claude.run("rehearsal: two").result["result"] == "One."
+        assert claude.run("go on").result["result"] == "Two."
+        assert steps(first) == [("two", 1, 200), ("two", 2, 200)]
+    with playing(scripts, tmp_path) as second:
+        claude.url = second.url
+        assert claude.run("go on").result["result"] == "Three."
 
 
 @pytest.mark.parametrize("how", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], 1))
@@ -87,13 +92,54 @@ def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, clau
     assert steps(stage) == [("cut", 1, 200), ("cut", 2, 200)]
 
 
+NINE = "One two three four five six seven eight nine."
+
+
 @pytest.mark.parametrize("status", sampled([500, 529], 1))
-def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
-    write("busy", f'[[step]]\nstatus = {status}\ntimes = 2\nsay = "At last."')
+def test_trouble_that_passes_is_waited_out(stage, write, claude, status):
+    """An overloaded model, connections that drop before the answer, a short limit, streams that drop in the middle."""
+    write(
+        "busy",
+        f"""
+        [[step]]
+        status = {status}
+        times = 2
+        say = "At last."
+        call = {{tool = "Bash", input = {{command = "echo one"}}}}
+        [[step]]
+        drop = "before"
+        times = 2
+        expect = "one"
+        say = "Here I am."
+        call = {{tool = "Bash", input = {{command = "echo two"}}}}
+        [[step]]
+        status = 429
+        times = 1
+        limit = {{resets_in = 1}}
+        expect = "two"
+        say = "That was quick."
+        call = {{tool = "Bash", input = {{command = "echo three"}}}}
+        [[step]]
+        drop = "mid"
+        times = 3
+        expect = "three"
+        say = "{NINE}"
+        """,
+    )
     outcome = claude.run("rehearsal: busy")
-    assert outcome.result["result"] == "At last."
-    assert [retry["error_status"] for retry in outcome.retries] == [status, status]
-    assert steps(stage) == [("busy", 1, status), ("busy", 1, status), ("busy", 1, 200)]
+    assert outcome.result["result"] == NINE
+    retries = [(retry["error_status"], retry["retry_delay_ms"]) for retry in outcome.retries]
+    assert [error for error, _ in retries[:5]] == [status, status, None, None, 429]
+    assert retries[4][1] == 1000
+    assert [step for step in steps(stage) if step[1] != 4] == [
+        *[("busy", 1, status)] * 2, ("busy", 1, 200),
+        *[("busy", 2, 0)] * 2, ("busy", 2, 200),
+        ("busy", 3, 429), ("busy", 3, 200),
+    ]  # fmt: skip
+    # Streams that drop in the middle are followed by a request for the complete answer.
+    assert [(line.kind, line.stream) for line in stage.lines() if line.step == 4] == [
+        *[(RequestKind.TROUBLE, True)] * 3, (RequestKind.SCRIPTED, False),
+    ]  # fmt: skip
 
 
 FAILURES = [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
@@ -133,30 +179,6 @@ def test_a_limit_ends_the_run_and_the_conversation_goes_on_after_it(stage, write
     assert "Too much for this hour." in outcome.result["result"]
     assert claude.run("go on").result["result"] == "The hour is over."
     assert steps(stage) == [("limit", 1, 200), ("limit", 2, 429), ("limit", 2, 200)]
-
-
-def test_a_short_limit_is_waited_for(write, claude):
-    write("short", '[[step]]\nstatus = 429\ntimes = 1\nlimit = {resets_in = 1}\nsay = "That was quick."')
-    outcome = claude.run("rehearsal: short")
-    assert outcome.result["result"] == "That was quick."
-    assert [retry["retry_delay_ms"] for retry in outcome.retries] == [1000]
-
-
-def test_a_connection_dropped_before_the_answer_is_made_again(stage, write, claude):
-    write("drop", '[[step]]\ndrop = "before"\ntimes = 2\nsay = "Here I am."')
-    outcome = claude.run("rehearsal: drop")
-    assert outcome.result["result"] == "Here I am."
-    assert [retry["error_status"] for retry in outcome.retries] == [None, None]
-    assert steps(stage) == [("drop", 1, 0), ("drop", 1, 0), ("drop", 1, 200)]
-
-
-def test_streams_that_drop_in_the_middle_are_followed_by_a_request_for_the_whole(stage, write, claude):
-    write("drop", '[[step]]\ndrop = "mid"\ntimes = 3\nsay = "One two three four five six seven eight nine."')
-    outcome = claude.run("rehearsal: drop")
-    assert outcome.result["result"] == "One two three four five six seven eight nine."
-    assert [(line.kind, line.stream) for line in stage.lines()] == [(RequestKind.TROUBLE, True)] * 3 + [
-        (RequestKind.SCRIPTED, False)
-    ]
 
 
 def test_a_slow_stream_arrives_whole(write, claude):
@@ -220,13 +242,3 @@ def test_a_request_that_no_script_expects_ends_the_run_and_says_why(stage, claud
     assert (outcome.code, outcome.result["is_error"]) == (1, True)
     assert "rehearsal: No script is named" in outcome.result["result"]
     assert {line.kind for line in stage.lines()} == {RequestKind.UNEXPECTED}
-
-
-def test_a_rehearsal_that_starts_again_goes_on_where_the_conversation_stands(scripts, write, tmp_path):
-    write("two", '[[step]]\nsay = "One."\n[[step]]\nsay = "Two."')
-    with playing(scripts, tmp_path) as first:
-        claude = Claude(folder=tmp_path / "agent", url=first.url)
-        claude.run("rehearsal: two")
-    with playing(scripts, tmp_path) as second:
-        claude.url = second.url
-        assert claude.run("go on").result["result"] == "Two."

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.process import Playing
 from legion.rehearsal.protocol.log import RequestKind
+from tests.support.stage import playing
 
 SCRIPT = """
 [[step]]

@@ -56,12 +56,14 @@ class Pipe:
 class Workbench:
     root: Path
     sandboxed: bool = True
-    launcher: Launcher = field(default_factory=Launcher)
+    shared: Launcher | None = None
+    """A launcher of several workbenches; without one, it has one of its own."""
     pipes: list[Pipe] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.worktree.mkdir(parents=True)
+        self.launcher = self.shared or Launcher()
 
     @property
     def worktree(self) -> Path:
@@ -105,7 +107,8 @@ class Workbench:
             if isinstance(launch.settle(run_dir), LivingRun):
                 launch.stop(run_dir, 0)
                 self.wait(run_dir)
-        self.launcher.close()
+        if self.shared is None:
+            self.launcher.close()
         for pipe in self.pipes:
             pipe.close()
 

@@ -43,6 +43,11 @@ signal.pause()
 FAMILY = "(read line < never) & echo go > ready; read line < never"
 
 
+@pytest.fixture(scope="module")
+def launcher() -> None:
+    """Each workbench has its own fork server: tests here kill it."""
+
+
 def daemon_that_starts(run_dir: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Another process starts the run and is gone, as a daemon that was killed."""
     source = str(Path(legion.__file__).parent.parent)

@@ -52,6 +52,16 @@ def project(make: Make) -> Project:
     return make()
 
 
+def shared_project(house: Squad, folder: Path, files: dict[str, str] | None = None) -> Iterator[Project]:
+    """For a module's own fixture `project`: one project for tests that look at their own tickets and files only."""
+    repository = Repository(folder / "ada")
+    if files:
+        repository.commit("more", files)
+    one = house.adopt(repository)
+    yield one
+    house.client.stop_all(Where(cwd=one.cwd))
+
+
 @pytest.fixture
 def gates(house: Squad) -> Iterator[Callable[[], Gate]]:
     """Makes gates that the agents of the shared daemon can reach."""

@@ -8,31 +8,39 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput
-from tests.support.legion import Project, squad
+from tests.support.legion import Project, Squad, squad
 from tests.support.repository import CHECK, Repository
 
 SECRET = "forty-two-exactly"
 
 
+@pytest.fixture(scope="module")
+def legion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    folder = tmp_path_factory.mktemp("acceptance")
+    (folder / "secrets").mkdir()
+    settings = f"""
+[acceptance.answer]
+run = 'sh "$LEGION_ACCEPTANCE/run.sh"'
+folder = "{folder}/secrets"
+[acceptance.quiet]
+run = "! sh app.sh | grep -q {SECRET}"
+"""
+    with squad(folder, settings=settings) as one:
+        yield one
+
+
 @pytest.fixture
-def secrets(tmp_path: Path) -> Path:
-    folder = tmp_path / "secrets"
-    folder.mkdir()
+def secrets(legion: Squad) -> Path:
+    folder = legion.folder / "secrets"
     (folder / "run.sh").write_text(f'echo {SECRET}; test "$(sh app.sh)" = 42\n')
     return folder
 
 
 @pytest.fixture
-def project(tmp_path: Path, secrets: Path) -> Iterator[Project]:
-    settings = f"""
-[acceptance.answer]
-run = 'sh "$LEGION_ACCEPTANCE/run.sh"'
-folder = "{secrets}"
-[acceptance.quiet]
-run = "! sh app.sh | grep -q {SECRET}"
-"""
-    with squad(tmp_path, settings=settings) as one:
-        yield one.adopt(Repository(tmp_path / "ada", f"{CHECK}\n[checkpoints]\nfixes = 0\n"))
+def project(legion: Squad, tmp_path: Path, secrets: Path) -> Iterator[Project]:
+    settings = legion.settings.read_text()
+    yield legion.adopt(Repository(tmp_path / "ada", f"{CHECK}\n[checkpoints]\nfixes = 0\n"))
+    legion.settings.write_text(settings)
 
 
 def test_red_says_only_which_one_failed_and_the_work_goes_on(project: Project, secrets: Path):

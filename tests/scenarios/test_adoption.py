@@ -1,11 +1,17 @@
-"""Real Claude Codes of the person: adopted as tickets, asked afterwards, and handed back to the terminal."""
+"""Conversations of the person: adopted as tickets, asked afterwards, and handed back to the terminal.
+
+A stand-in plays Claude Code where no conversation passes between the person's program and Legion's.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
+import re
 import subprocess
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +33,8 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("adoption"), settings="[reviewer]\nlessons = true\n") as one:
+    settings = "[reviewer]\nlessons = true\n"
+    with company(tmp_path_factory.mktemp("adoption"), settings=settings, stand_in=True) as one:
         yield one
 
 
@@ -66,6 +73,23 @@ def talk(here: Company, *steps: str) -> str:
     return next(one.id for one in found if one.program == "claude")
 
 
+def recorded(here: Company, *texts: str) -> str:
+    """A conversation of the person's in their checkout, as Claude Code writes it down. Returns its id."""
+    cwd, id = str(here.project.repository.root), str(uuid.uuid4())
+    entries, last = [], None
+    for text, role in zip(texts, itertools.cycle(("user", "assistant")), strict=False):
+        message = {"role": role, "content": [{"type": "text", "text": text}]}
+        same = {"sessionId": id, "cwd": cwd, "isSidechain": False, "version": "2.1.319"}
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+        entry = {"parentUuid": last, **same, "timestamp": stamp, "type": role, "message": message}
+        last = str(uuid.uuid4())
+        entries.append(json.dumps({**entry, "uuid": last}))
+    place = here.squad.folder / "nobody/projects" / re.sub(r"[^a-zA-Z0-9]", "-", cwd)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{id}.jsonl").write_text("\n".join(entries) + "\n")
+    return id
+
+
 def adopt(here: Company, id: str = "", **more: str) -> int:
     return here.squad.client.adopt(AdoptConversation(cwd=here.project.cwd, id=id, **more)).ticket
 
@@ -85,6 +109,14 @@ def test_a_conversation_becomes_a_ticket_that_lands_the_persons_work(here: Compa
     here.project.pause()
     rest = script(here, bash("cat half.txt > whole.txt"), 'say = "The rest is done."')
     ticket = adopt(here, text=f"rehearsal: {rest}")
+    with here.using(None):
+        _it_lands_the_work_in_its_own_conversation(here, ticket, id)
+    assert repository.fingerprint() == before
+    assert repository.git("status", "--porcelain") == status
+    repository.git("reset", "--quiet", "--hard")
+
+
+def _it_lands_the_work_in_its_own_conversation(here: Company, ticket: int, id: str) -> None:
     page = here.project.ticket(ticket)
     assert page.ticket.title.startswith("rehearsal: adopt")
     with pytest.raises(LegionError, match=f"Ticket {ticket} continues conversation {id} already"):
@@ -100,33 +132,32 @@ def test_a_conversation_becomes_a_ticket_that_lands_the_persons_work(here: Compa
     assert "A zebra is half done." in found[own], "it remembers"
     assert "The person handed this conversation over" in found[own]
     assert found[id].count("Please begin.") >= 1, "and what it continues is as it was"
-    assert repository.fingerprint() == before
-    assert repository.git("status", "--porcelain") == status
     lines = here.squad.client.history(here.project.cwd, ticket=ticket, last=0).lines
     assert [line.data["source"] for line in lines if line.kind == "ticket.adopted"] == [id]
     _a_landed_ticket_is_asked(here, ticket)
     with pytest.raises(LegionError, match=f"Ticket {ticket} has landed; `legion ask {ticket} TEXT` asks its agent."):
         here.squad.client.handoff(ticket)
-    repository.git("reset", "--quiet", "--hard")
 
 
 def _a_landed_ticket_is_asked(here: Company, ticket: int) -> None:
     """In the same test: each Claude Code takes seconds."""
     before, runs = transcripts(here, ticket), len(here.project.ticket(ticket).runs)
     write = 'call = {tool = "Write", input = {file_path = "{cwd}/x", content = "x"}}'
-    why = script(here, 'say = "For the zebra."')
-    answer = here.squad.client.ask_conversation(AskConversation(id=str(ticket), question=f"rehearsal: {why}. Why?"))
+    why = script(here, write, 'expect = "(?i)error"\nsay = "For the zebra."')
+    answer = here.squad.client.ask_conversation(AskConversation(id=f"#{ticket}", question=f"rehearsal: {why}. Why?"))
     assert (answer.answer, answer.usd is not None) == ("For the zebra.", True)
     assert transcripts(here, ticket) == before
     assert len(here.project.ticket(ticket).runs) == runs
-    tries = script(here, write, 'say = "I could not."')
-    answer = here.squad.client.ask_conversation(AskConversation(id=f"#{ticket}", question=f"rehearsal: {tries}"))
-    assert answer.answer == "I could not."
     (hit,) = here.squad.client.search_conversations("rest done", 1.0, 20, 20.0).hits
     assert (hit.conversation.program, hit.conversation.ticket) == ("legion", ticket)
 
 
 def test_a_ticket_is_handed_to_the_terminal_and_back(here: Company):
+    with here.using(None):
+        _a_ticket_is_handed_over_and_comes_back(here)
+
+
+def _a_ticket_is_handed_over_and_comes_back(here: Company) -> None:
     gate = Gate(here.squad.folder / "gates", f"gate{next(NUMBERS)}")
     name = script(here, bash("echo one > handed.txt"), bash(gate.pause), 'say = "Done."')
     ticket = here.dispatch(name)
@@ -171,7 +202,8 @@ def test_a_reader_of_the_conversation_words_the_lesson_of_a_failed_attempt(here:
 @pytest.mark.parametrize("point", sampled([Point.ADOPT_BEFORE_DISPATCH, Point.ADOPT_AFTER_DISPATCH], 1))
 def test_a_daemon_that_is_killed_in_an_adoption_makes_one_ticket(here: Company, point: Point):
     name = f"killed-{point.name.lower()}.txt"
-    id = talk(here, bash(f"echo mine > {name}"), 'say = "Begun."')
+    id = recorded(here, "Please begin.", "Begun.")
+    here.project.repository.write({name: "mine\n"})
     here.squad.end()
     here.start({"LEGION_CRASH_AT": point.value})
     known = set(here.project.states())

@@ -9,8 +9,15 @@ import pytest
 
 from legion.wire.errors import BadInput
 from legion.wire.tickets import TicketPage
+from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository
+
+
+@pytest.fixture(scope="module")
+def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    files = {".gitignore": "*.log\nbuild/\n", "old.txt": "old\n", "gone.txt": "gone\n", "tool.sh": "true\n"}
+    yield from shared_project(house, tmp_path_factory.mktemp("agents"), files)
 
 
 def test_the_briefing_comes_on_stdin_and_in_a_file_with_everything_the_person_said(project: Project):
@@ -29,7 +36,7 @@ def test_the_briefing_comes_on_stdin_and_in_a_file_with_everything_the_person_sa
         files=["docs/**"],
         prove=["true"],
     )
-    project.until_settled()
+    project.until_settled(ticket)
     told = project.landed("stdin.txt") or ""
     assert told == project.landed("file.txt")
     for words in ("a title", "the text", "the context", "the criteria", "the plan", "docs/**", "sh check.sh", "`true`"):
@@ -45,8 +52,7 @@ def test_commits_uncommitted_and_untracked_files_land_and_the_agents_own_commits
     mkdir -p deep/er && echo untracked > deep/er/untracked.txt
     echo changed > README.txt
     """
-    project.dispatch("steps", agent)
-    project.until_settled()
+    project.until_settled(project.dispatch("steps", agent))
     expected = {"one": "one", "two": "two", "staged": "staged", "deep/er/untracked": "untracked", "README": "changed"}
     assert {name: project.landed(f"{name}.txt") for name in expected} == {k: f"{v}\n" for k, v in expected.items()}
     history = project.history()
@@ -59,45 +65,41 @@ def test_work_on_another_branch_or_in_the_stash_is_named_and_the_agent_brings_it
     agent = """
     if test "$LEGION_ATTEMPT" = 1; then
         git checkout -q -b side; echo a > a.txt; git add a.txt; git commit -qm a; git checkout -q -
-        echo changed > README.txt; git stash -q
+        echo stashed > README.txt; git stash -q
     else
         grep -q '`git merge side`' "$LEGION_BRIEFING" && git merge -q side
         grep -q '`git stash pop`' "$LEGION_BRIEFING" && git stash pop -q
     fi
     """
     ticket = project.dispatch("elsewhere", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
-    assert (project.landed("a.txt"), project.landed("README.txt")) == ("a\n", "changed\n")
+    assert (project.landed("a.txt"), project.landed("README.txt")) == ("a\n", "stashed\n")
     back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
     assert back.data["reason"] == "it changed nothing, but has work elsewhere in its repository (side, refs/stash)"
 
 
-def test_ignored_files_do_not_land_and_are_not_lost_either(make: Callable[..., Project]):
-    project = make(files={".gitignore": "*.log\nbuild/\n"})
-    ticket = project.dispatch("noise", "echo noise > a.log; mkdir build; echo made > build/it; echo a > a.txt")
-    project.until_settled()
-    assert [project.landed(name) for name in ("a.txt", "a.log", "build/it")] == ["a\n", None, None]
+def test_ignored_files_do_not_land_and_are_not_lost_either(project: Project):
+    ticket = project.dispatch("noise", "echo noise > a.log; mkdir build; echo made > build/it; echo n > noise.txt")
+    project.until_settled(ticket)
+    assert [project.landed(name) for name in ("noise.txt", "a.log", "build/it")] == ["n\n", None, None]
     assert project.kept(ticket, "a.log") == "noise\n"
     assert project.kept(ticket, "build/it") == "made\n"
 
 
-def test_deleted_renamed_executable_and_linked_files_land_as_they_are(make: Callable[..., Project]):
-    project = make(files={"old.txt": "old\n", "gone.txt": "gone\n", "tool.sh": "true\n"})
-    project.dispatch("shuffle", "rm gone.txt; mv old.txt new.txt; chmod +x tool.sh; ln -s new.txt link.txt")
-    project.until_settled()
+def test_deleted_renamed_executable_and_linked_files_land_as_they_are(project: Project):
+    agent = "rm gone.txt; mv old.txt new.txt; chmod +x tool.sh; ln -s new.txt link.txt"
+    project.until_settled(project.dispatch("shuffle", agent))
     listed = project.hub_git("ls-tree", "-r", "--format=%(objectmode) %(path)", "refs/legion/target").splitlines()
     assert {"100644 new.txt", "100755 tool.sh", "120000 link.txt"} <= set(listed)
     assert not {"100644 old.txt", "100644 gone.txt"} & set(listed)
 
 
 def test_a_nested_repository_is_said_and_stays_on_disk(project: Project):
-    agent = (
-        "git init -q inner && echo in > inner/a.txt && git -C inner add . && git -C inner commit -qm in; touch b.txt"
-    )
+    agent = "git init -q inner && echo in > inner/a.txt && git -C inner add . && git -C inner commit -qm in; echo o > o"
     ticket = project.dispatch("nested", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert page.ticket.state == "done"
     assert "nested repositories inner" in page.runs[-1].detail
@@ -111,7 +113,7 @@ def test_an_agent_that_leaves_only_what_git_cannot_store_hears_what_it_is(projec
     grep -q 'pipe (a named pipe)' "$LEGION_BRIEFING" && echo plain > plain.txt
     """
     ticket = project.dispatch("pipe", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt, project.landed("plain.txt")) == ("done", 2, "plain\n")
     assert [run.detail for run in page.runs] == ["exit code 0; not part of the change: pipe (a named pipe)"] * 2
@@ -123,7 +125,7 @@ def test_an_agent_that_crashes_half_way_goes_on_with_what_it_left(project: Proje
     echo half > half.txt; echo something broke >&2; exit 3
     """
     ticket = project.dispatch("crash", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
     assert [run.outcome for run in page.runs] == ["failed", "finished"]
@@ -131,29 +133,30 @@ def test_an_agent_that_crashes_half_way_goes_on_with_what_it_left(project: Proje
 
 
 def test_a_ticket_fails_when_its_attempts_are_used_up_and_says_why(project: Project):
-    ticket = project.dispatch("hopeless", "echo BROKEN > a.txt", max_attempts=2)
-    project.until_settled()
+    ticket = project.dispatch("hopeless", "echo BROKEN > broken.txt", max_attempts=2)
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("failed", 2)
     assert page.ticket.reason == "gave up after 2 attempts: checks failed: `sh check.sh`"
     assert page.cause == "checks"
     assert project.squad.cli("wait", str(ticket), cwd=project.repository.root).returncode == 6
-    assert project.landed("a.txt") is None
+    assert project.landed("broken.txt") is None
 
 
-def test_a_program_that_fails_at_once_rests_longer_and_longer_before_its_next_attempts(project: Project):
-    ticket = project.dispatch("hopeless", "echo nobody is logged in; exit 1", max_attempts=3)
-    page = project.until(ticket, "parked")
+def test_a_program_that_fails_at_once_rests_longer_and_longer_and_resume_ends_a_rest(project: Project):
+    ticket = project.dispatch("hopeless", "echo nobody is logged in; exit 1", max_attempts=4)
+    page = resting(project, ticket, attempt=3)
     assert "the agent's program failed (exit code 1); it rests" in page.ticket.reason
-    assert page.parked_until is not None
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt, page.cause) == ("failed", 3, "attempt")
-    began = [run.started_at for run in page.runs]
+    project.squad.client.resume_ticket(ticket)
+    project.until_settled(ticket)
+    done = project.ticket(ticket)
+    assert (done.ticket.state, done.ticket.attempt, done.cause) == ("failed", 4, "attempt")
+    began = [run.started_at for run in done.runs]
     assert began[1] - began[0] >= 1
     assert began[2] - began[1] >= 2
-    rests = [str(event.data["reason"]) for event in page.history if event.data.get("to") == "parked"]
-    assert ["rests 1 s" in rests[0], "rests 2 s" in rests[1], len(rests)] == [True, True, 2]
+    assert began[3] < (page.parked_until or 0.0)
+    rests = [str(event.data["reason"]) for event in done.history if event.data.get("to") == "parked"]
+    assert [f"rests {seconds} s" in rest for rest, seconds in zip(rests, (1, 2, 4), strict=True)] == [True] * 3
 
 
 def resting(project: Project, ticket: int, attempt: int) -> TicketPage:
@@ -168,47 +171,27 @@ def resting(project: Project, ticket: int, attempt: int) -> TicketPage:
     return pages[-1]
 
 
-def test_a_restart_does_not_end_the_rest(legion: Squad, repository: Repository):
-    project = legion.adopt(repository)
-    ticket = project.dispatch("hopeless", "exit 1", max_attempts=20)
-    page = resting(project, ticket, attempt=2)
-    legion.kill()
-    legion.start()
-    project.until_true(lambda: project.ticket(ticket).ticket.attempt > page.ticket.attempt)
-    next_run = project.ticket(ticket).runs[page.ticket.attempt]
-    assert next_run.started_at >= (page.parked_until or 0.0) > 0.0
-
-
-def test_resume_ends_the_rest(project: Project):
-    ticket = project.dispatch("hopeless", "exit 1", max_attempts=20)
-    page = resting(project, ticket, attempt=4)
-    project.squad.client.resume_ticket(ticket)
-    project.until_true(lambda: project.ticket(ticket).ticket.attempt > page.ticket.attempt)
-    next_run = project.ticket(ticket).runs[page.ticket.attempt]
-    assert next_run.started_at < (page.parked_until or 0.0)
-
-
 def test_a_program_that_fails_after_a_change_goes_on_without_a_rest(project: Project):
-    ticket = project.dispatch("crash", 'echo x >> a.txt; [ "$LEGION_ATTEMPT" = 4 ]', max_attempts=4)
-    project.until_settled()
+    ticket = project.dispatch("crash", 'echo x >> crash.txt; [ "$LEGION_ATTEMPT" = 3 ]', max_attempts=3)
+    project.until_settled(ticket)
     page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt) == ("done", 4)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 3)
     assert "parked" not in {event.data.get("to") for event in page.history}
 
 
 def test_a_retry_after_the_last_attempt_counts_anew_and_knows_what_went_wrong(project: Project):
     agent = """
-    if grep -q './a.txt' "$LEGION_BRIEFING" && grep -q 'no bad words' "$LEGION_BRIEFING"; then
-        echo fine > a.txt
+    if grep -q './bad.txt' "$LEGION_BRIEFING" && grep -q 'no bad words' "$LEGION_BRIEFING"; then
+        echo fine > bad.txt
     else
-        echo BROKEN > a.txt
+        echo BROKEN > bad.txt
     fi
     """
     ticket = project.dispatch("hopeless", agent, max_attempts=1)
-    project.until_settled()
+    project.until_settled(ticket)
     assert project.state(ticket) == "failed"
     project.retry(ticket, feedback="no bad words")
-    project.until_settled()
+    project.until_settled(ticket)
     line = project.ticket(ticket).ticket
     assert (line.state, line.attempt, line.max_attempts) == ("done", 2, 2)
 
@@ -220,16 +203,16 @@ def test_an_agent_that_takes_too_long_is_ended_and_told_so(make: Callable[..., P
     touch slow.txt; exec sleep 60
     """
     ticket = project.dispatch("slow", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     page = project.ticket(ticket)
     assert [run.outcome for run in page.runs] == ["timed_out", "finished"]
     assert (page.ticket.state, project.landed("quick.txt")) == ("done", "")
 
 
 def test_what_an_agent_prints_is_kept_whole_and_can_be_read(project: Project):
-    agent = "echo to stdout; echo to stderr >&2; seq 1 100000; printf 'no newline \\342\\202\\254'; touch a.txt"
+    agent = "echo to stdout; echo to stderr >&2; seq 1 100000; printf 'no newline \\342\\202\\254'; touch talk.txt"
     ticket = project.dispatch("talk", agent)
-    project.until_settled()
+    project.until_settled(ticket)
     text, offset = "", 0
     while not (piece := project.squad.client.log(ticket, offset=offset)).ended or piece.text:
         text, offset = text + piece.text, piece.next_offset

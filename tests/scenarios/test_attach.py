@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,22 +11,16 @@ import pytest
 
 from legion.wire.errors import NotFound, StateConflict
 from legion.wire.terminal import NewByHand, OfferWork, OpenShell
-from tests.support.legion import Project, Squad
+from tests.support.legion import Project, adopted_project
 from tests.support.person_terminal import PersonTerminal
-from tests.support.repository import CHECK, Repository
 
 Person = Callable[..., PersonTerminal]
 
 
 @pytest.fixture(scope="module")
 def project() -> Iterator[Project]:
-    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
-        squad = Squad(Path(folder))
-        squad.start()
-        try:
-            yield squad.adopt(Repository(Path(folder) / "shop", CHECK))
-        finally:
-            squad.close()
+    with adopted_project() as one:
+        yield one
 
 
 @pytest.fixture
@@ -48,6 +41,11 @@ def person(project: Project) -> Iterator[Person]:
     yield at
     for one in opened:
         one.close()
+
+
+def submit(project: Project, ticket: int) -> None:
+    done = project.squad.cli("submit", str(ticket), cwd=project.repository.root)
+    assert "is submitted" in done.stdout + done.stderr
 
 
 def test_a_shell_is_in_the_worktree_and_the_sandbox_and_passes_its_exit_code_on(project: Project, person: Person):
@@ -100,7 +98,7 @@ def test_a_person_works_with_a_program_detaches_returns_and_submits(project: Pro
     looks.type("never\r\x11")
     assert looks.exit_code() == 0
     assert project.squad.client.ticket(ticket).ticket.state == "working"
-    person("submit", str(ticket)).shows("is submitted")
+    submit(project, ticket)
     again.shows("legion ticket")
     assert again.exit_code() == 0
     project.until(ticket, "done")
@@ -136,7 +134,7 @@ def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(p
     back = person("attach", str(ticket))
     back.type("more\r")
     back.shows("heard-1-more")
-    person("submit", str(ticket)).shows("is submitted")
+    submit(project, ticket)
     project.until(ticket, "done")
     assert (project.landed("talk.txt") or "").endswith("saved\nmore\n")
 

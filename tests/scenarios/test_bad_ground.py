@@ -150,7 +150,7 @@ def test_a_busy_port_gives_the_next_free_one_which_is_recorded(tmp_path: Path):
         port = taken.getsockname()[1]
         one = Squad(tmp_path, settings=f"[daemon]\nport = {port}\n")
         try:
-            assert one.cli("up", cwd=tmp_path).returncode == 0
+            one.start(port=None)
             status = json.loads(one.cli("status", "--json", cwd=tmp_path).stdout)
             used = int(status["daemon"]["url"].rsplit(":", 1)[1])
             assert port < used < port + 100
@@ -197,11 +197,11 @@ def test_an_empty_database_file_is_filled_and_a_damaged_one_is_said(tmp_path: Pa
     with one_daemon(one):
         assert one.client.status(None).counts == {}
     one.data.database.write_bytes(b"not a database at all, not at all\n" * 100)
-    assert_one_sentence(one.cli("status", cwd=tmp_path), FAILED, "is damaged or no database")
+    assert_one_sentence(one.cli("serve", cwd=tmp_path), FAILED, "is damaged or no database")
 
 
 def test_settings_with_a_mistake_are_said_with_file_and_line(tmp_path: Path):
     one = Squad(tmp_path, settings="[daemon]\nprot = 1\n")
-    said = one.cli("status", cwd=tmp_path)
+    said = one.cli("serve", cwd=tmp_path)
     assert said.returncode != 0
     assert f"In {one.settings}, line 2, `daemon.prot` is not a setting" in said.stderr

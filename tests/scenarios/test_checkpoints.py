@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from legion.wire.tickets import NewTicket
+from tests.scenarios.conftest import settings_with_gates
 from tests.support.gates import Gate
-from tests.support.legion import Project, new, squad
+from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository
 
 ONLY_ONE = "test $(cat *.txt | grep -c mine) -le 1"
 MEND = "grep -q together $LEGION_BRIEFING || exit 1; echo yours > b.txt"
 
 
-@contextlib.contextmanager
-def started(tmp_path: Path, mender: str, config: str = "", settings: str = "") -> Iterator[Project]:
-    with squad(tmp_path, settings=f"{settings}[drivers.mender]\nrun = '''sh -c \"{mender}\"'''\n") as one:
-        checks = '[checks.test]\nrun = "sh check.sh"\n[agents]\nattempts = 1\n'
-        yield one.adopt(Repository(tmp_path / "ada", f"{checks}{config}"))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with started(tmp_path, MEND) as one:
+@pytest.fixture(scope="module")
+def legion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    """Tickets without a command are for the program that each repository brings."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    settings = f"{settings_with_gates(folder)}[drivers.mender]\nrun = 'sh mender.sh'\n"
+    with squad(folder, settings=settings) as one:
         yield one
+
+
+def started(legion: Squad, folder: Path, mender: str, config: str = "") -> Project:
+    checks = '[checks.test]\nrun = "sh check.sh"\n[agents]\nattempts = 1\n'
+    repository = Repository(folder / "ada", f"{checks}{config}")
+    repository.commit("a mender", {"mender.sh": mender})
+    return legion.adopt(repository)
 
 
 def board(prove: list[str]) -> list[NewTicket]:
@@ -42,7 +45,8 @@ def board(prove: list[str]) -> list[NewTicket]:
     ]
 
 
-def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(project: Project):
+def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(legion: Squad, tmp_path: Path):
+    project = started(legion, tmp_path, MEND)
     a, b, gate, after = project.dispatch_all(board([f"1 :: {ONLY_ONE}"]))
     project.until(after, "done")
     (fix,) = set(project.states()) - {a, b, gate, after}
@@ -62,32 +66,29 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     assert project.ticket(after).runs[0].started_at >= page.ticket.moved_at
 
 
-def test_a_checkpoint_whose_fix_fails_holds_everything_up(tmp_path: Path):
-    with started(tmp_path, "exit 1") as project:
-        a, b, gate, after = project.dispatch_all(board([ONLY_ONE]))
-        state = project.until_settled()
-        (fix,) = set(project.states()) - {a, b, gate, after}
-        assert project.states() == {a: "done", b: "done", gate: "queued", after: "queued", fix: "failed"}
-        assert sorted(state.stuck) == [gate, after]
-        assert project.ticket(gate).ticket.doing == f"held up by {fix}"
+def test_a_checkpoint_whose_fix_fails_holds_everything_up(legion: Squad, tmp_path: Path):
+    project = started(legion, tmp_path, "exit 1")
+    a, b, gate, after = project.dispatch_all(board([ONLY_ONE]))
+    state = project.until_settled()
+    (fix,) = set(project.states()) - {a, b, gate, after}
+    assert project.states() == {a: "done", b: "done", gate: "queued", after: "queued", fix: "failed"}
+    assert sorted(state.stuck) == [gate, after]
+    assert project.ticket(gate).ticket.doing == f"held up by {fix}"
 
 
-def test_after_so_many_fixes_a_checkpoint_fails(tmp_path: Path):
-    (tmp_path / "gates").mkdir()
-    gate = Gate(tmp_path / "gates", "mender")
-    more = f'[sandbox]\nwrite = ["{tmp_path}/gates"]\n'
-    one_fix = "[checkpoints]\nfixes = 1\n"
-    with started(tmp_path, f"{gate.pause}; {MEND}", one_fix, more) as project:
-        *_, checkpoint, after = project.dispatch_all(board([ONLY_ONE]))
-        gate.arrived()
-        project.pause()
-        gate.open()
-        fix = after + 1
-        project.until(fix, "done")
-        project.repository.commit("one more", {"c.txt": "mine\n"})
-        project.until_true(lambda: project.landed("c.txt") == "mine\n")
-        project.resume()
-        page = project.until(checkpoint, "failed")
-        assert page.ticket.reason == f"checks failed on the landed code: `{ONLY_ONE}` after 1 fixing ticket"
-        assert project.state(after) == "queued"
+def test_after_so_many_fixes_a_checkpoint_fails(legion: Squad, tmp_path: Path):
+    gate = Gate(legion.folder / "gates", "mender")
+    project = started(legion, tmp_path, f"{gate.pause}; {MEND}", "[checkpoints]\nfixes = 1\n")
+    *_, checkpoint, after = project.dispatch_all(board([ONLY_ONE]))
+    gate.arrived()
+    project.pause()
+    gate.open()
+    fix = after + 1
+    project.until(fix, "done")
+    project.repository.commit("one more", {"c.txt": "mine\n"})
+    project.until_true(lambda: project.landed("c.txt") == "mine\n")
+    project.resume()
+    page = project.until(checkpoint, "failed")
+    assert page.ticket.reason == f"checks failed on the landed code: `{ONLY_ONE}` after 1 fixing ticket"
+    assert project.state(after) == "queued"
     gate.close()

@@ -22,7 +22,9 @@ import pytest
 from legion.gateway import lifecycle
 from legion.gateway.accounting import ledger
 from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
+from legion.gateway.files.address import GatewayAddress
 from legion.gateway.files.folder import GatewayFolder
+from legion.runner.journal import JournalEvent
 from tests.gateway.upstream import Upstream
 from tests.scenarios import hostile_agent, hostile_keys
 from tests.scenarios.test_claude_settings import Tap
@@ -73,6 +75,14 @@ class Den:
         self.here.script(name, "\n\n".join([*steps, "[[step]]\nsay = 'Done.'"]))
         return self.here.dispatch(name, max_attempts=1)
 
+    def gateway_address(self) -> GatewayAddress:
+        """Of a gateway that lives: where none does, a run has the daemon start one."""
+        if lifecycle.address(self.gateway) is None:
+            self.here.project.until(self.play("warm", ("Bash", {"command": "echo a > warm.txt"})), "done")
+        found = lifecycle.address(self.gateway)
+        assert found is not None
+        return found
+
     def close(self) -> None:
         self.lair.close()
         self.provider.close()
@@ -116,32 +126,101 @@ def judged(den: Den, file: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+): (.*)$", den.here.project.landed(file) or "", re.MULTILINE))
 
 
+TWICE = """
+    [[step]]
+    say = "I look around."
+    call = {tool = "Bash", input = {command = '''
+        { ls -A ~; ls -A HOME; echo "$HOME"; } > home.txt 2>&1; echo "$CLAUDE_CONFIG_DIR" > place.txt
+        id -u > user.txt; echo kept > "$CLAUDE_CONFIG_DIR/note"; mv README.txt red.txt
+    '''}}
+
+    [[step]]
+    say = "Done."
+
+    [[step]]
+    attempt = 2
+    say = "I look again."
+    call = {tool = "Bash", input = {command = 'cat "$CLAUDE_CONFIG_DIR/note" > note.txt; mv red.txt README.txt'}}
+
+    [[step]]
+    attempt = 2
+    say = "Done again."
+"""
+
+
+def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(den: Den):
+    project, home = den.here.project, den.lair.home
+    den.here.script("twice", TWICE.replace("-A HOME", f"-A {home}"))
+    page = project.until(den.here.dispatch("twice"), "done")
+    assert [run.outcome for run in page.runs] == ["finished", "finished"]
+    assert project.landed("home.txt") == f"{home}\n"
+    assert project.landed("note.txt") == "kept\n"
+    assert project.landed("user.txt") == f"{den.lair.uid}\n"
+    place = Path((project.landed("place.txt") or "").strip())
+    assert place.is_relative_to(den.here.squad.data.root)
+    assert place.stat().st_uid == den.lair.uid
+    assert list(home.iterdir()) == [home / ".ssh"]
+
+
+Calls = list[tuple[str, dict[str, object]]]
+
+
 def test_what_a_hostile_agent_runs_gets_it_nowhere_and_no_key_is_found(den: Den):
-    project = den.here.project
+    """One conversation for all of it: each Claude Code takes a second or more."""
+    project, lair = den.here.project, den.lair
     other = project.dispatch("other", "exit 1", max_attempts=1)
     project.until(other, "failed")
-    # The gateway has to live before its places can be told.
-    project.until(den.play("warm", ("Bash", {"command": "echo a > warm.txt"})), "done")
+    den.gateway_address()
     facts = den.facts(other)
-    marker = f"behind-{den.lair.root.name}"
-    ticket = den.play(
-        "attack",
+    marker = f"behind-{lair.root.name}"
+    read, written = places_outside(den)
+    programs: Calls = [
         ("Bash", {"command": f"python3 attack.py '{facts}' > attack.txt 2>&1", "timeout": 110_000}),
         ("Bash", {"command": f"python3 keys.py '{facts}' > keys.txt 2>&1", "timeout": 110_000}),
         ("Bash", {"command": f"(setsid sh -c ': {marker}; while :; do sleep 60; done' > /dev/null 2>&1 &)"}),
         ("Bash", {"command": 'echo "$ANTHROPIC_AUTH_TOKEN" > token.txt'}),
-    )
+    ]
+    own_tools: Calls = [("Read", {"file_path": str(path)}) for path in read]
+    own_tools += [("Write", {"file_path": str(path), "content": HARM}) for path in written]
+    own_tools += [("Edit", {"file_path": str(lair.victim), "old_string": SECRET, "new_string": HARM})]
+    own_tools += [("Grep", {"pattern": SECRET, "path": str(lair.root), "output_mode": "content"})]
+    before, target = lair.repository.fingerprint(), project.hub_git("rev-parse", "refs/legion/target")
+    ticket = den.play("attack", *programs, *own_tools)
     project.until(ticket, "done")
     for file, attempts in (("attack.txt", hostile_agent.ATTEMPTS), ("keys.txt", hostile_keys.ATTEMPTS)):
         said = judged(den, file)
         assert list(said) == [attempt.__name__ for attempt in attempts], project.landed(file)
         assert {name: outcome for name, outcome in said.items() if outcome.startswith("WORKED")} == {}
-    assert living_with(f"marker-{den.lair.root.name}") + living_with(marker) == []
+    assert living_with(f"marker-{lair.root.name}") + living_with(marker) == []
+    _own_tools_read_and_wrote_nothing(den, den.here.journal(ticket), len(programs), len(own_tools))
+    # Some places exist inside for the agent alone; on the host nothing happened.
+    assert not any(HARM in path.read_text() for path in written if path.is_file())
     assert not (project.worktrees / "planted").exists()
+    assert lair.victim.read_text() == SECRET
+    assert lair.repository.fingerprint() == before
+    assert target in project.hub_git("rev-list", "refs/legion/target")
     assert _status(den, (project.landed("token.txt") or "").strip()) == 401
     _nobody_else_was_reached(den, ticket)
-    called = [str(event.facts["input"]) for event in den.here.journal(ticket) if event.kind == "called"]
-    assert [word.split()[1] for word in called[:2]] == ["attack.py", "keys.py"]
+
+
+def places_outside(den: Den) -> tuple[list[Path], list[Path]]:
+    """What its own tools are to read, and what they are to write."""
+    project, data, lair = den.here.project, den.here.squad.data, den.lair
+    secret = [lair.home / ".ssh/id_ed25519", data.token, data.keys / "rehearsal", den.gateway.providers, data.database]
+    read = [*secret, lair.repository.root / "README.txt", Path("/etc/shadow"), lair.victim]
+    outside = [project.worktrees / "planted", project.hub / "refs/legion/target", Path("/usr/planted"), lair.victim]
+    return read, [*outside, lair.home / ".bashrc", den.gateway.passes / "x.json", data.keys / "rehearsal"]
+
+
+def _own_tools_read_and_wrote_nothing(den: Den, events: list[JournalEvent], programs: int, own: int) -> None:
+    called = [event.facts for event in events if event.kind == "called"]
+    assert [str(facts["input"]).split()[1] for facts in called[:2]] == ["attack.py", "keys.py"]
+    assert len(called) == programs + own
+    tools = {facts["call"]: facts["tool"] for facts in called}
+    returned = [event.facts for event in events if event.kind == "returned"]
+    harmless = [tools[facts["call"]] for facts in returned if not facts["failed"]]
+    assert [tool for tool in harmless if tool != "Write"] == ["Bash"] * programs
+    assert not any(SECRET in str(facts) or KEY in str(facts) for facts in returned)
 
 
 def _nobody_else_was_reached(den: Den, ticket: int) -> None:
@@ -167,43 +246,7 @@ def _status(den: Den, token: str) -> int:
         return line.getresponse().status
 
 
-def test_claudes_own_tools_read_and_write_nothing_outside(den: Den):
-    project, data, lair = den.here.project, den.here.squad.data, den.lair
-    before = lair.repository.fingerprint()
-    seen = (lair.home / ".ssh/id_ed25519", data.token, data.keys / "rehearsal", den.gateway.providers, data.database)
-    read = (*seen, lair.repository.root / "README.txt", Path("/etc/shadow"), lair.victim)
-    outside = (project.worktrees / "planted", project.hub / "refs/legion/target", Path("/usr/planted"), lair.victim)
-    written = (*outside, lair.home / ".bashrc", den.gateway.passes / "x.json", data.keys / "rehearsal")
-    calls: list[tuple[str, dict[str, object]]] = [("Read", {"file_path": str(path)}) for path in read]
-    calls += [("Write", {"file_path": str(path), "content": HARM}) for path in written]
-    calls += [("Edit", {"file_path": str(lair.victim), "old_string": SECRET, "new_string": HARM})]
-    calls += [("Grep", {"pattern": SECRET, "path": str(lair.root), "output_mode": "content"})]
-    target = project.hub_git("rev-parse", "refs/legion/target")
-    ticket = den.play("tools", *calls, ("Bash", {"command": "echo hi > tools.txt"}))
-    project.until(ticket, "done")
-    events = den.here.journal(ticket)
-    tools = {
-        event.facts["call"]: f"{event.facts['tool']} {event.facts['input']}"
-        for event in events
-        if event.kind == "called"
-    }
-    harmless = [
-        tools[event.facts["call"]] for event in events if event.kind == "returned" and not event.facts["failed"]
-    ]
-    assert len(tools) == len(calls) + 1
-    assert [tool.split()[0] for tool in harmless if not tool.startswith("Write")] == ["Bash"]
-    assert not any(
-        SECRET in str(event.facts) or KEY in str(event.facts) for event in events if event.kind == "returned"
-    )
-    # Some places exist inside for the agent alone; on the host nothing happened.
-    assert not any(HARM in path.read_text() for path in written if path.is_file())
-    assert not (project.worktrees / "planted").exists()
-    assert lair.victim.read_text() == SECRET
-    assert lair.repository.fingerprint() == before
-    assert target in project.hub_git("rev-list", "refs/legion/target")
-
-
-@pytest.mark.parametrize("name", sampled(PLANTS, 2))
+@pytest.mark.parametrize("name", sampled(PLANTS, 1))
 def test_nothing_that_claude_plants_for_our_git_ever_runs(den: Den, name: str):
     deed = in_shell(name, den.lair.plants[name])
     ticket = den.play(f"plant-{name.replace(' ', '-')}", ("Bash", {"command": deed}))
@@ -221,10 +264,7 @@ WORKS_OUTSIDE = (
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can look into a process that hides its memory")
 def test_the_same_hunt_succeeds_without_walls(den: Den):
-    project = den.here.project
-    project.until(den.play("outside", ("Bash", {"command": "echo a > outside.txt"})), "done")
-    found = lifecycle.address(den.gateway)
-    assert found is not None
+    found = den.gateway_address()
     done = subprocess.run(
         [sys.executable, hostile_keys.__file__, den.facts(1), *WORKS_OUTSIDE],
         env={"PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": found.url, "ANTHROPIC_AUTH_TOKEN": "none"},

@@ -1,4 +1,7 @@
-"""kill -9 while real Claude Codes work: the ticket lands, in the same conversation, and no file of a tool is lost."""
+"""kill -9 while Claude Codes work: the ticket lands, in the same conversation, and no file of a tool is lost.
+
+A stand-in plays Claude Code, except where the subject is what Claude Code itself keeps of a conversation.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +138,8 @@ def bash(command: str) -> str:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     """A gateway's port of its own, so that no other one can take it while ours is dead."""
     port = random.SystemRandom().randrange(24000, 30000)
-    with company(tmp_path_factory.mktemp("kills"), retries=10, settings=f"[daemon]\ngateway_port = {port}\n") as one:
+    own_port = f"[daemon]\ngateway_port = {port}\n"
+    with company(tmp_path_factory.mktemp("kills"), retries=10, settings=own_port, stand_in=True) as one:
         # The target is checked now, so that no check's runner dies in place of an agent's.
         one.project.until(one.project.dispatch("plain", "echo plain > plain.txt"), "done")
         yield one
@@ -240,11 +244,12 @@ def test_whoever_dies_between_the_last_word_and_the_result_costs_no_attempt(
 
 def test_a_call_that_was_cut_off_is_told_even_if_the_next_run_dies_before_it_can_say_so(work: Callable[[], Work]):
     one = work()
-    one.begin(When.IN_A_TOOL)
-    one.victims.kill(Who.RUNNER, one.ticket)
-    until(lambda: len(one.victims.runs(one.ticket)) == 2 and one.has("started"), one.here, "the second start")
-    one.victims.kill(Who.RUNNER, one.ticket)
-    assert one.lands() == ["lost", "lost", "finished"]
+    with one.here.using(None):
+        one.begin(When.IN_A_TOOL)
+        one.victims.kill(Who.RUNNER, one.ticket)
+        until(lambda: len(one.victims.runs(one.ticket)) == 2 and one.has("started"), one.here, "the second start")
+        one.victims.kill(Who.RUNNER, one.ticket)
+        assert one.lands() == ["lost", "lost", "finished"]
     assert f"Begun and never ended\n- Bash: {one.gate.pause[:40]}" in one.told()
     assert "Begun and never ended" in one.transcript()
 
@@ -252,6 +257,7 @@ def test_a_call_that_was_cut_off_is_told_even_if_the_next_run_dies_before_it_can
 def test_a_conversation_that_was_cut_off_before_its_first_message_begins_anew(work: Callable[[], Work]):
     """Claude Code notes that it was given something to do before it notes what; from that nothing can be resumed."""
     one = work()
+    # Only what it resumes is Claude Code's own subject.
     one.begin(When.STARTED)
     conversation = one.here.project.ticket(one.ticket).conversation
     one.victims.cut_the_power()
@@ -259,8 +265,9 @@ def test_a_conversation_that_was_cut_off_before_its_first_message_begins_anew(wo
     begun = state / re.sub(r"[^a-zA-Z0-9]", "-", str(one.tree)) / f"{conversation}.jsonl"
     begun.parent.mkdir(parents=True, exist_ok=True)
     begun.write_text(json.dumps({"type": "queue-operation", "operation": "enqueue", "sessionId": conversation}) + "\n")
-    one.here.start()
-    assert one.lands() == ["lost", "finished"]
+    with one.here.using(None):
+        one.here.start()
+        assert one.lands() == ["lost", "finished"]
     assert one.conversations()[-1] == (conversation, False)
 
 

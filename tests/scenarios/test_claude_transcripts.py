@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.models import Company, company
-from tests.support.sampling import sampled
+from tests.support.sampling import sampled_together
 
 
 @pytest.fixture(scope="module")
@@ -18,15 +18,23 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
         yield one
 
 
-SCRIPT = """
+WRITES = """
     [[step]]
     say = "I write it."
-    call = {tool = "Bash", input = {command = "echo hi > NAME.txt"}}
-
+    call = {tool = "Bash", input = {command = "echo hi > damaged.txt"}}
+"""
+REFUSED = f"""{WRITES}
     [[step]]
     status = 401
-    times = 2
-    say = "Done."
+"""
+TOO_LONG = f"""{WRITES}
+    [[step]]
+    status = 400
+    message = "prompt is too long: 210000 tokens > 200000 maximum"
+
+    [[step]]
+    attempt = 2
+    say = "I am through."
 """
 
 
@@ -99,42 +107,26 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], bool]] = {
 """What is done to the transcript, and whether the conversation can go on."""
 
 
-@pytest.mark.parametrize("name", sampled(DAMAGES, 2))
-def test_a_damaged_conversation_costs_no_attempt(here: Company, name: str):
-    damage, goes_on = DAMAGES[name]
-    here.script(name, SCRIPT.replace("NAME", name))
-    ticket = here.dispatch(name)
-    conversation = here.project.until(ticket, "parked").conversation
-    (transcript,) = here.squad.data.root.glob(f"projects/*/agents/*/claude/projects/*/{conversation}.jsonl")
-    damage(transcript)
-    here.told("resume", str(ticket))
+@pytest.mark.parametrize("names", sampled_together(DAMAGES, 2, lambda name: DAMAGES[name][1]))
+def test_damage_costs_no_attempt_and_what_has_become_too_long_is_followed_by_a_new_conversation(
+    here: Company, names: list[str]
+):
+    """One ticket meets all of it, one run after the other: each Claude Code takes a second or more."""
+    here.script("damaged", REFUSED)
+    ticket = here.dispatch("damaged")
+    for count, name in enumerate(names, 1):
+        page = here.project.until(ticket, "parked")
+        assert (page.ticket.attempt, [run.outcome for run in page.runs]) == (1, ["refused"] * count)
+        (transcript,) = here.squad.data.root.glob(f"projects/*/agents/*/claude/projects/*/{page.conversation}.jsonl")
+        DAMAGES[name][0](transcript)
+        if count == len(names):
+            here.script("damaged", TOO_LONG)
+        here.told("resume", str(ticket))
     page = here.project.until(ticket, "done")
-    assert (page.ticket.attempt, [run.outcome for run in page.runs]) == (1, ["refused", "finished"])
+    assert [run.outcome for run in page.runs] == [*["refused"] * len(names), "failed", "finished"]
+    resumed = [DAMAGES[name][1] for name in names]
     begun = [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"]
-    assert begun == [False, goes_on]
-    # A new conversation begins with the briefing, so it plays its script from the first step on.
-    played = [line.step for line in here.stage.lines() if line.script == name and line.status == 200]
-    assert played == ([1, 2] if goes_on else [1, 1, 2])
-
-
-def test_a_conversation_that_has_become_too_long_is_followed_by_a_new_one(here: Company):
-    here.script(
-        "long",
-        """
-        [[step]]
-        say = "I write it."
-        call = {tool = "Bash", input = {command = "echo hi > long.txt"}}
-
-        [[step]]
-        status = 400
-        message = "prompt is too long: 210000 tokens > 200000 maximum"
-
-        [[step]]
-        attempt = 2
-        say = "I am through."
-        """,
-    )
-    ticket = here.dispatch("long")
-    page = here.project.until(ticket, "done")
-    assert [run.outcome for run in page.runs] == ["failed", "finished"]
-    assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, False]
+    assert begun == [False, *resumed, False]
+    # A new conversation begins with the briefing, so it plays its script from the first step of its attempt on.
+    played = [line.step for line in here.stage.lines() if line.script == "damaged" and line.status == 200]
+    assert played == [1] * begun.count(False)

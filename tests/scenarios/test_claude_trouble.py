@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -13,13 +13,12 @@ import pytest
 
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
-from legion.wire.tickets import TicketPage
 from tests.gateway.upstream import Exchange, Upstream, start, text
 from tests.scenarios.test_bad_ground import fill, small_disk
 from tests.support.gates import Gate
 from tests.support.looking import until_seen
 from tests.support.models import Company, company
-from tests.support.sampling import sampled
+from tests.support.sampling import sampled, sampled_together
 
 IDLE = 3.0
 """Seconds of silence after which this gateway gives a provider up."""
@@ -55,46 +54,6 @@ def writing(here: Company, name: str, trouble: str = "") -> None:
     )
 
 
-def parked(here: Company, ticket: int, outcome: str) -> TicketPage:
-    """Waits without an attempt lost, one run behind it."""
-    page = here.project.until(ticket, "parked")
-    assert [run.outcome for run in page.runs] == [outcome], page.ticket.reason
-    assert page.ticket.attempt == 1
-    return page
-
-
-def goes_on(here: Company, ticket: int) -> None:
-    """What is mended goes on in the same attempt and the same conversation."""
-    here.told("resume", str(ticket))
-    page = here.project.until(ticket, "done")
-    assert page.ticket.attempt == 1
-    assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, True]
-
-
-KEY_REFUSED = "see `legion provider test`: fix it, then `legion resume"
-TROUBLES = {
-    "storm": ("status = 529", "limited", "does not serve for now: API Error: 529"),
-    "broken": ("status = 500", "limited", "does not serve for now: API Error: 500"),
-    "dropped": ('drop = "before"', "limited", "does not serve for now: API Error: 502 legion: provider"),
-    "key": ("status = 401", "refused", KEY_REFUSED),
-    "access": ("status = 403", "refused", KEY_REFUSED),
-    "model": ("status = 404", "refused", "issue with the selected model"),
-}
-
-
-@pytest.mark.parametrize("name", sampled(TROUBLES, 2))
-def test_a_provider_in_trouble_costs_no_attempt_and_work_goes_on_afterwards(here: Company, name: str):
-    trouble, outcome, said = TROUBLES[name]
-    writing(here, name, trouble)
-    ticket = here.dispatch(name)
-    page = parked(here, ticket, outcome)
-    assert said in page.ticket.reason
-    # What a person has to mend waits for them; the rest goes on by itself.
-    assert (page.ticket.parked_until is not None) == (outcome == "limited")
-    writing(here, name)
-    goes_on(here, ticket)
-
-
 @contextlib.contextmanager
 def provider_at(here: Company, url: str) -> Iterator[None]:
     """The person's provider lives elsewhere for a while, by their own file."""
@@ -108,15 +67,6 @@ def provider_at(here: Company, url: str) -> Iterator[None]:
         file.write_text(before)
 
 
-def test_a_dead_endpoint_parks_the_ticket_and_it_begins_once_somebody_listens(here: Company):
-    writing(here, "dead")
-    with provider_at(here, "http://127.0.0.1:9"):
-        ticket = here.dispatch("dead")
-        page = parked(here, ticket, "limited")
-        assert "legion: provider rehearsal unreachable: Cannot connect" in page.ticket.reason
-    goes_on(here, ticket)
-
-
 def says_nothing(exchange: Exchange) -> None:
     exchange.wait_until_closed()
 
@@ -126,24 +76,83 @@ def says_half(exchange: Exchange) -> None:
     exchange.wait_until_closed()
 
 
-HANGS = {
-    "at-first": (says_nothing, "legion: provider rehearsal did not answer in time"),
-    "mid-stream": (says_half, "API Error"),
+Meeting = Callable[[Company, str], contextlib.AbstractContextManager[None]]
+"""The provider of the ticket that plays this script is in trouble for a while."""
+
+
+def answers(trouble: str) -> Meeting:
+    @contextlib.contextmanager
+    def meeting(here: Company, script: str) -> Iterator[None]:
+        writing(here, script, trouble)
+        yield
+        writing(here, script)
+
+    return meeting
+
+
+@contextlib.contextmanager
+def is_dead(here: Company, _: str) -> Iterator[None]:
+    with provider_at(here, "http://127.0.0.1:9"):
+        yield
+
+
+def hangs(behaviour: Callable[[Exchange], None]) -> Meeting:
+    @contextlib.contextmanager
+    def meeting(here: Company, _: str) -> Iterator[None]:
+        upstream = Upstream(behaviour)
+        try:
+            with provider_at(here, upstream.url):
+                yield
+        finally:
+            upstream.close()
+
+    return meeting
+
+
+KEY_REFUSED = "see `legion provider test`: fix it, then `legion resume"
+TROUBLES: dict[str, tuple[Meeting, str, str]] = {
+    "storm": (answers("status = 529"), "limited", "does not serve for now: API Error: 529"),
+    "broken": (answers("status = 500"), "limited", "does not serve for now: API Error: 500"),
+    "dropped": (answers('drop = "before"'), "limited", "does not serve for now: API Error: 502 legion: provider"),
+    "key": (answers("status = 401"), "refused", KEY_REFUSED),
+    "access": (answers("status = 403"), "refused", KEY_REFUSED),
+    "model": (answers("status = 404"), "refused", "issue with the selected model"),
+    "dead": (is_dead, "limited", "legion: provider rehearsal unreachable: Cannot connect"),
+    "hangs-at-first": (hangs(says_nothing), "limited", "legion: provider rehearsal did not answer in time"),
+    "hangs-mid-stream": (hangs(says_half), "limited", "API Error"),
 }
+"""What happens, how the run ends, and what the ticket says."""
 
 
-@pytest.mark.parametrize("name", sampled(HANGS, 1))
-def test_a_hanging_endpoint_is_given_up_and_work_goes_on_afterwards(here: Company, name: str):
-    script, said = HANGS[name]
-    writing(here, f"hangs-{name}")
-    upstream = Upstream(script)
-    try:
-        with provider_at(here, upstream.url):
-            ticket = here.dispatch(f"hangs-{name}")
-            assert said in parked(here, ticket, "limited").ticket.reason
-    finally:
-        upstream.close()
-    goes_on(here, ticket)
+def kind_of_trouble(name: str) -> str:
+    return "hangs" if name.startswith("hangs") else "dead" if name == "dead" else TROUBLES[name][1]
+
+
+@pytest.mark.parametrize("names", sampled_together(TROUBLES, 4, kind_of_trouble))
+def test_providers_in_trouble_cost_no_attempt_and_work_goes_on_in_the_same_conversation(
+    here: Company, names: list[str]
+):
+    """One ticket meets all of it, one run after the other: each Claude Code takes a second or more."""
+    outcomes, ticket = [], 0
+    writing(here, "trouble")
+    for name in names:
+        meeting, outcome, said = TROUBLES[name]
+        outcomes.append(outcome)
+        with meeting(here, "trouble"):
+            if ticket:
+                here.told("resume", str(ticket))
+            else:
+                ticket = here.dispatch("trouble")
+            page = here.project.until(ticket, "parked")
+            assert ([run.outcome for run in page.runs], page.ticket.attempt) == (outcomes, 1), page.ticket.reason
+            assert said in page.ticket.reason, name
+            # What a person has to mend waits for them; the rest goes on by itself.
+            assert (page.ticket.parked_until is not None) == (outcome == "limited"), name
+    here.told("resume", str(ticket))
+    page = here.project.until(ticket, "done")
+    assert page.ticket.attempt == 1
+    resumed = [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"]
+    assert resumed == [False, *[True] * len(names)]
 
 
 @pytest.mark.soak
@@ -168,16 +177,6 @@ def program(here: Company, name: str, body: str) -> Path:
     return file
 
 
-@contextlib.contextmanager
-def chosen(here: Company, program: Path) -> Iterator[None]:
-    before = here.squad.settings.read_text()
-    here.squad.settings.write_text(f'{before}\n[claude]\nprogram = "{program}"\n')
-    try:
-        yield
-    finally:
-        here.squad.settings.write_text(before)
-
-
 NEW_ENOUGH = '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.325 (Claude Code)" && exit\n'
 UNUSABLE = {
     "missing": ("", "There is no program"),
@@ -186,19 +185,49 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
-def test_a_program_that_cannot_be_used_parks_the_ticket_until_it_is_mended(here: Company, name: str):
-    body, said = UNUSABLE[name]
-    writing(here, f"unusable-{name}")
-    path = program(here, name, body) if body else Path("/nowhere/claude")
-    with chosen(here, path):
-        ticket = here.dispatch(f"unusable-{name}")
-        assert said in parked(here, ticket, "refused").ticket.reason
-        found = here.cli("doctor").stdout
-        assert "none that can be used" in found
-        assert said in " ".join(found.split())
+def test_a_program_that_cannot_be_used_parks_the_ticket_until_it_is_mended(here: Company):
+    """One ticket meets each of them. Its first run that starts is the one that prints much."""
+    here.script("flood", FLOOD)
+    ticket = 0
+    for count, (name, (body, said)) in enumerate(UNUSABLE.items(), 1):
+        with here.using(program(here, name, body) if body else Path("/nowhere/claude")):
+            if ticket:
+                here.told("resume", str(ticket))
+            else:
+                ticket = here.dispatch("flood")
+            page = here.project.until(ticket, "parked")
+            assert ([run.outcome for run in page.runs], page.ticket.attempt) == (["refused"] * count, 1), name
+            assert said in page.ticket.reason
+            found = here.cli("doctor").stdout
+            assert "none that can be used" in found
+            assert said in " ".join(found.split())
     here.told("resume", str(ticket))
-    assert here.project.until(ticket, "done").ticket.attempt == 1
+    page = here.project.until(ticket, "done")
+    assert page.ticket.attempt == 1
+    _much_output_reaches_neither_the_model_nor_the_journal(here, ticket, page.runs[-1].id)
+
+
+FLOOD = r"""
+    [[step]]
+    say = "I print a lot."
+    call = {tool = "Bash", input = {command = "head -c 100000000 /dev/zero | tr '\\0' x; echo hi > flood.txt"}}
+
+    [[step]]
+    expect = "xxx"
+    say = "Done."
+"""
+"""A hundred megabytes."""
+
+
+def _much_output_reaches_neither_the_model_nor_the_journal(here: Company, ticket: int, run: int) -> None:
+    assert here.project.landed("flood.txt") == "hi\n"
+    (returned,) = [event for event in here.journal(ticket) if event.kind == "returned"]
+    assert int(str(returned.facts["length"])) < 100_000
+    assert size_of(here.squad.data.runs / f"ticket-{ticket}-run-{run}") < 1_000_000
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
 
 
 SPEAKS = """\
@@ -230,7 +259,7 @@ STRANGE = {
 @pytest.mark.parametrize("name", sampled(STRANGE, 2))
 def test_a_program_that_talks_nonsense_fails_with_a_sentence_that_can_be_read(here: Company, name: str):
     body, said = STRANGE[name]
-    with chosen(here, program(here, name, body)):
+    with here.using(program(here, name, body)):
         ticket = here.dispatch("nonsense", max_attempts=1)
         page = here.project.until(ticket, "failed")
     assert [run.outcome for run in page.runs] == ["failed"]
@@ -241,7 +270,7 @@ def test_a_program_that_talks_nonsense_fails_with_a_sentence_that_can_be_read(he
 
 
 def test_a_program_that_never_says_a_word_is_ended_by_a_stop(here: Company):
-    with chosen(here, program(here, "silent", f"{NEW_ENOUGH}trap '' INT TERM; while :; do sleep 60; done")):
+    with here.using(program(here, "silent", f"{NEW_ENOUGH}trap '' INT TERM; while :; do sleep 60; done")):
         ticket = here.dispatch("silent")
         until_seen(here.squad, lambda: any(one.kind == "started" for one in here.journal(ticket)), "its start")
         here.told("stop", str(ticket))
@@ -252,7 +281,7 @@ def test_a_program_that_never_says_a_word_is_ended_by_a_stop(here: Company):
 
 @pytest.mark.soak
 def test_a_program_that_never_says_a_word_is_given_up(here: Company):
-    with chosen(here, program(here, "dumb", f"{NEW_ENOUGH}exec sleep 1000")):
+    with here.using(program(here, "dumb", f"{NEW_ENOUGH}exec sleep 1000")):
         ticket = here.dispatch("dumb", max_attempts=1)
         page = here.project.until(ticket, "failed")
     assert "Claude Code did not answer" in page.ticket.reason
@@ -281,32 +310,6 @@ def test_what_never_ends_in_the_background_does_not_keep_a_run_that_is_through(h
     page = here.project.until(ticket, "done", patience=800)
     assert [run.outcome for run in page.runs] == ["finished"]
     assert agents(here) == []
-
-
-def size_of(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
-
-
-def test_a_hundred_megabytes_from_a_tool_reach_neither_the_model_nor_the_journal(here: Company):
-    command = json.dumps("head -c 100000000 /dev/zero | tr '\\0' x; echo hi > flood.txt")
-    here.script(
-        "flood",
-        f"""
-        [[step]]
-        say = "I print a lot."
-        call = {{tool = "Bash", input = {{command = {command}}}}}
-
-        [[step]]
-        expect = "xxx"
-        say = "Done."
-        """,
-    )
-    ticket = here.dispatch("flood")
-    page = here.project.until(ticket, "done")
-    assert here.project.landed("flood.txt") == "hi\n"
-    (returned,) = [event for event in here.journal(ticket) if event.kind == "returned"]
-    assert int(str(returned.facts["length"])) < 100_000
-    assert size_of(here.squad.data.runs / f"ticket-{ticket}-run-{page.runs[0].id}") < 1_000_000
 
 
 @pytest.mark.soak

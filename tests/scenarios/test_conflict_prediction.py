@@ -91,7 +91,7 @@ def test_the_rule_keeps_tickets_with_the_same_files_apart(make: Callable[..., Pr
 
 
 def test_claude_code_is_told_while_it_works(tmp_path: Path):
-    with company(tmp_path, config=LOOKING) as here:
+    with company(tmp_path, config=LOOKING, stand_in=True) as here:
         gate = Gate(tmp_path / "gates", "foresight")
         for name in ("left", "right"):
             here.script(

@@ -57,8 +57,8 @@ def firm(folder: Path, planner: str, extra: Mapping[str, str] | None = None) -> 
         one.close()
 
 
-def make_plan(one: Squad, project: Project) -> int:
-    made = one.client.plan(NewPlan(cwd=str(project.repository.root), goal="Two files."))
+def make_plan(one: Squad, project: Project, *, spec: bool = False) -> int:
+    made = one.client.plan(NewPlan(cwd=str(project.repository.root), goal="Two files.", spec=spec))
     return int(made.plan.id.removeprefix("P"))
 
 
@@ -82,18 +82,35 @@ def test_a_kill_of_the_daemon_costs_a_planner_nothing(tmp_path: Path, point: Poi
         until_seen(one, lambda: not list(project.worktrees.glob("plan-*")), "that the planner's tree is gone")
 
 
-def test_a_planner_whose_runner_is_killed_starts_again_and_a_dropped_one_is_stopped(tmp_path: Path):
+def test_an_author_killed_in_a_stage_starts_it_again_and_a_dropped_planner_is_stopped(
+    tmp_path: Path,
+):
+    """In its second stage the daemon is killed, and then the author's own process."""
     (tmp_path / "gates").mkdir()
     gate, again = Gate(tmp_path / "gates", "plan"), tmp_path / "gates/again"
-    with firm(tmp_path, f"if [ -f {again} ]; then echo '{ANSWER}'; else {gate.pause}; fi") as (one, project):
-        id = make_plan(one, project)
+    planner = f"""
+    wait_here() {{ if [ ! -f {again} ]; then {gate.pause}; fi; }}
+    case "$(cat "$LEGION_BRIEFING")" in
+        *"# Make a plan"*) wait_here; echo '{ANSWER}' ;;
+        *"# Research"*) wait_here; echo '# Research' ;;
+        *) echo '# A document' ;;
+    esac
+    """
+    with firm(tmp_path, planner) as (one, project):
+        id = make_plan(one, project, spec=True)
         gate.arrived()
+        one.kill()
+        one.start()
+        assert stages(one, project, id) == ["done", "working", "waiting", "waiting", "waiting"]
         again.touch()
-        (folder,) = one.data.runs.glob(f"plan-{id}-run-*")
-        (opened,) = [event for event in read_journal(folder) if event.kind == JournalKind.OPENED.value]
+        _, second = sorted(one.data.runs.glob(f"plan-{id}-run-*"), key=lambda folder: folder.stat().st_ctime)
+        (opened,) = [event for event in read_journal(second) if event.kind == JournalKind.OPENED.value]
         psutil.Process(int(str(opened.facts["runner"]))).kill()
         page = until_state(one, id, "ready")
-        assert (page.plan.rounds, len(list(one.data.runs.glob(f"plan-{id}-run-*")))) == (1, 2)
+        assert [document.stage for document in page.documents] == ["gather", "research", "write", "criticise"]
+        assert stages(one, project, id) == ["done"] * 5
+        runs = len(list(one.data.runs.glob(f"plan-{id}-run-*")))
+        assert (page.plan.rounds, runs) == (1, 6), "four stages and the plan, and only the killed one twice"
 
         again.unlink()
         other = make_plan(one, project)
@@ -101,6 +118,10 @@ def test_a_planner_whose_runner_is_killed_starts_again_and_a_dropped_one_is_stop
         one.client.drop_plan(other)
         until_seen(one, lambda: not list(project.worktrees.glob("plan-*")), "that the planner has ended")
         assert one.client.plan_page(other).plan.state == "dropped"
+
+
+def stages(one: Squad, project: Project, id: int) -> list[str]:
+    return [stage.state for stage in one.client.epic(project.cwd, f"P{id}").stages]
 
 
 @pytest.fixture(scope="module")

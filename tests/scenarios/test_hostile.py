@@ -59,7 +59,7 @@ class Lair:
     """A host with things worth attacking, and a daemon on it, all owned by one user."""
 
     def __init__(self, root: Path, uid: int) -> None:
-        self.root = root
+        self.root, self.uid = root, uid
         self.home = self._file("home/.ssh/id_ed25519", SECRET).parents[1]
         self.victim = self._file("victim.txt", SECRET)
         self.marks = self._file("marks/.keep", "").parent

@@ -166,7 +166,9 @@ def test_the_example_of_the_page_works_as_it_is_written(staff: Staff, tmp_path: 
 
 def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: Staff):
     here = staff.here
-    staff.script("talk", 'say = "Ready."', f"call = {tool('legion-status')}", 'say = "All is quiet."', filler=0)
+    # The connection breaks in the middle of the answer: what was written until then shows that text is streamed.
+    quiet = 'say = "All the tickets of this week have landed, so all is quiet."\ndrop = "mid"\ntimes = 1'
+    staff.script("talk", 'say = "Ready."', f"call = {tool('legion-status')}", quiet, filler=0)
     staff.hire("talk", role="leader")
     staff.until_idle("talk")
     env = {**os.environ, **here.squad.found_by(), "PYTHONPATH": str(SOURCE.parent), "TERM": "dumb"}
@@ -179,9 +181,10 @@ def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: St
         assert "Ready." in text
         assert "You talk to talk." in text
         os.write(ours, b"How is it going?\n")
-        text = read_until(ours, "All is quiet.")
+        text = read_until(ours, "so all is quiet.")
         assert "> legion-status" in text or "mcp__legion__legion-status" in text
-        if "> " not in text.partition("All is quiet.")[2]:
+        assert text.count("All the tickets of") == 2, text
+        if "> " not in text.partition("so all is quiet.")[2]:
             read_until(ours, "> ")
         os.write(ours, b"\x04")
         assert chat.wait(PATIENCE) == 0

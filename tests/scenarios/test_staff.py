@@ -17,7 +17,7 @@ from tests.support.staff import Staff, bash, tool
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("staff")) as one:
+    with company(tmp_path_factory.mktemp("staff"), stand_in=True) as one:
         yield one
 
 

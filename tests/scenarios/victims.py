@@ -1,4 +1,7 @@
-"""Who can be killed while real Claude Codes work, and eyes on the process table that see two in one worktree."""
+"""Kills the parts of a company while its Claude Codes work, and watches the process table for two in one worktree.
+
+A program that stands in for Claude Code counts as one.
+"""
 
 from __future__ import annotations
 
@@ -180,10 +183,21 @@ def _end(victims: list[psutil.Process]) -> None:
 def _claudes() -> Iterator[tuple[int, str, str]]:
     """Pid, folder and pid namespace of every living Claude Code."""
     for pid in _pids():
-        if (_link(pid, "exe") or "").endswith("/claude"):
+        if _is_claude(pid):
             cwd, space = _link(pid, "cwd"), _link(pid, "ns/pid")
             if cwd is not None and space is not None:
                 yield pid, cwd, space
+
+
+def _is_claude(pid: int) -> bool:
+    program = Path(_link(pid, "exe") or "").name
+    if not program.startswith("python"):
+        return program == "claude"
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.endswith(b"/stand-in/claude") for word in words[:3])
 
 
 def _pids() -> list[int]:

@@ -18,6 +18,7 @@ from legion.wire.errors import BadInput
 from legion.wire.hands import EditTicket
 from legion.wire.plans import StopEpic
 from legion.wire.projects import AddProject, Trust
+from legion.wire.sessions import DeleteSession, EpicBranch
 from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 from tests.support.board import Board
 from tests.support.repository import Repository
@@ -122,3 +123,32 @@ def test_an_agent_clones_what_landed_and_what_is_in_flight(pair: Pair, tmp_path:
 
     assert (at("HEAD"), at("origin/ticket-1")) == (shop.target, pair.change)
     assert linked_projects.write(pair.context, shop, tmp_path / "none") == ()
+
+
+def test_an_epic_lands_in_the_project_that_another_depends_on_first(pair: Pair, tmp_path: Path):
+    for cwd in (pair.cwd, pair.app_cwd):
+        pair.service.open_epic_branch(EpicBranch(cwd=cwd, epic="v2"))
+    (lib,) = pair.make(pair.cwd, agent("lib", epic="v2")).ids
+    made = pair.make(pair.app_cwd, agent("app", epic="v2"))
+    assert pair.tickets[made.ids[0]].spec.after == (lib,)
+    assert f"Starts after the open tickets of shop: {lib}." in made.notes
+    other = pair.make(pair.app_cwd, agent("other"))
+    assert pair.tickets[other.ids[0]].spec.after == ()
+    app = pair.record("app")
+    shown = linked_projects.write(pair.context, pair.context.project_of(app), tmp_path / "given")
+    heads = tmp_path / "given" / linked_projects.FOLDER / "shop/refs/heads"
+    assert {one.name for one in heads.iterdir()} == {"landed", "epic-v2"}
+    assert len(shown) == 2
+
+    def first() -> str:
+        with pair.store.read() as tx:
+            return linked_projects.unlanded_epic(tx, app, ["shop"], "v2")
+
+    assert first() == "shop", "its branch is open"
+    pair.put(lib, state="done")
+    pair.service.delete_session(DeleteSession(cwd=pair.cwd, name="epic-v2"))
+    assert first() == ""
+    (whole,) = pair.make(pair.cwd, agent("whole", epic="v2")).ids
+    assert first() == "shop", "a ticket of it has not landed"
+    pair.put(whole, state="done")
+    assert first() == ""

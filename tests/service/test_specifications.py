@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from legion.domain.plans.expansion import expand
+from legion.domain.plans.template import read
 from legion.domain.tickets.ticket import Fail, Propose, Start
 from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.plan import planner_run
 from legion.jobs.run import documents
 from legion.store.board import goals, tickets
 from legion.wire.errors import BadInput
-from legion.wire.plans import PlanPage, RejectPlan
+from legion.wire.plans import PlanPage, RejectPlan, StopEpic
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK
@@ -32,11 +34,13 @@ def test_a_specification_is_written_stage_by_stage_and_then_planned_from(desk: O
     page = planner.plan(*STAGES[:2], spec=True)
     assert (page.plan.state, page.plan.rounds) == ("planning", 0)
     assert [one.stage for one in page.documents] == ["gather", "research"]
+    assert _stages(desk, page.plan.id) == ["done", "done", "working", "waiting", "waiting"]
     conversation = _conversation(desk, page)
     page = planner.answer(page.plan.id, "   ", *STAGES[2:])
     assert [one.text for one in page.documents] == list(STAGES)
     assert _conversation(desk, page) != conversation, "the critic must not be the author"
     page = planner.answer(page.plan.id, TWO)
+    assert _stages(desk, page.plan.id) == ["done"] * 5
     assert (page.plan.state, [one.key for one in page.tickets]) == ("ready", ["schema", "login"])
     project = desk.context.project(1)
     with desk.context.store.read() as tx:
@@ -51,6 +55,10 @@ def test_an_author_that_only_answers_with_nothing_fails_the_plan_and_may_ask_fir
     asked = {"questions": [{"text": "Which file?", "proposals": ["one.txt", "two.txt"]}]}
     page = planner.plan(asked, spec=True, questions=True)
     assert (page.plan.state, page.documents) == ("asking", [])
+    assert _stages(desk, page.plan.id)[0] == "asking"
+    stopped = desk.person.stop_epic(StopEpic(cwd=desk.cwd, epic=page.plan.id))
+    assert (stopped.message, stopped.tickets) == (f"{page.plan.id} is dropped.", [])
+    assert _stages(desk, page.plan.id)[0] == "stopped"
     with pytest.raises(BadInput, match="add --spec"):
         planner.plan(keep_docs=True)
 
@@ -78,6 +86,10 @@ def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Of
     assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}
 
 
+def _stages(desk: Office, epic: str) -> list[str]:
+    return [one.state for one in desk.person.epic(desk.cwd, epic).stages]
+
+
 def _conversation(desk: Office, page: PlanPage) -> str:
     with desk.context.store.read() as tx:
         return goals.get(tx, int(page.plan.id[1:])).conversation
@@ -87,15 +99,17 @@ def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Of
     planner = Planner(desk)
     answer = {
         "tickets": [
-            ticket("audit", new_files=["audit.md"]),
+            ticket("audit", new_files=["audit.md"], text="Look."),
             ticket("fix", when="audit.failed"),
-            ticket("praise", when="audit.landed"),
+            ticket("praise", when="audit.landed", criteria=[{"text": "It is kind", "why_not": "taste"}]),
             ticket("end", "praise"),
+            ticket("more", when="audit.result == 'findings'"),
         ]
     }
     with pytest.raises(BadInput, match="Ticket fix comes after audit, which is not approved"):
         planner.approve(planner.plan(answer), "fix")
-    made = planner.approve(planner.plan(answer)).tickets
+    page = planner.plan(answer)
+    made = planner.approve(page).tickets
     assert _state(desk, made["fix"]) == "draft"
     assert desk.person.ticket(made["fix"]).ticket.reason == "it starts only if audit.failed"
     look = ResultConditions(desk.context).look
@@ -106,9 +120,22 @@ def test_a_ticket_with_a_condition_is_a_draft_until_the_result_is_there(desk: Of
         tickets.move(tx, made["audit"], Fail("no luck"))
     look()
     look()
-    assert [_state(desk, made[key]) for key in ("fix", "praise", "end")] == ["queued", "stopped", "queued"]
+    states = [_state(desk, made[key]) for key in ("fix", "praise", "end", "more")]
+    assert states == ["queued", "stopped", "queued", "stopped"]
     assert desk.person.ticket(made["praise"]).ticket.reason.startswith("not needed: landed")
     assert desk.person.ticket(made["end"]).ticket.after == [], "it comes after what the one that is not needed did"
+
+    text = desk.person.template_from(desk.cwd, page.plan.epic).text
+    again = expand(read("audits", text, "audits.toml"), {}, lambda _: [])
+    assert [(one.key, one.after, str(one.when or "")) for one in again.tickets] == [
+        ("make-audit", (), ""),
+        ("make-fix", (), "make-audit.failed"),
+        ("make-praise", (), "make-audit.landed"),
+        ("make-end", ("make-praise",), ""),
+        ("make-more", (), "make-audit.result == 'findings'"),
+    ]
+    assert (again.tickets[0].text, again.tickets[2].criteria[0].why_not) == ("Look.", "taste")
+    assert again.tickets[0].new_files == ("audit.md",), "it has not landed"
 
 
 def _state(desk: Office, number: int) -> str:

@@ -44,7 +44,7 @@ from legion.service.shared.commit_signal import CommitSignal
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.database import schema
-from legion.store.database.transactions import Store, sqlite_url
+from legion.store.database.transactions import Store
 from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
@@ -52,6 +52,7 @@ from legion.wire.agents import HireAgent
 from legion.wire.projects import AddProject, DaemonLine, Trust
 from legion.wire.table import Operation
 from tests.store.making import add_ticket
+from tests.support.migrated import migrated_store
 from tests.support.repository import Repository
 
 CHECKS = '[checks.test]\nrun = "make test"\n'
@@ -104,8 +105,7 @@ class Board:
         """`sandbox` says why none works; empty: one does."""
         self.data = DataDir(folder / "data")
         self.data.prepare()
-        self.store = Store(sqlite_url(self.data.database))
-        self.store.migrate()
+        self.store = migrated_store(self.data.database)
         self.context = Context(
             data=self.data,
             store=self.store,

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,8 +53,8 @@ class Squad:
     def log(self) -> str:
         return self.data.daemon_log.read_text() if self.data.daemon_log.exists() else ""
 
-    def start(self, extra: Mapping[str, str] | None = None) -> Squad:
-        """Start the daemon and return once it answers."""
+    def start(self, extra: Mapping[str, str] | None = None, *, port: int | None = 20000) -> Squad:
+        """Start the daemon and return once it answers. `port` is the first one it tries; None: as the settings say."""
         self.data.prepare()
         self._copy_database()
         reading, writing = os.pipe()
@@ -64,7 +65,7 @@ class Squad:
             "LEGION_READY_FD": str(writing),
             **(extra or {}),
         }
-        words = ["--data-dir", str(self.data.root), "--port", "20000"]
+        words = ["--data-dir", str(self.data.root), *(["--port", str(port)] if port is not None else [])]
         with self.data.daemon_log.open("ab") as log:
             if not self.launch and (source := warm(SOURCE)).fits(env):
                 handles = {1: log.fileno(), 2: log.fileno(), writing: writing}
@@ -138,15 +139,12 @@ class Squad:
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""
-        named = {pid for pid in psutil.pids() if os.fsencode(self.folder) in _command_line(pid)} - {os.getpid()}
+        found = {one.pid: one for one in processes_of(self.folder)}
         # A forked daemon does not name its folder.
         if self.process is not None and self.process.poll() is None:
-            named.add(self.process.pid)
-        mine = []
-        for pid in sorted(named):
             with contextlib.suppress(psutil.NoSuchProcess):
-                mine.append(psutil.Process(pid))
-        return mine
+                found[self.process.pid] = psutil.Process(self.process.pid)
+        return [found[pid] for pid in sorted(found)]
 
     def fork_server(self) -> psutil.Process:
         assert self.process is not None
@@ -170,6 +168,16 @@ class Squad:
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """The processes that name the folder in their command lines, without this one."""
+    named = {pid for pid in psutil.pids() if os.fsencode(folder) in _command_line(pid)} - {os.getpid()}
+    found = []
+    for pid in sorted(named):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
 
 
 def _command_line(pid: int) -> bytes:
@@ -320,3 +328,10 @@ def squad(folder: Path, *, launch: Sequence[str] = (), **settings: str) -> Itera
         yield one
     finally:
         one.close()
+
+
+@contextlib.contextmanager
+def adopted_project() -> Iterator[Project]:
+    """A project of a squad of its own. The path of its folder is short: terminals are sockets below it."""
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, squad(Path(folder)) as one:
+        yield one.adopt(Repository(Path(folder) / "shop"))

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from legion.store.database.transactions import Store
+from legion.store.database.transactions import Store, sqlite_url
 from tests.support.postgres import create, drop, fresh_database
-from tests.support.session import session_folder, take
+from tests.support.session import session_folder, take, under_test
 
 _TEMPLATE = "migrated"
 
@@ -24,9 +24,18 @@ def migrated_file(place: Path) -> str:
         template.unlink(missing_ok=True)
         _migrate(f"sqlite:///{template}")
 
-    _once(session / "migrated.sqlite", make)
+    once(session / "migrated.sqlite", make)
     shutil.copyfile(template, place)
     return f"sqlite:///{place}"
+
+
+def migrated_store(place: Path) -> Store:
+    """The store at `place`; a new one is a copy of the migrated database."""
+    if under_test() and not place.exists():
+        migrated_file(place)
+    store = Store(sqlite_url(place))
+    store.migrate()
+    return store
 
 
 @contextmanager
@@ -37,7 +46,7 @@ def migrated_database() -> Iterator[str]:
         drop(_TEMPLATE)  # half made by a worker that was killed
         _migrate(create(_TEMPLATE))
 
-    _once(session_folder() / "migrated.postgres", make)
+    once(session_folder() / "migrated.postgres", make)
     with fresh_database(template=_TEMPLATE) as url:
         yield url
 
@@ -48,7 +57,7 @@ def _migrate(url: str) -> None:
     store.close()
 
 
-def _once(done: Path, make: Callable[[], None]) -> None:
+def once(done: Path, make: Callable[[], None]) -> None:
     """Whoever comes first makes it, and the other workers wait for that."""
     if done.exists():
         return

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
+from legion.drivers.claude.program import bundled_program
 from legion.rehearsal.process import Playing
 from legion.runner.journal import JournalEvent, read_journal
 from legion.wire.providers import AddProvider
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
 """What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""
@@ -58,6 +61,17 @@ class Company:
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
+    @contextlib.contextmanager
+    def using(self, program: Path | None) -> Iterator[None]:
+        """Runs that start in this block use this Claude Code; None is the real one, also next to a stand-in."""
+        before = self.squad.settings.read_text()
+        path = program or bundled_program()
+        self.squad.settings.write_text(f'{before}\n[claude]\nprogram = "{path}"\n')
+        try:
+            yield
+        finally:
+            self.squad.settings.write_text(before)
+
     def json(self, *words: str, stdin: str = "") -> dict[str, object]:
         found: dict[str, object] = json.loads(self.cli(*words, "--json", stdin=stdin).stdout)
         return found
@@ -82,12 +96,16 @@ def company(
     config: str = CHECK,
     files: Mapping[str, str] | None = None,
     launch: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    stand_in: bool = False,
     cached: bool = False,
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
     `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
-    `files` are in the repository from the start. With `cached` the model counts as one with a prompt cache.
+    `env` are more variables of the daemon, `files` are in the repository from the start. With `stand_in`, a
+    small program plays Claude Code: for scenarios whose subject is Legion. With `cached` the model counts as one
+    with a prompt cache.
     """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
@@ -95,7 +113,10 @@ def company(
     walls = f'[sandbox]\nwrite = ["{gates}"]\nenv = ["{RETRIES}"]\n'
     squad = Squad(folder, settings=walls + settings, launch=launch)
     # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
-    env = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
+    own = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
+    env = {**own, **(env or {})}
+    if stand_in and not build.wants_real():
+        env["PATH"] = f"{build.stand_in()}:{os.environ['PATH']}"
     with playing(scripts, folder, cached=cached) as stage:
         try:
             squad.start(env)

@@ -35,6 +35,7 @@ from legion.wire.agents import HireAgent, Hired
 from legion.wire.projects import AddProject, DaemonLine, Trust
 from legion.wire.tools import ToolAnswer
 from tests.support.legion import Squad
+from tests.support.migrated import migrated_store
 from tests.support.repository import CHECK, Repository
 
 PERSONS = "the-persons-token"
@@ -139,6 +140,7 @@ class QuietSquad(Squad):
 def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) -> Iterator[Office]:
     data = DataDir(folder / "data")
     data.prepare()
+    migrated_store(data.database).close()
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"

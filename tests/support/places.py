@@ -24,7 +24,10 @@ _QUICK = (
 )
 _NOT_QUICK = (
     # daemons, commands and agent programs as processes of their own
-    *("cli/test_finding.py", "cli/test_program.py", "drivers/test_command.py", "service/test_bad_input.py"),
+    *("cli/test_finding.py", "cli/test_program.py", "drivers/test_acp.py", "drivers/test_command.py"),
+    *("drivers/test_json_runs.py", "service/test_bad_input.py"),
+    # hundreds of generated requests
+    "api/test_schema.py",
     # npm
     "config/test_guess.py",
 )

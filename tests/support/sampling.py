@@ -19,11 +19,28 @@ def sampled(values: Iterable[Any], count: int, kind: Callable[[Any], object] = l
     The kinds take turns, so that a sample as large as their number has one of each.
     """
     every = list(values)
-    drawn = random.Random(SEED).sample(range(len(every)), len(every))
+    chosen = _drawn(every, count, kind)
+    return [pytest.param(value, marks=() if n in chosen else pytest.mark.soak) for n, value in enumerate(every)]
+
+
+def sampled_together(
+    values: Iterable[Any], count: int, kind: Callable[[Any], object] = lambda _value: None
+) -> list[Any]:
+    """Two lists for `parametrize`, for a test that goes through many values in one run.
+
+    `count` of the values in `make test`, drawn as `sampled` does, and all of them, marked soak.
+    """
+    every = list(values)
+    chosen = _drawn(every, count, kind)
+    some = [value for n, value in enumerate(every) if n in chosen]
+    return [pytest.param(some, id="sample"), pytest.param(every, id="all", marks=pytest.mark.soak)]
+
+
+def _drawn(every: list[Any], count: int, kind: Callable[[Any], object]) -> set[int]:
+    """The places of the drawn values."""
     rounds: dict[object, int] = {}
     turns = []
-    for n in drawn:
+    for n in random.Random(SEED).sample(range(len(every)), len(every)):
         turn = rounds[kind(every[n])] = rounds.get(kind(every[n]), 0) + 1
         turns.append((turn, n))
-    chosen = {n for _, n in sorted(turns, key=lambda one: one[0])[:count]}
-    return [pytest.param(value, marks=() if n in chosen else pytest.mark.soak) for n, value in enumerate(every)]
+    return {n for _, n in sorted(turns, key=lambda one: one[0])[:count]}

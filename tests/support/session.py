@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 _VARIABLE = "LEGION_TEST_SESSION"
+_LIVING = "living"
 
 
 class Session:
@@ -22,12 +23,15 @@ class Session:
         self.folder = Path(tempfile.mkdtemp(prefix="legion-tests-"))
         self.folder.chmod(0o755)
         self._life = take(self.folder / "life")
+        os.mkfifo(self.folder / _LIVING, 0o600)
+        self._living = os.open(self.folder / _LIVING, os.O_RDWR | os.O_CLOEXEC)
         os.environ[_VARIABLE] = str(self.folder)
 
     def close(self) -> None:
         """Let the keeper of the database go, wait for its end and take the folder away."""
         del os.environ[_VARIABLE]
         keeper = os.open(self.folder / "keeper", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.close(self._living)
         os.close(self._life)
         fcntl.flock(keeper, fcntl.LOCK_EX)
         os.close(keeper)
@@ -41,6 +45,11 @@ def under_test() -> bool:
 
 def session_folder() -> Path:
     return Path(os.environ[_VARIABLE])
+
+
+def open_life() -> int:
+    """A handle that becomes readable when the session ends, however it ends."""
+    return os.open(session_folder() / _LIVING, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def take(lock: Path) -> int:

@@ -18,15 +18,21 @@ _LOOK_AGAIN = 0.02
 
 
 @contextlib.contextmanager
-def playing(scripts: Path, folder: Path, *, cached: bool = False) -> Iterator[Playing]:
+def playing(
+    scripts: Path, folder: Path, *, default: str | None = None, chaos: int | None = None, cached: bool = False
+) -> Iterator[Playing]:
     """Play these scripts for the length of a block; `folder` takes the log and the output of the process."""
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     if not (source := warm(SOURCE)).fits(env):
-        with process.playing(scripts, folder, cached=cached) as plain:
+        with process.playing(scripts, folder, default=default, chaos=chaos, cached=cached) as plain:
             yield plain
         return
     ready, log = folder / "rehearsal.json", folder / "rehearsal.jsonl"
-    words = [str(scripts), "--port", "0", "--ready", str(ready), "--log", str(log), *(["--cached"] if cached else [])]
+    words = [str(scripts), "--port", "0", "--ready", str(ready), "--log", str(log)]
+    words += ["--default", default] if default is not None else []
+    words += ["--chaos", str(chaos)] if chaos is not None else []
+    words += ["--cached"] if cached else []
+    ready.unlink(missing_ok=True)
     with (folder / "rehearsal.out").open("ab") as output:
         handles = {1: output.fileno(), 2: output.fileno()}
         forked = source.start("legion.rehearsal", words, env, Path.cwd(), handles)

@@ -1,5 +1,6 @@
-"""Daemons and commands for tests, forked from one warm process per test process: none pays for its imports again.
+"""Daemons and commands for tests, forked from a warm process: none pays for its imports again.
 
+The first worker of a session starts a process that imports Legion. Each worker's own warm process is forked from it.
 A forked program gets the arguments, environment, folder, handles and signals of a plain start. Only what the kernel
 remembers of an exec differs: /proc shows the first environment of the warm process.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import select
@@ -20,6 +22,8 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tests.support.session import open_life, session_folder, take, under_test
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 17
@@ -67,21 +71,20 @@ class Forked:
 
 
 class Warm:
-    """The warm process and our end of its socket. It ends with us, however we end, and takes its daemons along."""
+    """This test process's own warm process, at the other end of a socket.
+
+    It ends with us, however we end, and takes its daemons along.
+    """
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = dict(env)
         self._lock = threading.Lock()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno()), ROOM],
-                cwd=ROOT,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
+        self._process: subprocess.Popen[bytes] | None = None
+        if under_test():
+            self._socket = _connected(self._env)
+        else:
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._process = _started(theirs, self._env)
 
     def fits(self, env: Mapping[str, str]) -> bool:
         """Whether an interpreter that starts with this environment is one like ours."""
@@ -122,7 +125,8 @@ class Warm:
 
     def close(self) -> None:
         self._socket.close()
-        self._process.wait()
+        if self._process is not None:
+            self._process.wait()
 
     def _ask(self, ask: Mapping[str, object], handles: Sequence[int]) -> int:
         with self._lock:
@@ -130,6 +134,46 @@ class Warm:
             answer = self._socket.recv(LONGEST)
         assert answer, "the warm process died"
         return int(answer)
+
+
+def _connected(env: Mapping[str, str]) -> socket.socket:
+    """A connection to the session's process with this environment: it forks a warm process for each."""
+    facts = json.dumps(sorted(_read_at_start(env).items()))
+    place = session_folder() / f"warm-{hashlib.sha256(facts.encode()).hexdigest()[:8]}"
+    starting = take(place.with_suffix(".starting"))
+    try:
+        if not place.exists():
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            listening.bind(str(place))
+            listening.listen()
+            _STARTED.append(_started(listening, env, open_life()))
+    finally:
+        os.close(starting)
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.connect(str(place))
+    return one
+
+
+# A Popen that is dropped while its program runs warns; this one runs until the session ends.
+_STARTED: list[subprocess.Popen[bytes]] = []
+
+
+def _started(asks: socket.socket, env: Mapping[str, str], life: int | None = None) -> subprocess.Popen[bytes]:
+    """With the life of a session it forks for each connection, until the session ends."""
+    handles = [asks.fileno()] if life is None else [asks.fileno(), life]
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.support.warm_process", *map(str, handles), ROOM],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=handles,
+        )
+    finally:
+        asks.close()
+        if life is not None:
+            os.close(life)
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -22,12 +23,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import legion.daemon.main
+import legion.machine
 from legion.api import routes
 from legion.runner.probe import probe
 from legion.system import crash
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
-from tests.support.warm import LONGEST
+from tests.support.warm import LONGEST, ROOM
 
 _LATER = (
     "sqlalchemy.dialects.sqlite.pysqlite",
@@ -37,6 +39,9 @@ _LATER = (
     "uvicorn.protocols.websockets.auto",
 )
 """What a daemon imports by name only when it is about to serve."""
+
+_PACKAGES = ("legion.cli", "legion.machine", "legion.rehearsal")
+"""What may be asked for as a program, besides the daemon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +57,10 @@ class Wanted:
     """Which handles it has, and under which numbers."""
 
 
-def main(handle: int) -> None:
-    for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
+def main(handle: int, life: int | None) -> None:
+    """Fork for the asks at a socket. With a session's life, the socket listens: fork for each connection first."""
+    gc.disable()
+    for name in (*_LATER, *(name for package in _PACKAGES for name in _modules(package))):
         importlib.import_module(name)
     prefork.warm()
     # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
@@ -65,7 +72,14 @@ def main(handle: int) -> None:
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=handle) as asks:
+    gc.enable()
+    asks = socket.socket(fileno=handle)
+    if life is not None:
+        connected = _fork_for_each(asks, life)
+        if connected is None:
+            return
+        asks = connected
+    with asks:
         wanted = _serve(asks)
     if wanted is not None:
         # In the background of a shell it is ignored from the start.
@@ -77,6 +91,18 @@ def _modules(package: str) -> list[str]:
     """All of a package but what runs when it is imported."""
     found = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
     return [module.name for module in found if not module.name.endswith("__main__")]
+
+
+def _fork_for_each(listening: socket.socket, life: int) -> socket.socket | None:
+    """Fork for every worker that connects. It returns in each child, and here when the session is over."""
+    while life not in select.select([listening, life], [], [])[0]:
+        connected, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            os.close(life)
+            return connected
+        connected.close()
+    return None
 
 
 def _serve(asks: socket.socket) -> Wanted | None:
@@ -116,7 +142,8 @@ def _become(wanted: Wanted) -> None:
     crash.load_environment()
     prefork.show_command_line([sys.executable, "-m", wanted.module, *wanted.words])
     sys.argv[1:] = wanted.words
-    if wanted.module == legion.daemon.__name__:
+    sys.orig_argv[1:] = ["-m", wanted.module, *wanted.words]
+    if wanted.module in (legion.daemon.__name__, legion.machine.__name__):
         prefork.prepare()
         runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
     else:
@@ -166,4 +193,4 @@ def _renew_output() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:3] != [ROOM] else None)

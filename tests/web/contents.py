@@ -33,7 +33,7 @@ VIEWS = (
         "usage",
         "new",
     ),
-    *("projects", "models", "teams", "events", "search", "page"),
+    *("projects", "models", "teams", "machines", "events", "actions", "actions/2", "search", "page"),
 )
 
 

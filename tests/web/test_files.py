@@ -7,7 +7,8 @@ import hashlib
 import re
 import tomllib
 
-from legion.web import STATIC
+from legion.api.page import PageFiles
+from legion.web import STATIC, first_view
 
 VENDOR = STATIC / "vendor"
 MOST_FIRST_VIEW = 60_000
@@ -42,6 +43,18 @@ def test_nothing_becomes_html_or_code():
 
 def test_the_first_view_is_small():
     shell = set(re.findall(r'"(/[^"]*)"', (STATIC / "sw.js").read_text().partition("];")[0])) - {"/"}
-    first = [STATIC / name.removeprefix("/web/") for name in shell] + [STATIC / "index.html"]
-    assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in first) < MOST_FIRST_VIEW
-    assert STATIC / "app/main.js" in first
+    files = PageFiles()
+    first = [files.get(name.removeprefix("/web/")) for name in shell] + [files.get("index.html")]
+    assert sum(len(gzip.compress(file.content, 9)) for file in first) < MOST_FIRST_VIEW
+    assert f"/web/{first_view.JOINED}" in shell
+
+
+def test_modules_of_the_first_view_are_joined_and_export_the_same_names_by_themselves():
+    files = PageFiles()
+    joined = files.get(first_view.JOINED).content.decode()
+    assert not re.findall(r"^import\b|[;}]import[ {]|^export (?!\{ modules)", joined, re.MULTILINE)
+    assert files.get("app/lib.js").content.decode().splitlines()[1:] == [
+        'const module = modules["app/lib.js"];',
+        "export const { useEffect, useMemo, useRef, useState, computed, signal, render, html } = module;",
+    ]
+    assert b"export default module.default;" in files.get("vendor/htm.mjs").content

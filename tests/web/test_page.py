@@ -103,6 +103,35 @@ def test_the_board_follows_events_and_a_burst_is_cheap(visitor: Visitor, served:
     assert page.evaluate("window.asked") <= 12
 
 
+def test_tickets_are_dragged_where_that_is_legal(visitor: Visitor, served: Served):
+    served.board.put(1, "Fails", "failed")
+    served.board.put(2, "First change", "landing")
+    served.board.put(3, "Second change", "landing")
+    page = visitor.enter()
+    queued, done = (page.locator(f"section.column[aria-label='{name}']") for name in ("Queued", "Ended"))
+    page.locator(".card", has_text="Fails").drag_to(page.locator("section.column[aria-label=Landing]"))
+    page.locator(".card", has_text="Fails").drag_to(queued)
+    expect(queued.locator(".card")).to_contain_text("Fails")
+    page.locator(".card", has_text="Second change").drag_to(page.locator(".card", has_text="First change"))
+    expect(page.locator(".card", has_text="Second change")).to_contain_text("place 1 of 2")
+    page.locator(".card", has_text="Fails").drag_to(done)
+    expect(done.locator(".card")).to_contain_text("Fails")
+    assert served.board.tickets[1].state.value == "stopped"
+
+
+def test_what_has_no_view_is_a_form_under_all_actions(visitor: Visitor, served: Served):
+    served.board.put(4, "Old title", "queued")
+    page = visitor.enter()
+    visitor.open("ticket/4")
+    page.get_by_role("link", name="More", exact=True).click()
+    page.get_by_label("Filter actions").fill("change a ticket before")
+    page.get_by_role("button", name="Change a ticket before it starts").click()
+    page.get_by_label("title", exact=True).fill("New title")
+    page.get_by_role("button", name="Do it").click()
+    expect(page.locator(".answer")).to_contain_text("4")
+    assert served.board.tickets[4].spec.title == "New title"
+
+
 def test_comments_on_lines_go_back_to_the_agent_as_one_feedback(visitor: Visitor, served: Served):
     served.board.put(2, "Sign cookies", "landing")
     served.board.run(2)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -17,8 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 from legion.api.terminals import WINDOW
 from legion.wire.terminal import NewByHand
 from legion.wire.web import OfferDevice
-from tests.support.legion import Project, Squad
-from tests.support.repository import CHECK, Repository
+from tests.support.legion import Project, adopted_project
 from tests.web.conftest import DESK
 
 PATIENCE = 30_000
@@ -36,13 +33,8 @@ KEEP_SOCKETS = (
 
 @pytest.fixture(scope="module")
 def project() -> Iterator[Project]:
-    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
-        squad = Squad(Path(folder))
-        squad.start()
-        try:
-            yield squad.adopt(Repository(Path(folder) / "shop", CHECK))
-        finally:
-            squad.close()
+    with adopted_project() as one:
+        yield one
 
 
 @pytest.fixture

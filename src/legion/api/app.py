@@ -40,6 +40,8 @@ def make_app(
     app.state.page = page.PageFiles()
     app.state.terminals = terminals.OpenTerminals()
     problems.install(app)
+    # First: a browser that opens the page requests many of these at once.
+    app.router.routes += page.ROUTES
     app.take(OPERATIONS.values(), routes.perform)
     app.take(rows(OrchestrateOperations).values(), orchestrate.perform)
     app.router.routes += [
@@ -49,7 +51,6 @@ def make_app(
         Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
     app.router.routes += [*orchestra.ROUTES, terminals.ROUTE]
-    app.router.routes += page.ROUTES
     return Guard(app, callers, token=token, hosts=hosts)
 
 

@@ -21,6 +21,7 @@ from legion import __version__, web
 from legion.api import devices, problems
 from legion.domain.devices import Device, DeviceRights, PushSubscription, rights_of
 from legion.service.entry.callers import CallerRegistry
+from legion.web import first_view
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
 from legion.wire.tickets import TICKET_FIELDS
 from legion.wire.web import WebLogin, WebSession
@@ -66,14 +67,34 @@ class PageFiles:
 
     def __init__(self, root: Path = web.STATIC) -> None:
         self._root = root
-        self.get = functools.lru_cache(maxsize=200)(self._read)
+        self._known: dict[str, PageFile] = {}
+
+    def known(self, name: str) -> PageFile | None:
+        """The file if it was read before."""
+        return self._known.get(name)
+
+    def get(self, name: str) -> PageFile:
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    @functools.cached_property
+    def _first(self) -> first_view.FirstView:
+        return first_view.FirstView(self._root)
+
+    def _content(self, name: str) -> bytes:
+        if name == first_view.JOINED or name in self._first.names:
+            return self._first.file(name).encode()
+        path = self._root / name
+        if ".." in PurePosixPath(name).parts or not path.is_file():
+            raise NotFound(f"There is no {name[:80]} in the page.")
+        return path.read_bytes()
 
     def _read(self, name: str) -> PageFile:
         kind = _TYPES.get(PurePosixPath(name).suffix)
-        path = self._root / name
-        if kind is None or ".." in PurePosixPath(name).parts or not path.is_file():
+        if kind is None:
             raise NotFound(f"There is no {name[:80]} in the page.")
-        content = path.read_bytes()
+        content = self._content(name)
         if name.endswith((".html", "sw.js")):
             content = content.replace(b"%VERSION%", __version__.encode())
         packed = gzip.compress(content, 9, mtime=0) if len(content) >= _SMALLEST_TO_PACK else b""
@@ -83,10 +104,12 @@ class PageFiles:
 
 async def _file(request: Request, name: str) -> Response:
     files: PageFiles = request.app.state.page
-    try:
-        file = await run_in_threadpool(files.get, name)
-    except LegionError as missing:
-        return problems.answer(missing)
+    file = files.known(name)
+    if file is None:
+        try:
+            file = await run_in_threadpool(files.get, name)
+        except LegionError as missing:
+            return problems.answer(missing)
     headers = {**_HEADERS, "etag": file.etag, "vary": "accept-encoding"}
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)

@@ -10,6 +10,8 @@ from enum import Enum
 from legion.domain.checks import CheckResult
 
 DEFAULT_SESSION = "default"
+EPIC_SESSION = "epic-"
+"""The start of the name of a session that is the branch of an epic."""
 _SLUG = 45
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
@@ -98,7 +100,7 @@ def epic_slug(epic: str) -> str:
 
 def is_session_of_epic(session: str, epic: str) -> bool:
     """Whether a session is the epic's own: `epic-NAME`, or `epic-NAME-2` where the name was used before."""
-    return re.fullmatch(rf"epic-{re.escape(epic_slug(epic))}(-[0-9]+)?", session) is not None
+    return re.fullmatch(rf"{EPIC_SESSION}{re.escape(epic_slug(epic))}(-[0-9]+)?", session) is not None
 
 
 def session_fault(name: str) -> str:

@@ -160,6 +160,8 @@ class RunInput:
     it from the provider's cache."""
     state_store: StateStore | None = None
     """Where the tree is recorded from call to call; None: it is not."""
+    streams: bool = False
+    """Whether a person may watch: text is printed while the model writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)

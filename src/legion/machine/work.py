@@ -37,7 +37,7 @@ from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun
 from legion.runner.spec import RunFolder, RunnerError, write_spec
 from legion.store.board import projects, tickets
 from legion.store.work import mirrored, runs
-from legion.system import crash, files
+from legion.system import crash, files, safe_files
 from legion.system.crash import Point
 from legion.wire.machines import MachineRunEnd
 
@@ -157,10 +157,12 @@ class RunWork:
         ended = self._wait()
         if self._fenced.is_set():
             raise Fenced("the head has given it away")
-        saved = self._save()
+        saved = self._save() if self.job.saves else None
         self._release(ended)
         crash.reach(Point.MACHINE_SEND_AFTER_FILES)
         self._send_end(ended, saved)
+        if not self.job.saves:
+            self._project(fetch=False).worktrees.discard(self.job.run.seat)
 
     def _settle(self) -> FreshRun | LivingRun | EndedRun | LostRun:
         return launch.settle(self._folder)
@@ -170,12 +172,16 @@ class RunWork:
         job = self.job
         project = self._project(fetch=True)
         with self._context.store.write() as tx:
-            tickets.mirror(tx, self._ticket())
+            if job.run.ticket is not None:
+                tickets.mirror(tx, self._ticket())
             mirrored.put_run(tx, job.run)
         setup.drop_stale_pool(project)
-        tree = self._worktree(project)
-        setup.ensure(self._context, project, tree, setup.record_of(project, tree))
-        env = environment.prepare(self._context, project, job.run, tree)
+        tree = self._worktree(project) if job.saves else self._checkout(project)
+        if job.only_reads:
+            env = environment.bare(self._context, job.run)
+        else:
+            setup.ensure(self._context, project, tree, setup.record_of(project, tree))
+            env = environment.prepare(self._context, project, job.run, tree)
         given = self._folder / "given"
         given.mkdir(parents=True, exist_ok=True)
         needs_head = job.model is not None or job.input.tool_link is not None
@@ -231,6 +237,16 @@ class RunWork:
             start = job.plant or project.hub.tree_of(job.start or job.base)
             tree = project.worktrees.replant(seat, job.base, start, branch, attempt=job.run.id)
         files.write_atomic(last, job.run.name)
+        return tree
+
+    def _checkout(self, project: ProjectContext) -> Path:
+        """A fresh one: what an earlier run left there does not count."""
+        job = self.job
+        seat = job.run.seat
+        start = job.plant or project.hub.tree_of(job.start or job.base)
+        tree = project.worktrees.replant(seat, job.base, start, f"legion/{seat}", attempt=job.run.id)
+        for path, text in job.files.items():
+            safe_files.write(tree, path, text.encode())
         return tree
 
     def _launch(self) -> bool:
@@ -299,7 +315,8 @@ class RunWork:
 
     def _send_end(self, ended: EndedRun | LostRun, saved: Saved | None) -> None:
         result = json.loads(RunFolder(self._folder).result.read_bytes()) if isinstance(ended, EndedRun) else None
-        end = MachineRunEnd(result=result, saved=None if saved is None else _facts(saved))
+        tree = str(self._project(fetch=False).worktrees.path(self.job.run.seat))
+        end = MachineRunEnd(result=result, saved=None if saved is None else _facts(saved), tree=tree)
         for left in reversed(range(_MOST_SENDS)):
             try:
                 if saved is not None:
@@ -336,7 +353,7 @@ class RunWork:
             self._stop_program(grace=0.0)
             found = launch.wait(self._folder)
         if not isinstance(found, FreshRun):
-            saved = self._save()
+            saved = self._save() if self.job.saves else None
             self._release(found)
             if saved is not None:
                 try:

@@ -19,6 +19,7 @@ from legion.service.machines import listing as machine_listing
 from legion.service.machines import steer as machine_steering
 from legion.service.plans import create as planning
 from legion.service.plans import decisions as plan_decisions
+from legion.service.plans import epic_templates
 from legion.service.plans import pages as plan_pages
 from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect as collecting
@@ -139,7 +140,7 @@ class PlainOperations(Operations):
     templates = use_case(plan_templates.template_list)
     template = use_case(plan_templates.template_page)
     run_template = use_case(plan_templates.run)
-    template_from = use_case(plan_templates.from_epic)
+    template_from = use_case(epic_templates.from_epic)
     epic = use_case(epics.epic_page)
     epic_budget = use_case(epics.set_budget)
     epic_gate = use_case(epics.set_gate)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from legion.domain.projects import Project, is_session_of_epic
 from legion.store.board import projects
-from legion.store.database.transactions import ReadTransaction
+from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency
 
 _REQUEST = "epic-branch:"
+_ENDING = "epic-ending:"
 
 
 def request_of(session: Project) -> str:
@@ -27,6 +28,23 @@ def ticket_of(tx: ReadTransaction, parent: int, session: Project) -> int | None:
     """The ticket of the default session that lands the branch of an ended one."""
     made = idempotency.recall(tx, parent, request_of(session))
     return None if made is None else int(made["ids"][0])
+
+
+def end_to_land(tx: Transaction, parent: int, session: Project) -> None:
+    """Record that a session ends because its branch lands, so that a crash before its ticket is made is noticed."""
+    if not ends_to_land(tx, parent, session):
+        idempotency.remember(tx, parent, f"{_ENDING}{session.id}", {})
+
+
+def ends_to_land(tx: ReadTransaction, parent: int, session: Project) -> bool:
+    return idempotency.recall(tx, parent, f"{_ENDING}{session.id}") is not None
+
+
+def interrupted(tx: ReadTransaction, parent: Project) -> tuple[Project, ...]:
+    """Sessions that ended in order to land, and whose ticket a crash prevented."""
+    ended = projects.sessions_of(tx, parent.common_dir, ended=True)
+    landing = [one for one in ended if ends_to_land(tx, parent.id, one)]
+    return tuple(one for one in landing if ticket_of(tx, parent.id, one) is None)
 
 
 def unlanded_session(tx: ReadTransaction, parent: Project, epic: str) -> Project | None:

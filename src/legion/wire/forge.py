@@ -121,6 +121,8 @@ class PlanIssues:
     budget: float | None = None
     questions: bool = False
     epic: str = ""
+    spec: bool = False
+    keep_docs: bool = False
     request: str = ""
 
 

@@ -130,6 +130,8 @@ class MachineRunEnd:
     """What the machine saved of the tree; null: nothing could be saved."""
     failed: str = ""
     """Why the run could not be prepared on this machine, where that is so."""
+    tree: str = ""
+    """The path of its worktree there: paths in the journal start with it."""
 
 
 @dataclass(kw_only=True)

@@ -223,6 +223,19 @@ class SavePlan:
 
 
 @dataclass(kw_only=True)
+class EpicStageLine:
+    """A stage of the specification that an epic starts with."""
+
+    plan: str
+    stage: str
+    """gather, research, write, criticise or plan."""
+    state: str
+    """waiting, working, asking, done, failed or stopped."""
+    usd: float | None = None
+    """What the run that wrote its document cost; null where there is none."""
+
+
+@dataclass(kw_only=True)
 class EpicPage:
     """An epic: its tickets, progress and money."""
 
@@ -242,6 +255,8 @@ class EpicPage:
     critical_path: list[int]
     gate: str = ""
     """`auto` or `person`, if the epic has a gate of its own."""
+    stages: list[EpicStageLine] = field(default_factory=list)
+    """Of the specifications that its plans start with; their documents are on the plan's page."""
 
 
 @dataclass(kw_only=True)

@@ -114,6 +114,11 @@ class CommandCall:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
+    def out_piece(self, text: str) -> None:
+        """Print a part of a line."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
     def say(self, line: str) -> None:
         """Print a note. It is not data, so it goes to stderr."""
         sys.stdout.flush()

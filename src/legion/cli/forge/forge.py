@@ -92,7 +92,7 @@ def _row(line: ForgeLine) -> list[Cell]:
         Cell(sanitize(f"{line.target} to {line.branch}"), Colour.CYAN),
         Cell(sanitize(f"as {line.login}" if line.login else "")),
         Cell(f"token: {sanitize(line.key)}", Colour.DIM),
-        Cell(f"{line.issues} issues, {line.pulls} pull requests"),
+        Cell(f"issues: {line.issues}, pull requests: {line.pulls}"),
         Cell(looked, Colour.RED if line.problem else Colour.DIM),
     ]
 

@@ -62,17 +62,26 @@ def _numbers(text: str, option: str) -> list[int]:
 @click.option("--method", type=click.Choice(("merge", "squash", "rebase")), default="merge", help="How it is merged.")
 @click.option("--order", default="", metavar="N,N", help="Only these tickets, in this order.")
 @click.option("--only", default="", metavar="N,N", help="Only these tickets.")
+@click.option("--drop", default="", metavar="N,N", help="All but these tickets.")
 @click.option("--no-checks", is_flag=True, help="Also where the forge has no checks configured.")
 @click.option("--skip-review", is_flag=True, help="Also without an approval. A request for changes still counts.")
 def merge(
-    call: CommandCall, dry_run: bool, method: str, order: str, only: str, no_checks: bool, skip_review: bool
+    call: CommandCall, dry_run: bool, method: str, order: str, only: str, drop: str, no_checks: bool, skip_review: bool
 ) -> None:
     """Merge pull requests that are approved and whose checks are green, by the forge's own rules."""
+    chosen, dropped = _numbers(only, "--only"), _numbers(drop, "--drop")
+    if dropped:
+        if order or only:
+            raise BadInput("Give --drop or --order or --only, not two of them.")
+        there = [one.ticket for one in call.legion().pulls(call.cwd).pulls if one.stage == "open"]
+        chosen = [number for number in there if number not in dropped]
+        if not chosen:
+            raise BadInput("--drop leaves no open pull request: see `legion pr`.")
     wanted = MergePulls(
         cwd=call.cwd,
         method=method,
         order=_numbers(order, "--order"),
-        only=_numbers(only, "--only"),
+        only=chosen,
         dry_run=dry_run,
         no_checks=no_checks,
         skip_review=skip_review,

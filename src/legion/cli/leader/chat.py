@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -31,6 +32,9 @@ _WAIT = 15.0
 """Seconds of one long poll for output."""
 _LEAVE = ("/quit", "/exit")
 _PERSON = "root"
+_DIM = ("> ", "  ")
+"""How the lines of calls start."""
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
 @command("chat", example=_EXAMPLE)
@@ -154,15 +158,13 @@ def _dialog(talk: _Talk, before: Conversation) -> int:
             continue
         printer = _LinePrinter(call)
         try:
-            answers = talk.follow(talk.send(text), printer.add)
+            answers = _follow(talk, text, printer)
         except KeyboardInterrupt:
             call.say(f"{name} continues; its answer comes here when it is ready.")
             continue
         except LegionError as refused:
             call.say(sanitize(refused.message))
             continue
-        finally:
-            printer.finish()
         prompt.known |= {one.id for one in answers}
         shown = printer.text
         for one in answers:
@@ -172,6 +174,13 @@ def _dialog(talk: _Talk, before: Conversation) -> int:
         if not answers and not shown:
             call.say(f"{name} read it and has nothing to say.")
     return 0
+
+
+def _follow(talk: _Talk, text: str, printer: _LinePrinter) -> list[MessageLine]:
+    try:
+        return talk.follow(talk.send(text), printer.add)
+    finally:
+        printer.finish()
 
 
 class _Prompt:
@@ -225,11 +234,16 @@ class _Prompt:
 
 
 class _LinePrinter:
-    """Prints output by complete lines, so that no escape sequence is split between two pieces."""
+    """Prints output as it comes. From a control character on, a line waits until it is complete.
+
+    So no escape sequence is split between two pieces.
+    """
 
     def __init__(self, call: CommandCall) -> None:
         self._call = call
         self._rest = ""
+        self._printed = ""
+        """What is on the screen of the line that is not complete."""
         self._lines: list[str] = []
 
     @property
@@ -240,6 +254,11 @@ class _LinePrinter:
         complete, newline, self._rest = (self._rest + text).rpartition("\n")
         if newline:
             self._print(complete)
+        (start,) = sanitize_lines(_CONTROL.split(self._rest, maxsplit=1)[0])
+        # Its first two characters decide about the colour.
+        if len(start) >= len(_DIM[0]):
+            self._print_rest(start)
+            self._printed = start
 
     def finish(self) -> None:
         if self._rest:
@@ -249,8 +268,13 @@ class _LinePrinter:
     def _print(self, text: str) -> None:
         for line in sanitize_lines(text):
             self._lines.append(line)
-            dim = line.startswith(("> ", "  "))
-            self._call.out(self._call.screen.paint(line, Colour.DIM) if dim else line)
+            self._print_rest(line)
+            self._printed = ""
+            self._call.out("")
+
+    def _print_rest(self, line: str) -> None:
+        new = line[len(self._printed) :]
+        self._call.out_piece(self._call.screen.paint(new, Colour.DIM) if line.startswith(_DIM) else new)
 
 
 def _show_message(call: CommandCall, one: MessageLine) -> None:

@@ -13,18 +13,24 @@ from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
 from legion.wire.hands import EpicGate
-from legion.wire.plans import EpicBudget, EpicPage, StopEpic
+from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
 from legion.wire.projects import Graph
 from legion.wire.sessions import EpicBranch
 
 _BAR = 30
+_STAGE_COLOURS = {
+    "working": Colour.CYAN,
+    "asking": Colour.YELLOW,
+    "done": Colour.GREEN,
+    "failed": Colour.RED,
+}
 _GATES = ("auto", "person", "project")
 
 
 @command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
 @click.argument("name", metavar="NAME")
-@click.option("-w", "--watch", is_flag=True, help="Wait until its tickets have ended, then show it.")
-@click.option("--stop", is_flag=True, help="Stop every ticket of it that has not ended.")
+@click.option("-w", "--watch", is_flag=True, help="Wait until all of it has ended, then show it.")
+@click.option("--stop", is_flag=True, help="Stop all of it that has not ended.")
 @click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
 @click.option("--gate", type=click.Choice(_GATES), help="Whether its changes wait for `legion land`.")
 @click.option("--own-branch", is_flag=True, help="Let its new tickets land on a branch of its own.")
@@ -40,6 +46,8 @@ def epic(
     land: bool,
 ) -> int:
     """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
+
+    A plan with --spec is an epic from the start: the stages of its specification come before its tickets.
 
     With --watch the exit codes are those of `legion wait`.
     """
@@ -69,17 +77,57 @@ def epic(
         page = call.legion().epic_budget(EpicBudget(cwd=call.cwd, epic=name, usd=budget))
         call.answer(page, lambda: epic_lines(page, call.screen))
         return 0
-    page, code = call.legion().epic(call.cwd, name), 0
-    if watch:
-        ids = [ticket.id for ticket in page.tickets]
-        code = exit_code(call.legion(), until_settled(call, ids, all_projects=False, timeout=None).state)
-        page = call.legion().epic(call.cwd, name)
+    code = _watch(call, name) if watch else 0
+    page = call.legion().epic(call.cwd, name)
     call.answer(page, lambda: epic_lines(page, call.screen))
     return code
 
 
+def _watch(call: CommandCall, name: str) -> int:
+    """Wait for its specification, then for its tickets. Returns the exit code."""
+    ids = [ticket.id for ticket in _until_written(call, name).tickets]
+    if not ids:
+        return 0
+    return exit_code(call.legion(), until_settled(call, ids, all_projects=False, timeout=None).state)
+
+
+def _until_written(call: CommandCall, name: str) -> EpicPage:
+    """Wait for the author of its specification, until it is done, fails or asks."""
+    legion = call.legion()
+    after = legion.status(call.cwd).last_event
+    page = legion.epic(call.cwd, name)
+    while any(one.state == "working" for one in page.stages):
+        after = next(event.n for event in legion.events(after, cwd=call.cwd) if event is not None)
+        page = legion.epic(call.cwd, name)
+    return page
+
+
+def _stage_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
+    if not page.stages:
+        return
+    done = sum(one.state == "done" for one in page.stages)
+    yield screen.bold(f"Specification, {done} of {count(len(page.stages), 'stage')} done")
+    yield from screen.table([_stage_row(one) for one in page.stages])
+    if done:
+        yield from screen.aside(f"`legion plan spec {page.stages[0].plan}` prints its documents.")
+
+
+def _stage_row(one: EpicStageLine) -> list[Cell]:
+    cost = f"${one.usd:.2f}" if one.usd is not None else ""
+    return [Cell(one.stage), Cell(one.state, _STAGE_COLOURS.get(one.state, Colour.DIM)), Cell(cost, Colour.DIM)]
+
+
 def epic_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
-    yield screen.line(Cell(sanitize(page.name), Colour.BOLD), Cell(f"  {page.done} of {page.total} landed"))
+    landed = f"{page.done} of {page.total} landed" if page.total else "no tickets yet"
+    yield screen.line(Cell(sanitize(page.name), Colour.BOLD), Cell(f"  {landed}"))
+    yield from _stage_lines(page, screen)
+    if page.total:
+        yield from _ticket_lines(page, screen)
+    else:
+        yield from (f"  {one.id} {one.state}" for one in page.plans)
+
+
+def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     filled = round(_BAR * page.done / max(1, page.total))
     full, empty = ("█", "░") if screen.unicode else ("#", ".")
     yield screen.line(Cell(full * filled + empty * (_BAR - filled), Colour.GREEN), indent=2)

@@ -90,11 +90,11 @@ def plan(
         keep_docs=keep_docs,
         request=os.urandom(16).hex(),
     )
-    page = call.legion().plan_issues(_of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
+    page = call.legion().plan_issues(of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
     _started(call, page, wait)
 
 
-def _of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
+def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
     numbers = issues.replace("#", " ").replace(",", " ").split()
     if not all(number.isdecimal() and len(number) < 10 for number in numbers):
         raise BadInput("--issues takes numbers of issues: --issues 3,5")

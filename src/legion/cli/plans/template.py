@@ -16,6 +16,7 @@ from legion.cli.plans.page import page_lines
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import BadInput, LegionError
+from legion.wire.plans import PlanTicketLine
 from legion.wire.templates import ExpandedTemplate, RunTemplate, TemplateLine, TemplateList, TemplatePage
 
 
@@ -162,6 +163,11 @@ def _page(page: TemplatePage, screen: Screen) -> Iterator[str]:
     yield from sanitize_lines(page.text)
 
 
+def _order(one: PlanTicketLine) -> str:
+    parts = [f"after {', '.join(one.after)}"] if one.after else []
+    return ", ".join([*parts, *([f"only if {one.when}"] if one.when else [])])
+
+
 def _expanded(made: ExpandedTemplate, screen: Screen) -> Iterator[str]:
     if made.plan is not None:
         yield from page_lines(made.plan, screen)
@@ -171,7 +177,7 @@ def _expanded(made: ExpandedTemplate, screen: Screen) -> Iterator[str]:
         [
             Cell(one.key, Colour.BOLD),
             Cell(sanitize(one.title)),
-            Cell(f"after {', '.join(one.after)}" if one.after else ""),
+            Cell(_order(one)),
         ]
         for one in made.tickets
     ]

@@ -13,6 +13,7 @@ from legion.cli.base.output import count, sanitize
 from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
+from legion.wire.agents import Seat
 from legion.wire.errors import LegionError
 from legion.wire.history import HistoryLine
 from legion.wire.projects import Status
@@ -61,7 +62,7 @@ def _news(legion: Legion, data: DataDir, session: str, cwd: str) -> list[str]:
     if seen is None:
         return _waiting(status)
     lines = legion.history(cwd, after=f"{seen}:0:0", last=500).lines
-    found = [text for line in lines if (text := _sentence(line))]
+    found = [text for line in lines if (text := message_of_agent(line, status.seat) or _sentence(line))]
     more = [f"- and {len(found) - _MOST_LINES} more: `legion events`"] if len(found) > _MOST_LINES else []
     return [*found[-_MOST_LINES:], *more]
 
@@ -70,6 +71,15 @@ def _waiting(status: Status) -> list[str]:
     if not status.questions:
         return []
     return [f"- {count(status.questions, 'question waits', 'questions wait')} for the person: /legion:inbox"]
+
+
+def message_of_agent(line: HistoryLine, seat: Seat | None) -> str:
+    """A standing agent's message to the person: its own words, so the line names their author."""
+    if seat is None or line.kind != "mail.sent" or line.data.get("to") != seat.you:
+        return ""
+    sender = str(line.data.get("from"))
+    name = next((agent.name for agent in seat.reports if agent.id == sender), sender[:8])
+    return f"- Agent {_short(name)} writes: {_short(line.data.get('text'))}"
 
 
 def _sentence(line: HistoryLine) -> str:

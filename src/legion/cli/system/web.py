@@ -9,6 +9,7 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -24,7 +25,13 @@ _EXAMPLE = "\b\nExample:\n  legion web\n  legion web --phone\n  legion web devic
 
 @click.group("web", invoke_without_command=True, context_settings={"help_option_names": ["--help"]}, epilog=_EXAMPLE)
 @click.option("--phone", is_flag=True, help="For a device on the same network: its address and a QR code.")
-@click.option("-p", "--port", type=click.IntRange(1, 65535), metavar="N", help="With --phone or --host: this port.")
+@click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Serve it under this port, too; on this machine alone without --phone or --host.",
+)
 @click.option("-h", "--host", metavar="ADDRESS", help="Serve it under this address of this machine, too.")
 @click.option("--tls", is_flag=True, help="Encrypt it, with a certificate of Legion's own.")
 @click.option("--behind", default="", metavar="NAME", help="A proxy such as `tailscale serve` serves it as NAME.")
@@ -56,8 +63,10 @@ def web(
         raise BadInput("LEGION_URL names a daemon that runs elsewhere; run `legion web` there.")
     legion = call.legion()
     if behind or phone or host or tls or port:
-        wanted = OpenWeb(host=host or _own_address(), port=port or 0, tls=tls, behind=behind)
-        if wanted.host in OWN_NAMES and not behind and not tls:
+        elsewhere = phone or tls or bool(behind)
+        chosen = host or (_own_address() if elsewhere else "127.0.0.1")
+        wanted = OpenWeb(host=chosen, port=port or 0, tls=tls, behind=behind)
+        if wanted.host in OWN_NAMES and not elsewhere and not port:
             raise BadInput("This machine's own address is always served; name another with --host, or use --phone.")
         addresses = legion.open_web(wanted)
         base = addresses.more[0]
@@ -67,7 +76,7 @@ def web(
     offer = legion.offer_device(OfferDevice(name=name, read_only=read_only))
     link = WebLink(url=f"{base}/#code={offer.code}", ends_at=offer.ends_at)
     call.answer(link, lambda: _shown(call, link, addresses, base, qr=phone or bool(behind)))
-    if not (no_open or phone or host or behind or call.json) and _has_screen():
+    if not (no_open or phone or behind or call.json or (host and host not in OWN_NAMES)) and _has_screen():
         webbrowser.open(link.url)
 
 
@@ -85,7 +94,7 @@ def _shown(call: CommandCall, link: WebLink, addresses: WebAddresses, base: str,
             f"Encrypted with a certificate of Legion's own. Install {DataDir(call.data_dir).root}/web/authority.pem on "
             f"the device, or accept the browser's warning after comparing: {addresses.fingerprint}"
         )
-    elif base.startswith("http://") and addresses.more:
+    elif base.startswith("http://") and addresses.more and _host(base) not in OWN_NAMES:
         call.say(
             "Note: this address is not encrypted. Others on the network can read what you see there and use the page "
             "as you; what decides which programs run on this machine is closed there. `legion web --tls` encrypts it, "
@@ -136,6 +145,10 @@ def _local(call: CommandCall) -> str:
     if record is None or not record.mcp:
         raise LegionError("The daemon wrote no address of its page; restart it with `legion down` and `legion up`.")
     return record.mcp.rpartition("/")[0]
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _own_address() -> str:

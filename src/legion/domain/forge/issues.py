@@ -18,6 +18,7 @@ WORKING = "legion:working"
 _SLUG = 40
 _MARKER = "<!-- legion:{} -->"
 _COMMAND = re.compile(r"\s*/legion[ \t]+(?P<name>[a-z]+)[ \t]*(?P<text>.*)\Z", re.DOTALL)
+_FRAME = re.compile(r"^(?=[ \t]*-----)", re.MULTILINE)
 _MOST_TITLE = 300
 _MOST_TEXT = 60_000
 _LONG_NUMBER = 10
@@ -154,4 +155,6 @@ def ticket_text(issue: ForgeIssue, comments: Sequence[ForgeComment] = ()) -> str
 
 
 def _framed(name: str, text: str) -> str:
+    """A line of the text that looks like the end of the frame is quoted."""
+    text = _FRAME.sub("> ", text)
     return f"----- {name} -----\n{text.strip()}\n----- end of {name} -----"

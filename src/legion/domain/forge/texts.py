@@ -26,7 +26,8 @@ class PullFacts:
     ticket: int
     title: str
     asked: str
-    issue: int | None = None
+    issues: Sequence[int] = ()
+    """The issues that asked for it, which the merge closes."""
     done: str = ""
     """The agent's own report. Only a claim."""
     checks: Sequence[ProvenCheck] = ()
@@ -50,12 +51,12 @@ def pull_title(facts: PullFacts) -> str:
 
 
 def pull_body(facts: PullFacts) -> str:
-    closes = f"Closes #{facts.issue}\n" if facts.issue is not None else ""
+    closes = "".join(f"Closes #{number}\n" for number in facts.issues)
     unchecked = [] if facts.checks else ["**Unproven: this project has no checks, so nothing was run on this change.**"]
     cost = "not counted" if facts.usd is None else f"${facts.usd:.2f}"
     parts = [
         closes,
-        _section("Asked", [] if facts.issue is not None else fenced([_cut(facts.asked, _MOST_ASKED)])),
+        _section("Asked", [] if facts.issues else fenced([_cut(facts.asked, _MOST_ASKED)])),
         _section("Tickets of this epic", fenced(facts.parts)),
         _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),

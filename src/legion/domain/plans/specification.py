@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
+from legion.domain.plans.plan import PlanState
 
 LONGEST_DOCUMENT = 60_000
 KEY = "specification"
@@ -29,6 +30,37 @@ class SpecStage(Enum):
     """The specification."""
     CRITICISE = "criticise"
     """The specification again, corrected."""
+
+
+class StageState(Enum):
+    WAITING = "waiting"
+    WORKING = "working"
+    ASKING = "asking"
+    """Its author asked the person."""
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+_OF_PLAN = {
+    PlanState.PLANNING: StageState.WORKING,
+    PlanState.ASKING: StageState.ASKING,
+    PlanState.FAILED: StageState.FAILED,
+    PlanState.DROPPED: StageState.STOPPED,
+}
+PLAN = "plan"
+"""The name of the last stage: the plan that is made of the documents."""
+
+
+def stage_states(written: Collection[SpecStage], state: PlanState, *, planned: bool) -> dict[str, StageState]:
+    """By name, in their order. `planned`: there is a draft."""
+    done = {stage.value for stage in written} | ({PLAN} if planned else set())
+    names = [*(stage.value for stage in SpecStage), PLAN]
+    first = next((name for name in names if name not in done), None)
+    current = _OF_PLAN.get(state, StageState.DONE)
+    return {
+        name: StageState.DONE if name in done else current if name == first else StageState.WAITING for name in names
+    }
 
 
 def next_stage(written: Collection[SpecStage]) -> SpecStage | None:

@@ -9,6 +9,7 @@ from claude_agent_sdk import (
     Message,
     RateLimitEvent,
     ResultMessage,
+    StreamEvent,
     SystemMessage,
     TextBlock,
     ThinkingBlock,
@@ -32,6 +33,8 @@ class ClaudeJournal:
 
     def take(self, message: Message) -> None:
         match message:
+            case StreamEvent(parent_tool_use_id=None):
+                self._stream(message.event)
             case AssistantMessage():
                 for block in message.content:
                     self._assistant(block, message.parent_tool_use_id, message.message_id)
@@ -50,6 +53,14 @@ class ClaudeJournal:
 
     def print(self, line: str) -> None:
         self._run.print(line)
+
+    def _stream(self, event: dict[str, Any]) -> None:
+        match event:
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(piece)}}:
+                self._run.stream_text(piece)
+            case {"type": "message_start"}:
+                # An answer that broke off is written again from its start.
+                self._run.end_stream()
 
     def _assistant(self, block: object, parent: str | None, answer: str | None) -> None:
         match block:

@@ -60,6 +60,8 @@ class ClaudeOptions:
     """The last entry of that one's transcript that is copied; empty: all of it."""
     camera: StateStore | None = None
     """Where the tree is recorded from call to call; None: it is not."""
+    streams: bool = False
+    """Whether text is printed while the model writes it; else when it is complete."""
 
     def to_json(self) -> dict[str, Any]:
         facts = asdict(self)

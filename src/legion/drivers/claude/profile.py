@@ -177,6 +177,7 @@ def _options(request: RunRequest, model: ModelSetup, config_dir: Path) -> Claude
         fork_of=given.fork_of,
         fork_at=given.fork_at,
         camera=given.state_store,
+        streams=given.streams,
     )
 
 

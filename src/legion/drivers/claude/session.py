@@ -247,6 +247,7 @@ class ClaudeSession:
             can_use_tool=self._may_use if options.asks else None,
             hooks={"PreToolUse": [HookMatcher(hooks=[self._before_tool])]},
             extra_args={"replay-user-messages": None},
+            include_partial_messages=options.streams,
             cwd=self._host.program.cwd,
         )
 

@@ -23,13 +23,31 @@ class RunJournal:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._streamed = ""
+        """The part of the current text that was printed before the text was complete."""
 
     def print(self, line: str) -> None:
-        self._host.output.write(line.encode("utf-8", "replace") + b"\n")
+        self.end_stream()
+        self._write(f"{line}\n")
+
+    def stream_text(self, piece: str) -> None:
+        """Print a piece of a text that is being written; `record_text` prints the rest of it."""
+        self._streamed += piece
+        self._write(piece)
+
+    def end_stream(self) -> None:
+        """End the line of a text that was cut off."""
+        if self._streamed:
+            self._streamed = ""
+            self._write("\n")
 
     def record_text(self, text: str, parent: str | None = None) -> None:
         self._host.record("said", text=cut(text, LONGEST_TEXT), parent=parent)
-        self.print(text)
+        if self._streamed and parent is None and text.startswith(self._streamed):
+            self._write(text[len(self._streamed) :])
+            self.end_stream()
+        else:
+            self.print(text)
 
     def record_thought(self, thinking: str, parent: str | None = None) -> None:
         self._host.record("thought", length=len(thinking), parent=parent)
@@ -95,6 +113,9 @@ class RunJournal:
             models={},
             denials=list(denials),
         )
+
+    def _write(self, text: str) -> None:
+        self._host.output.write(text.encode("utf-8", "replace"))
 
 
 def summary(input: object) -> str:

@@ -135,8 +135,8 @@ _WORK = """\
 - Your word that it works is not enough: the commands above are run on the result."""
 
 _LINKED = """\
-Their branch `landed` holds what landed there, a branch `ticket-N` a change that is still being checked. Nothing that
-you change in such a clone is kept."""
+Their branch `landed` holds what landed there, a branch `ticket-N` a change that is still being checked, a branch
+`epic-NAME` what landed on the branch of an epic. Nothing that you change in such a clone is kept."""
 
 _PORTS = """
 - If you start servers, use the LEGION_PORTS ports from LEGION_PORT on: others work on this machine too. LEGION_TMP is

@@ -47,7 +47,7 @@ def run_spec(
     if driver is None:
         raise DriverMissing(f"This machine has no driver {job.driver}: update Legion on it.")
     chosen = AgentProgram(driver=driver, name=job.driver_name, argv=job.argv, timeout=job.timeout)
-    paths = tickets_spec.run_paths(context, project, job.run, chosen, tree, given, env)
+    paths = tickets_spec.run_paths(context, project, job.run, chosen, tree, given, env, **job.variables)
     model = None
     if job.model is not None and relay is not None:
         model = ModelSetup(

@@ -9,15 +9,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.forge.connections import ClaimStage, IssueClaim
-from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, ticket_text
-from legion.domain.tickets.ticket import ENDED
+from legion.domain.forge.issues import ForgeIssue, claim_branch, claim_prefix, is_ours, marker, ticket_text
 from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
+from legion.jobs.forge.issue_work import work_of
 from legion.jobs.forge.visit import Visit
 from legion.jobs.workspace.save import AUTHOR
-from legion.store.board import forges, tickets
+from legion.store.board import forges
 from legion.store.database.transactions import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -47,16 +48,15 @@ def _renew(visit: Visit) -> None:
     """Claim issues again whose ticket was stopped, and then retried by a person."""
     with visit.context.store.read() as tx:
         released = forges.claims(tx, visit.project.id, [ClaimStage.RELEASED])
-        states = tickets.states_of(tx, [one.ticket for one in released if one.ticket is not None])
-    for one in released:
-        state = states.get(one.ticket) if one.ticket is not None else None
-        if state is None or state in ENDED or one.ticket is None:
+        there = [(one, work_of(tx, visit.project.id, one.ticket)) for one in released if one.ticket is not None]
+    for one, work in there:
+        if work is None or work.ended:
             continue
         if _won(visit, one):
             _settle(visit, replace(one, wrote=""), ClaimStage.CLAIMED, "")
         else:
             _settle(visit, one, ClaimStage.TAKEN, "another branch claims it")
-            visit.actions.stop(one.ticket, f"issue {one.number} is claimed by another branch now")
+            visit.actions.stop(work.ticket.id, f"issue {one.number} is claimed by another branch now")
 
 
 def _free_again(visit: Visit, issues: Iterable[ForgeIssue]) -> list[ForgeIssue]:
@@ -126,14 +126,18 @@ def _complete(visit: Visit, one: IssueClaim, known: ForgeIssue | None = None) ->
     def record(tx: Transaction, ticket: int) -> None:
         forges.claim(tx, replace(one, stage=ClaimStage.CLAIMED, ticket=ticket))
 
-    ticket = visit.actions.dispatch(
-        visit.project.id,
-        issue,
-        ticket_text(issue, comments),
-        one.request,
-        request=f"forge:{visit.connection.identity}:{one.number}:{one.claim}",
-        also=record,
-    )
+    try:
+        ticket = visit.actions.dispatch(
+            visit.project.id,
+            issue,
+            ticket_text(issue, comments),
+            one.request,
+            request=f"forge:{visit.connection.identity}:{one.number}:{one.claim}",
+            also=record,
+        )
+    except (BadInput, NotAllowed, NotFound) as refused:
+        _give_back(visit, one, refused.message)
+        raise
     return replace(one, stage=ClaimStage.CLAIMED, ticket=ticket)
 
 
@@ -160,6 +164,16 @@ def _won(visit: Visit, one: IssueClaim) -> bool:
         remote.delete(visit.project.hub, url, settings, one.branch, expected=one.claim)
         return False
     return True
+
+
+def _give_back(visit: Visit, one: IssueClaim, why: str) -> None:
+    """No ticket can be made of it as it was asked for. The reason stays here: it may name files of the person."""
+    mark = marker(f"issue refused={one.number}")
+    text = "Legion could not make a ticket of this issue. The person who runs it sees why."
+    comment = visit.forge.say(one.number, f"{text}\n\n{mark}", known=one.comment, mark=mark)
+    url, settings = visit.remote.url, visit.remote.settings
+    remote.delete(visit.project.hub, url, settings, one.branch, expected=one.claim)
+    _settle(visit, replace(one, comment=comment), ClaimStage.RELEASED, why)
 
 
 def _settle(visit: Visit, one: IssueClaim, stage: ClaimStage, why: str) -> IssueClaim:

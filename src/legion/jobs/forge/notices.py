@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from legion.domain.forge.connections import ClaimStage, IssueClaim, TicketPull
+from legion.domain.forge.connections import ClaimStage, IssueClaim
 from legion.domain.forge.issues import WORKING, marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.forge.questions import question_text
 from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
-from legion.domain.tickets.ticket import State, Ticket
+from legion.domain.tickets.ticket import State
 from legion.git.hub import remote
+from legion.jobs.forge.issue_work import IssueWork, work_of
 from legion.jobs.forge.visit import Visit
-from legion.store.board import forges, questions, tickets
+from legion.store.board import forges, questions
 from legion.store.database.transactions import ReadTransaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -47,12 +48,13 @@ def inform(visit: Visit) -> None:
 def _stop_with_issue(visit: Visit, one: IssueClaim, number: int) -> bool:
     """True where a person deleted the issue: its ticket stops, and there is nothing left to inform."""
     with visit.context.store.read() as tx:
-        ticket, pull = tickets.get(tx, number), forges.pull_of(tx, number)
+        work = work_of(tx, visit.project.id, number)
+        pull = forges.pull_of(tx, work.lander.id) if work is not None else None
     issue = visit.forge.issue(one.number)
     merged = pull is not None and pull.stage in (PullStage.MERGED, PullStage.LANDED)
     if issue is not None and (issue.open or merged):
         return False
-    if not ticket.ended and not merged:
+    if work is not None and not work.ticket.ended and not merged:
         how = "deleted" if issue is None else "closed"
         visit.actions.stop(number, f"issue {one.number} was {how}")
     if issue is None:
@@ -62,29 +64,39 @@ def _stop_with_issue(visit: Visit, one: IssueClaim, number: int) -> bool:
 
 def _inform(visit: Visit, one: IssueClaim, number: int) -> None:
     with visit.context.store.read() as tx:
-        ticket, pull = tickets.get(tx, number), forges.pull_of(tx, number)
-        body = issue_comment(_news(tx, ticket, pull))
+        work = work_of(tx, visit.project.id, number)
+        news = _news(tx, work) if work is not None else IssueNews(ticket=number, state="dropped")
+    body, ended = issue_comment(news), work is None or work.ended
     if digest(body) != one.wrote:
         comment = visit.forge.say(one.number, body, known=one.comment, mark=marker(issue_key(number)))
         crash.reach(Point.FORGE_AFTER_SAY)
-        visit.forge.set_label(one.number, WORKING, there=not ticket.ended)
+        visit.forge.set_label(one.number, WORKING, there=not ended)
         one = replace(one, comment=comment, wrote=digest(body))
         with visit.context.store.write() as tx:
             forges.claim(tx, one)
-    if ticket.ended:
-        _release(visit, one, ticket.state.value)
+    if ended:
+        _release(visit, one, work.lander.state.value if work is not None else "dropped")
 
 
-def _news(tx: ReadTransaction, ticket: Ticket, pull: TicketPull | None) -> IssueNews:
+def _news(tx: ReadTransaction, work: IssueWork) -> IssueNews:
+    ticket, lander = work.ticket, work.lander
+    pull = forges.pull_of(tx, lander.id)
+    state = _STATES.get(lander.state, lander.state.value)
     lines = []
+    if work.waits_on:
+        state = f"done on the branch {work.waits_on}"
+        lines.append(f"It lands with the other tickets of epic {ticket.spec.epic}.")
+    elif lander != ticket:
+        lines.append(f"It is part of epic {lander.spec.epic}, which ticket {lander.id} lands.")
     if pull is not None and pull.url:
         lines.append(f"Pull request: {pull.url}")
-    if ticket.state is State.DONE and ticket.landed:
-        lines.append(f"It landed as {ticket.landed[:12]}.")
-    if ticket.state in (State.FAILED, State.STOPPED) and ticket.reason:
-        lines.append(f"Why: {ticket.reason}")
-    lines += [question_text(one) for one in questions.open_ones(tx, ticket=ticket.id)]
-    return IssueNews(ticket=ticket.id, state=_STATES.get(ticket.state, ticket.state.value), lines=lines)
+    if lander.state is State.DONE and lander.landed and not work.waits_on:
+        lines.append(f"It landed as {lander.landed[:12]}.")
+    if lander.state in (State.FAILED, State.STOPPED) and lander.reason:
+        lines.append(f"Why: {lander.reason}")
+    asked = (ticket.id,) if lander == ticket else (ticket.id, lander.id)
+    lines += [question_text(one) for number in asked for one in questions.open_ones(tx, ticket=number)]
+    return IssueNews(ticket=ticket.id, state=state, lines=lines)
 
 
 def _release(visit: Visit, one: IssueClaim, why: str) -> None:

@@ -13,7 +13,7 @@ from legion.domain.tickets.evidence import Backing, criteria_of
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.store import epic_sessions, events
-from legion.store.board import receipts, tickets, verdicts
+from legion.store.board import forges, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
@@ -24,7 +24,7 @@ def green(found: Iterable[Receipt], commands: Collection[str]) -> list[Receipt]:
     return list(latest.values())
 
 
-def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: str, issue: int | None) -> PullFacts:
+def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: str) -> PullFacts:
     tree = project.hub.tree_of(commit)
     checks = {check.name: check.command for check in project.config.checks}
     with context.store.read() as tx:
@@ -32,6 +32,7 @@ def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: st
         reviews = verdicts.of_ticket(tx, ticket.id)
         reports = [one for one in events.of_ticket(tx, ticket.id) if one.kind is EventKind.TICKET_REPORTED]
         parts = _parts(tx, ticket)
+        claims = [forges.claim_of_ticket(tx, one.id) for one in (ticket, *parts)]
         reviews = (*reviews, *(one for part in parts for one in verdicts.of_ticket(tx, part.id)))
         spent = total(usage.of_ticket(tx, one.id) for one in (ticket, *parts))
     weighed = evidence.weigh(ticket.spec.criteria, ticket.spec.bound, checks, passed, passed, {})
@@ -43,7 +44,7 @@ def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: st
         ticket=ticket.id,
         title=ticket.spec.title,
         asked=ticket.spec.text,
-        issue=issue,
+        issues=[claim.number for claim in claims if claim is not None],
         done=str(reports[-1].data.get("summary") or reports[-1].data.get("text") or "") if reports else "",
         checks=[ProvenCheck(name=one.name, command=one.command, seconds=one.duration) for one in passed],
         proven=[f"{one.words} (`{one.by}`)" for one in weighed if one.backing is Backing.PROVEN],

@@ -17,6 +17,7 @@ from legion.domain.forge.pulls import (
     PullStage,
     PullState,
     Remark,
+    ReviewRuling,
     approval,
     ci_result,
     feedback,
@@ -42,13 +43,18 @@ METHODS = ("merge", "squash", "rebase")
 
 def follow(visit: Visit, known: TicketPull) -> None:
     """One look at one pull request. It takes the next step, and the next pass the one after that."""
+    if known.stage not in forges.OPEN_STAGES:
+        return
     with visit.context.store.read() as tx:
-        ticket = tickets.get(tx, known.ticket)
+        ticket = None if tickets.dropped(tx, [known.ticket]) else tickets.get(tx, known.ticket)
     if known.stage is PullStage.MERGED:
-        _land(visit, known)
+        _land(visit, known, ticket)
+        return
+    if ticket is None:
+        _withdraw(visit, known, "dropped")
         return
     if ticket.ended and known.stage is not PullStage.OFFERED:
-        _withdraw(visit, known, ticket)
+        _withdraw(visit, known, ticket.state.value)
         return
     if known.stage is PullStage.OFFERED:
         if not _waits(ticket):
@@ -97,7 +103,7 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip, note=note)
         return
     _change(visit, known, pushed=known.tested)
-    facts = pull_facts.gather(visit.context, visit.project, ticket, known.tested, claim.number if claim else None)
+    facts = pull_facts.gather(visit.context, visit.project, ticket, known.tested)
     title, body = texts.pull_title(facts), texts.pull_body(facts)
     if there is None or there.state is not PullState.OPEN:
         there = visit.forge.open_pull(
@@ -132,11 +138,7 @@ def _watch(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -
         return
     checks, reviews = visit.forge.checks(pull.commit), visit.forge.reviews(pull.number)
     remarks = _new_remarks(visit, known, pull, checks, reviews)
-    ci = ci_result(checks)
-    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
-    shown = ruling.value if ruling is not None else ""
-    if (ci, shown) != (known.ci, known.ruling):
-        _change(visit, known, ci=ci, ruling=shown)
+    ci, ruling = _seen(visit, known, checks, reviews)
     if known.foreign_commit:
         return
     if not _waits(ticket):
@@ -211,7 +213,7 @@ def _closed(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         visit.actions.stop(ticket.id, f"pull request {known.number} was closed without a merge")
 
 
-def _withdraw(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
+def _withdraw(visit: Visit, known: TicketPull, state: str) -> None:
     """The ticket ended without landing: its pull request is closed, its branch stays."""
     pull = visit.forge.pull(known.number) if known.number is not None else None
     if pull is not None and pull.state is PullState.MERGED:
@@ -219,13 +221,16 @@ def _withdraw(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         return
     if pull is not None and pull.state is PullState.OPEN and not known.foreign_commit:
         visit.forge.close_pull(pull.number)
-    _change(visit, known, stage=PullStage.CLOSED, note=f"the ticket is {ticket.state.value}")
+    _change(visit, known, stage=PullStage.CLOSED, note=f"the ticket is {state}")
 
 
-def _land(visit: Visit, known: TicketPull) -> None:
+def _land(visit: Visit, known: TicketPull, ticket: Ticket | None) -> None:
     """The forge merged it. The ticket is done when the target contains the merge, which has passed the checks then."""
     hub, project = visit.project.hub, visit.project
     if hub.resolve(known.merged) is None or not hub.is_ancestor(known.merged, project.target):
+        return
+    if ticket is None:
+        _change(visit, known, stage=PullStage.LANDED)
         return
     with visit.context.store.write() as tx:
         ticket = tickets.get(tx, known.ticket)
@@ -253,9 +258,20 @@ def _record_landed(tx: Transaction, visit: Visit, known: TicketPull, ticket: Tic
     tx.record(EventKind.LANDED, project=ticket.project, ticket=ticket.id, data=data)
 
 
-def current_fault(visit: Visit, pull: PullRequest, *, without_checks: bool, without_review: bool) -> str:
-    """Why a pull request may not merge now; empty where it may."""
-    ci: CiResult = ci_result(visit.forge.checks(pull.commit))
-    reviews = visit.forge.reviews(pull.number)
-    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+def current_fault(
+    visit: Visit, known: TicketPull, pull: PullRequest, *, without_checks: bool, without_review: bool
+) -> str:
+    """Why a pull request may not merge now; empty where it may. What CI and reviews say is recorded."""
+    ci, ruling = _seen(visit, known, visit.forge.checks(pull.commit), visit.forge.reviews(pull.number))
     return merge_fault(pull, ci, ruling, without_checks=without_checks, without_review=without_review)
+
+
+def _seen(
+    visit: Visit, known: TicketPull, checks: tuple[ForgeCheck, ...], reviews: tuple[ForgeReview, ...]
+) -> tuple[CiResult, ReviewRuling | None]:
+    ci = ci_result(checks)
+    ruling = approval(reviews, _writers(visit, [one.author for one in reviews]))
+    shown = ruling.value if ruling is not None else ""
+    if (ci, shown) != (known.ci, known.ruling):
+        _change(visit, known, ci=ci, ruling=shown)
+    return ci, ruling

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legion.domain.forge.connections import TicketPull
+from legion.domain.forge.connections import ForgeKind, TicketPull
 from legion.domain.forge.issues import ticket_branch
 from legion.domain.forge.pulls import PullStage
 from legion.domain.tickets.ticket import Park, ParkReason
@@ -19,6 +19,11 @@ from legion.system.crash import Point
 
 WAITS = "its change passed all checks and waits to be merged at the forge: see `legion pr {}`"
 
+NO_PULLS = (
+    'its change passed all checks, but `landing.target` is "pr" and no forge with pull requests is there: run `legion '
+    "forge add github OWNER/REPO`, or set another target and run `legion resume {}`"
+)
+
 
 def offer(context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
     """False where a person moved one of the tickets meanwhile."""
@@ -28,6 +33,8 @@ def offer(context: Context, project: ProjectContext, start: str, chain: Sequence
     with context.store.write() as tx:
         if any(tickets.get(tx, ticket.id).version != ticket.version for _, ticket in links):
             return False
+        forge = forges.of_project(tx, project.id)
+        waits = WAITS if forge is not None and forge.kind is ForgeKind.GITHUB else NO_PULLS
         for link, ticket in links:
             claim = forges.claim_of_ticket(tx, ticket.id)
             offered = TicketPull(
@@ -39,6 +46,6 @@ def offer(context: Context, project: ProjectContext, start: str, chain: Sequence
                 tested=link.commit,
             )
             forges.offer(tx, offered)
-            tickets.move(tx, ticket.id, Park(ParkReason.OUTSIDE, WAITS.format(ticket.id)))
+            tickets.move(tx, ticket.id, Park(ParkReason.OUTSIDE, waits.format(ticket.id)))
     crash.reach(Point.FORGE_AFTER_OFFER)
     return True

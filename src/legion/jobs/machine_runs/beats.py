@@ -14,6 +14,7 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import placements
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
 from legion.jobs.machines.travel import FILE
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines
 from legion.system import crash
 from legion.system.crash import Point
@@ -72,18 +73,26 @@ def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
     with context.store.read() as tx:
         mine = {(one.name, one.generation): one for one in machines.open_on(tx, machine.id)}
         commands = machines.commands(tx, machine.id)
+        given_away = [key for key in facts.running if not _holds(mine.get(key)) and not _reported(tx, machine, key)]
     taken_here = {key: one for key, one in mine.items() if _holds(one) and one.taken_by == facts.worker}
     lost = [one for key, one in taken_here.items() if key not in facts.running]
     names = dict.fromkeys((*(one.name for one in taken), *(one.name for one in lost)))
     return BeatAnswer(
         jobs=tuple(job for name in names if (job := _job(context, name)) is not None),
-        stop=tuple(sorted(key for key in facts.running if not _holds(mine.get(key)))),
+        stop=tuple(sorted(given_away)),
         commands=tuple(one for one in commands if one.id not in facts.acks),
     )
 
 
 def _holds(placed: PlacedRun | None) -> bool:
     return placed is not None and placed.state is PlacementState.TAKEN
+
+
+def _reported(tx: ReadTransaction, machine: Machine, key: RunKey) -> bool:
+    """Its end was accepted, and the machine does not know that yet: it sends its report once more."""
+    placed = machines.placed_as(tx, key[0])
+    own = placed is not None and (placed.machine, placed.generation) == (machine.id, key[1])
+    return own and placed is not None and placed.state is PlacementState.ENDED
 
 
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:

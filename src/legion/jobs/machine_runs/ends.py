@@ -30,6 +30,7 @@ def accept(
     result: Mapping[str, Any] | None,
     saved: Mapping[str, Any] | None,
     failed: str,
+    tree: str = "",
 ) -> None:
     """Record how the run ended. Repeating an accepted report changes nothing. Raises StaleRun, BadInput."""
     with context.store.read() as tx:
@@ -38,7 +39,7 @@ def accept(
             return
         fence.current(tx, machine, run, generation)
     content = _result(run, result)
-    facts = {**(saved or {}), "failed": failed}
+    facts = {**(saved or {}), "failed": failed, "tree": tree}
     explained = json.dumps(facts)
     if len(explained) > _MOST_FACTS:
         raise BadInput(f"The report about run {run} is too long: at most {_MOST_FACTS >> 20} MB.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
@@ -10,7 +12,9 @@ from legion.domain.machines.machine import PlacedRun
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import Program
+from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec
+from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
 from legion.jobs.machines.travel import FILE, MachineJob, TravellingProject
@@ -27,12 +31,12 @@ class QueueDown(LegionError):
     """The job backs off and tries again."""
 
 
-def place(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> PlacedRun | None:
+def place(context: Context, this_run: Run, make: Callable[[], MachineJob]) -> PlacedRun | None:
     """None where the machine was removed since it was chosen."""
     folder = context.data.runs / this_run.name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     files.write_atomic(RunFolder(folder).elsewhere, json.dumps({"machine": this_run.machine}))
-    job = travelling(context, project, ticket, this_run)
+    job = make()
     write_spec(folder, _description(job))
     files.write_atomic(folder / FILE, json.dumps(job.to_json()))
     crash.reach(Point.MACHINE_PLACE_BEFORE_ROW)
@@ -72,11 +76,27 @@ def engine_of(context: Context) -> JobEngine:
     return engine
 
 
-def travelling(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+def build_job(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+    """The run of a ticket's builder."""
     assert ticket.base is not None, "a started ticket has a base"
     chosen, given = spec.for_machine(context, project, ticket, this_run)
     with context.store.read() as tx:
         previous, saved = _before(tx, this_run)
+    made = read_job(context, project, this_run, chosen, given, base=ticket.base, title=ticket.spec.title)
+    return replace(made, start=saved, plant=ticket.plant, previous=previous, saves=True)
+
+
+def read_job(
+    context: Context,
+    project: ProjectContext,
+    this_run: Run,
+    chosen: AgentProgram,
+    given: RunInput,
+    *,
+    base: str,
+    title: str,
+) -> MachineJob:
+    """A run in a checkout of `base`, which is thrown away at the end: of a reviewer, an adviser or a planner."""
     record = project.record
     return MachineJob(
         run=this_run,
@@ -87,12 +107,12 @@ def travelling(context: Context, project: ProjectContext, ticket: Ticket, this_r
             config_text=record.config_text,
             config_hash=record.config_hash,
         ),
-        title=ticket.spec.title,
-        base=ticket.base,
+        title=title,
+        base=base,
         target=project.target,
-        start=saved,
-        plant=ticket.plant,
-        previous=previous,
+        start=None,
+        previous="",
+        saves=False,
         driver=chosen.driver.name,
         driver_name=chosen.name,
         argv=chosen.argv,
@@ -111,10 +131,12 @@ def _before(tx: ReadTransaction, this_run: Run) -> tuple[str, str | None]:
 
 def _description(job: MachineJob) -> RunSpec:
     """For readers on the head, which ask what kind of program works. No runner of the head starts it."""
+    tools = job.model.settings.tools if job.model is not None else None
     return RunSpec(
         run=job.run.name,
         program=Program(argv=job.argv, cwd=_NOWHERE, env={}),
         driver=job.driver,
+        options={} if tools is None else {"tools": list(tools)},
         timeout=job.timeout,
         sandbox=None,
     )

@@ -17,7 +17,7 @@ from legion.git.hub.unfinished import GitOperation
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machine_runs import placements
 from legion.jobs.machine_runs.run_proxy import RunProxy
-from legion.jobs.machines.travel import SAVED
+from legion.jobs.machines.travel import SAVED, MachineJob
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.wait import stop_when_unwanted
 from legion.jobs.workspace.save import Saved, found_tree
@@ -33,10 +33,9 @@ _UNWANTED = "its ticket was stopped before the machine took it"
 
 def run_to_end(
     context: Context,
-    project: ProjectContext,
-    ticket: Ticket,
     this_run: Run,
     *,
+    job: Callable[[], MachineJob],
     wanted: Callable[[], bool],
     on_event: Callable[[JournalEvent], None],
 ) -> EndedRun | LostRun | None:
@@ -45,7 +44,7 @@ def run_to_end(
     if placed is None:
         if not wanted():
             return None
-        placed = placements.place(context, project, ticket, this_run)
+        placed = placements.place(context, this_run, job)
         if placed is None:
             return None
     if placed.open:
@@ -65,6 +64,11 @@ def why_lost(context: Context, this_run: Run) -> str:
         return f"machine {this_run.machine} could not prepare it: {failed}"
     why = placed.why if placed is not None else ""
     return why or f"its runner on machine {this_run.machine} was killed"
+
+
+def tree_of(context: Context, this_run: Run) -> str:
+    """The path of its worktree on its machine, for paths in its journal; empty where it was not reported."""
+    return str(_saved_file(context, this_run).get("tree", ""))
 
 
 def saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from legion.domain.agents.teams import RolePart
@@ -59,6 +59,14 @@ class MachineJob:
     timeout: float
     input: RunInput
     model: TravellingModel | None = None
+    saves: bool = True
+    """Whether its tree is a change. Else it is a checkout, which is thrown away at the end."""
+    only_reads: bool = False
+    """Nothing of the project is started there: neither [setup] nor [environment]."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts that a checkout shows in addition, by path."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its environment."""
 
     @property
     def commits(self) -> tuple[str, ...]:

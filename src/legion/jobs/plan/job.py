@@ -24,6 +24,7 @@ from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.spec import NoProgram
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import remote
 from legion.jobs.plan import documents, facts, planner_run
 from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
@@ -53,8 +54,11 @@ class PlannerEnd:
     """None: the plan stays as it is, and the round starts again."""
 
 
-def begin(tx: Transaction, plan_id: int) -> None:
-    """Start the planner's run, unless one runs. Raises StateConflict where there is nothing to plan."""
+def begin(tx: Transaction, plan_id: int, machine: str = "") -> None:
+    """Start the planner's run, unless one runs. Raises StateConflict where there is nothing to plan.
+
+    `machine`: where; empty: on the head.
+    """
     if _run(tx, plan_id) is not None:
         return
     if plan_id not in [one.id for one in goals.being_planned(tx)]:
@@ -62,7 +66,7 @@ def begin(tx: Transaction, plan_id: int) -> None:
     plan = goals.get(tx, plan_id)
     if plan.state is PlanState.ASKING:
         plan = goals.save(tx, plan, plans.resumed(plan))
-    runs.start_planning(tx, plan)
+    runs.start_planning(tx, plan, machine)
 
 
 def plan(context: Context, claim: Claim) -> None:
@@ -82,7 +86,8 @@ def plan(context: Context, claim: Claim) -> None:
             end.record(tx, current)
 
     finish(context, claim, this_run, RunEnd(outcome=end.outcome, detail=end.detail), record, _POINTS)
-    project.worktrees.discard(this_run.seat)
+    if not this_run.machine:
+        project.worktrees.discard(this_run.seat)
 
 
 def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
@@ -109,13 +114,25 @@ def _run_to_end(
         context.launcher.start(context.data.runs / this_run.name)
         crash.reach(Point.PLAN_AFTER_LAUNCH)
 
+    def wanted() -> bool:
+        return _wanted(context, planned)
+
+    on_event = journal_events.listener(context, QuestionSource(project=planned.project), this_run)
+    if this_run.machine:
+        return remote.run_to_end(
+            context,
+            this_run,
+            job=lambda: planner_run.for_machine(context, project, planned, this_run),
+            wanted=wanted,
+            on_event=on_event,
+        )
     return wait.run_to_end(
         context,
         this_run,
-        wanted=lambda: _wanted(context, planned),
+        wanted=wanted,
         prepare=lambda: planner_run.prepare(context, project, planned, this_run),
         start=start,
-        on_event=journal_events.listener(context, QuestionSource(project=planned.project), this_run),
+        on_event=on_event,
     )
 
 

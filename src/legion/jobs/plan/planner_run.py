@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING
@@ -12,7 +12,10 @@ from legion.domain.runs import PLANNER, Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec
+from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import placements
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.plan import prompt, spec_prompt
 from legion.jobs.plan.prompt import PlanMaterial
 from legion.jobs.workspace import environment, setup
@@ -37,7 +40,7 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
     crash.reach(Point.PLAN_BEFORE_WORKTREE)
     seat, target = this_run.seat, project.target
     tree = project.worktrees.replant(seat, target, project.hub.tree_of(target), f"legion/{seat}", attempt=this_run.id)
-    chosen = spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
+    chosen, run_input = _input(context, project, plan)
     if chosen.capabilities.reads_only:
         env = environment.bare(context, this_run)
     else:
@@ -46,12 +49,27 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
     folder = context.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    variables = {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
-    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **_variables(plan))
+    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
+
+
+def for_machine(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> MachineJob:
+    """The same, for another machine to prepare."""
+    chosen, run_input = _input(context, project, plan)
+    made = placements.read_job(context, project, this_run, chosen, run_input, base=project.target, title=plan.name)
+    return replace(made, only_reads=chosen.capabilities.reads_only, variables=_variables(plan))
+
+
+def _variables(plan: GoalPlan) -> dict[str, str]:
+    return {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
+
+
+def _input(context: Context, project: ProjectContext, plan: GoalPlan) -> tuple[AgentProgram, RunInput]:
+    chosen = spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
     with context.store.read() as tx:
         asked = prompts(project, tx, plan)
         spent = usage.of_plan(tx, plan.id).usd
-    run_input = RunInput(
+    return chosen, RunInput(
         prompt=asked.first,
         resume_prompt=asked.again,
         rules=asked.rules,
@@ -61,7 +79,6 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
         tools=READING,
         role=PLANNER,
     )
-    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
 def stage_of(tx: ReadTransaction, plan: GoalPlan) -> SpecStage | None:

@@ -11,6 +11,7 @@ from legion.domain.agents.teams import READING
 from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.runs import Run
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import remote
 from legion.jobs.review import prompt
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.spec import read_spec
@@ -32,9 +33,17 @@ def files_opened(
         return None
     with context.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.started_at >= reading.asked_at]
-    events = [event for run in since for event in read_journal(context.data.runs / run.name)]
-    root = f"{project.worktrees.path(this_run.seat)}/"
-    return frozenset(path.removeprefix(root).removeprefix("./") for path in _read_files(events))
+    found: set[str] = set()
+    for run in since:
+        root = f"{tree_of(context, project, run)}/"
+        opened = _read_files(read_journal(context.data.runs / run.name))
+        found.update(path.removeprefix(root).removeprefix("./") for path in opened)
+    return frozenset(found)
+
+
+def tree_of(context: Context, project: ProjectContext, this_run: Run) -> str:
+    """The path of its checkout, here or on its machine."""
+    return remote.tree_of(context, this_run) if this_run.machine else str(project.worktrees.path(this_run.seat))
 
 
 def unseen(

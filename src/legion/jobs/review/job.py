@@ -29,6 +29,8 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation, review_rounds
 from legion.jobs.checks import reviewers
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import remote
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.review import coverage, reviewer_run
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
@@ -65,14 +67,18 @@ class _ReviewEnd:
     """What the reviewer waits for."""
 
 
-def begin(tx: Transaction, ticket_id: int) -> None:
-    """Start the run of the next reviewer, unless one runs. Raises StateConflict where there is nothing to do."""
+def begin(tx: Transaction, ticket_id: int, machine: str = "") -> None:
+    """Start the run of the next reviewer, unless one runs. Raises StateConflict where there is nothing to do.
+
+    `machine`: where; empty: on the head.
+    """
     if _run(tx, ticket_id) is not None:
         return
     ticket = tickets.get(tx, ticket_id)
     pending = verdicts.pending(tx, ticket) if ticket.state in _READ else ()
     if pending:
-        runs.start(tx, ticket_id, pending[0].attempt, role=pending[0].reader, part=RolePart.READ)
+        first = pending[0]
+        runs.start(tx, ticket_id, first.attempt, role=first.reader, part=RolePart.READ, machine=machine)
     elif ticket.state is not State.REVIEWING:
         raise StateConflict(f"There is nothing to review of ticket {ticket_id}.")
 
@@ -91,7 +97,7 @@ def review(context: Context, claim: Claim) -> None:
 
     run_end = None if end is None else RunEnd(outcome=end.outcome, detail=end.detail)
     finish(context, claim, this_run, run_end, record, _POINTS)
-    if this_run is not None:
+    if this_run is not None and not this_run.machine:
         project.worktrees.discard(this_run.seat)
 
 
@@ -133,14 +139,24 @@ def _run_to_end(
         context.launcher.start(context.data.runs / this_run.name)
         crash.reach(Point.REVIEW_AFTER_LAUNCH)
 
+    def travelling() -> MachineJob:
+        assert mine is not None, "only a wanted review is prepared"
+        return reviewer_run.for_machine(context, project, ticket, mine, this_run)
+
+    def wanted() -> bool:
+        return mine is not None and _wanted(context, mine)
+
     source = questions.QuestionSource(project=ticket.project, ticket=ticket.id)
+    on_event = journal_events.listener(context, source, this_run)
+    if this_run.machine:
+        return remote.run_to_end(context, this_run, job=travelling, wanted=wanted, on_event=on_event)
     return wait.run_to_end(
         context,
         this_run,
-        wanted=lambda: mine is not None and _wanted(context, mine),
+        wanted=wanted,
         prepare=prepare,
         start=start,
-        on_event=journal_events.listener(context, source, this_run),
+        on_event=on_event,
     )
 
 
@@ -159,6 +175,8 @@ def _judge(
     ended: EndedRun | LostRun,
 ) -> _ReviewEnd:
     outcome, detail = judging.outcome(ended)
+    if this_run.machine and isinstance(ended, LostRun):
+        detail = remote.why_lost(context, this_run)
     plain = _ReviewEnd(outcome=outcome, detail=detail)
     match outcome:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:

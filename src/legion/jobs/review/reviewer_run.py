@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING, TeamStage
@@ -13,11 +15,13 @@ from legion.domain.review.verdicts import ReviewedSince, ReviewRequest, ReviewSu
 from legion.domain.runs import Run
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Change, State, Ticket
-from legion.drivers.profile import RunInput
+from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run, spec, teams
-from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.checks import approvals, reviewers
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import placements
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
 from legion.jobs.review.prompt import RaceAttempt, ReviewMaterial
@@ -30,6 +34,8 @@ from legion.system import crash, files, safe_files
 from legion.system.crash import Point
 
 _MOST_POINTERS = 20
+_LONGEST_LINK = 1000
+"""Bytes; git stores a link as a file with its target."""
 _ATTEMPTS = "attempts.json"
 """In the run's folder, which no agent can read: which letter is which commit."""
 
@@ -41,12 +47,8 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: 
     tree = project.worktrees.replant(
         seat, reading.commit, project.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
     )
-    stage = reviewers.stage(context, project, ticket, reading.reader)
-    chosen = spec.choose_program(
-        context, project.config, "", stage.role.driver or context.user.reviewer.driver or CLAUDE
-    )
-    only_reads = chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
-    if not only_reads:
+    stage, chosen = _program(context, project, ticket, reading)
+    if not _only_reads(stage, chosen):
         setup.ensure(context, project, tree, setup.record_of(project, tree))
         env = environment.prepare(context, project, this_run, tree)
     else:
@@ -55,13 +57,49 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: 
     folder = context.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    variables = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
-    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **variables)
-    material = _material(context, project, ticket, reading, tree)
-    letters = {one.letter: one.commit for one in material.attempts}
-    files.write_atomic(folder / _ATTEMPTS, json.dumps(letters))
-    run_input = _input(context, stage, material, chosen, paths)
+    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **_variables(reading))
+    material = _material(context, project, ticket, reading, lambda diff: _write_diff(tree, diff))
+    _write_letters(context, this_run, material)
+    run_input = _input(context, project, stage, material, chosen)
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
+
+
+def for_machine(
+    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
+) -> MachineJob:
+    """The same, for another machine to prepare."""
+    stage, chosen = _program(context, project, ticket, reading)
+    added: dict[str, str] = {}
+
+    def add_diff(diff: str) -> str:
+        if project.hub.holds(reading.commit, WHOLE_DIFF):
+            return ""
+        added[WHOLE_DIFF] = diff
+        return WHOLE_DIFF
+
+    material = _material(context, project, ticket, reading, add_diff)
+    _write_letters(context, this_run, material)
+    run_input = _input(context, project, stage, material, chosen)
+    made = placements.read_job(
+        context, project, this_run, chosen, run_input, base=reading.commit, title=ticket.spec.title
+    )
+    return replace(made, files=added, variables=_variables(reading), only_reads=_only_reads(stage, chosen))
+
+
+def _program(
+    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest
+) -> tuple[TeamStage, AgentProgram]:
+    stage = reviewers.stage(context, project, ticket, reading.reader)
+    driver = stage.role.driver or context.user.reviewer.driver or CLAUDE
+    return stage, spec.choose_program(context, project.config, "", driver)
+
+
+def _only_reads(stage: TeamStage, chosen: AgentProgram) -> bool:
+    return chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
+
+
+def _variables(reading: ReviewRequest) -> dict[str, str]:
+    return {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
 
 
 def subject(
@@ -79,10 +117,16 @@ def subject(
             )
         ),
         criteria=len(criteria_of(ticket.spec.criteria)),
-        root=str(project.worktrees.path(this_run.seat)),
+        root=coverage.tree_of(context, project, this_run),
         unseen=coverage.unseen(context, project, reading, this_run, paths),
         attempts=_letters(context, this_run),
     )
+
+
+def _write_letters(context: Context, this_run: Run, material: ReviewMaterial) -> None:
+    folder = context.data.runs / this_run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write_atomic(folder / _ATTEMPTS, json.dumps({one.letter: one.commit for one in material.attempts}))
 
 
 def _letters(context: Context, this_run: Run) -> dict[str, str]:
@@ -107,10 +151,10 @@ def _line_range(hunk: diffs.Hunk) -> tuple[int, int]:
 
 
 def _input(
-    context: Context, stage: TeamStage, material: ReviewMaterial, chosen: AgentProgram, paths: RunPaths
+    context: Context, project: ProjectContext, stage: TeamStage, material: ReviewMaterial, chosen: AgentProgram
 ) -> RunInput:
     ticket = material.ticket
-    instructions = {*chosen.driver.instruction_files, *model_run.instruction_files(paths.tree, chosen.driver)}
+    instructions = _instruction_files(project, material.reading.commit, chosen.driver)
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
     return RunInput(
@@ -129,9 +173,25 @@ def _input(
     )
 
 
+def _instruction_files(project: ProjectContext, commit: str, driver: DriverProfile) -> set[str]:
+    """The files that hold the repository's instructions, and those that they may be links to."""
+    found = set(driver.instruction_files)
+    for path in driver.instruction_files:
+        content = project.hub.read_file(commit, path) or b""
+        if 0 < len(content) < _LONGEST_LINK and b"\n" not in content:
+            target = content.decode("utf-8", "replace")
+            found.add(os.path.normpath(PurePosixPath(path).parent / target))
+    return found
+
+
 def _material(
-    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, tree: Path
+    context: Context,
+    project: ProjectContext,
+    ticket: Ticket,
+    reading: ReviewRequest,
+    write_diff: Callable[[str], str],
 ) -> ReviewMaterial:
+    """`write_diff` puts the complete difference into the checkout and returns its path; empty: it cannot."""
     with context.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
         built, advice = runs.latest(tx, ticket.id), teams.advice_for_builder(tx, ticket)
@@ -158,7 +218,7 @@ def _material(
         pointers=_pointers(project, ticket, change),
         advice=advice,
         attempts=_attempts(project, change, rivals),
-        whole_diff=_write_diff(tree, diff) if cut else "",
+        whole_diff=write_diff(diff) if cut else "",
     )
 
 

@@ -6,7 +6,7 @@ to the queue as the same attempt: the next role follows from what is stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.teams import READING, Advice, Crew, RolePart, TeamStage, turn_of
@@ -18,8 +18,11 @@ from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
 from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, restart_text
 from legion.jobs.agent.final_message import final_message
+from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import placements
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -39,14 +42,14 @@ _CUT = "\n[... cut ...]"
 def start(tx: Transaction, ticket: Ticket, machine: str = "") -> Run:
     """The run of the first role whose advice is missing, else of the builder.
 
-    Only a builder without a person at its side works on another machine; empty: on the head.
+    `machine`: where, unless a person is at its side; empty: on the head.
 
     A ticket that was escalated starts a new conversation in every role.
     """
     stage = teams.at_turn(tx, ticket, crews.get(tx, ticket.spec.crew))
     role, part = (stage.key, RolePart.ADVISE) if stage.part is RolePart.ADVISE else ("", RolePart.BUILD)
     before = runs.latest(tx, ticket.id, role)
-    here = part is RolePart.ADVISE or attendances.of_ticket(tx, ticket.id) is not None
+    here = attendances.of_ticket(tx, ticket.id) is not None
     this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part, machine="" if here else machine)
     if ticket.spec.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
         runs.renew_conversation(tx, this_run.id)
@@ -106,14 +109,36 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run:
     write_spec(folder, _spec(context, project, ticket, this_run, stage, crew, tree, env))
 
 
+def for_machine(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+    """The same, for another machine to prepare."""
+    assert ticket.base is not None, "a started ticket has a base"
+    crew = teams.of_ticket(context, ticket)
+    stage = crew.stage(this_run.role)
+    assert stage is not None, "a ticket keeps its crew"
+    chosen, run_input = _input(context, project, ticket, stage, crew)
+    made = placements.read_job(context, project, this_run, chosen, run_input, base=ticket.base, title=ticket.spec.title)
+    only_reads = stage.tools is not None and not stage.tools - READING
+    return replace(
+        made,
+        plant=ticket.plant,
+        start=None if ticket.plant is not None else _last_saved(context, ticket),
+        only_reads=only_reads,
+        variables={"LEGION_ROLE": stage.key},
+    )
+
+
+def _last_saved(context: Context, ticket: Ticket) -> str | None:
+    with context.store.read() as tx:
+        saved = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
+    return saved[-1] if saved else None
+
+
 def _start_tree(context: Context, project: ProjectContext, ticket: Ticket) -> str:
     """The tree as the builder will find it."""
     assert ticket.base is not None, "a started ticket has a base"
     if ticket.plant is not None:
         return ticket.plant
-    with context.store.read() as tx:
-        saved = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
-    return project.hub.tree_of(saved[-1] if saved else ticket.base)
+    return project.hub.tree_of(_last_saved(context, ticket) or ticket.base)
 
 
 def _spec(
@@ -127,14 +152,21 @@ def _spec(
     env: WorkspaceEnv,
 ) -> RunSpec:
     given = context.data.runs / this_run.name / "given"
-    chosen = spec.choose_program(context, project.config, "", stage.role.driver or ticket.spec.driver)
+    chosen, run_input = _input(context, project, ticket, stage, crew)
     paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
+    return model_run.spec(context, this_run, chosen, run_input, paths)
+
+
+def _input(
+    context: Context, project: ProjectContext, ticket: Ticket, stage: TeamStage, crew: Crew
+) -> tuple[AgentProgram, RunInput]:
+    chosen = spec.choose_program(context, project.config, "", stage.role.driver or ticket.spec.driver)
     with context.store.read() as tx:
         tried, earlier = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
         spent = usage.of_ticket(tx, ticket.id).usd
     others = [one for one in earlier if one.role != stage.key]
     prompt = advice_prompt(ticket, project.config, tried, others)
-    run_input = RunInput(
+    return chosen, RunInput(
         prompt=prompt,
         resume_prompt=restart_text(prompt),
         rules=f"{ADVISER_RULES}\n\n{stage.role.prompt}".strip(),
@@ -146,4 +178,3 @@ def _spec(
         role=stage.role.name,
         team=crew.team,
     )
-    return model_run.spec(context, this_run, chosen, run_input, paths)

@@ -34,11 +34,13 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import remote
+from legion.jobs.machine_runs import placements, remote
+from legion.jobs.machines.travel import MachineJob
 from legion.jobs.run import advisors, attendance, documents, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.wheel import was_wheel
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.save import Saved, branch_name, save, worktree_name
 from legion.runner import launch
@@ -90,7 +92,7 @@ def run(context: Context, claim: Claim) -> None:
     else:
         verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
-    if this_run.part is RolePart.ADVISE:
+    if this_run.part is RolePart.ADVISE and not this_run.machine:
         project.worktrees.discard(this_run.seat)
 
 
@@ -146,7 +148,7 @@ def _judge(
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
-    held = attendance.was_wheel(context, this_run)
+    held = was_wheel(context, this_run)
     planted = bool(this_run.machine) and ticket.plant is not None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
 
@@ -237,9 +239,8 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
     if this_run.machine:
         return remote.run_to_end(
             context,
-            project,
-            ticket,
             this_run,
+            job=lambda: _travelling(context, project, ticket, this_run),
             wanted=lambda: _wanted(context, ticket),
             on_event=journal_events.listener(context, source, this_run),
         )
@@ -251,6 +252,12 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
         start=start,
         on_event=journal_events.listener(context, source, this_run),
     )
+
+
+def _travelling(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
+    if this_run.part is RolePart.ADVISE:
+        return advisors.for_machine(context, project, ticket, this_run)
+    return placements.build_job(context, project, ticket, this_run)
 
 
 def _wanted(context: Context, ticket: Ticket) -> bool:

@@ -14,14 +14,25 @@ from legion.domain.machines.machine import Machine
 from legion.domain.machines.placement import RunPlace
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.agent import teams
+from legion.jobs.agent import model_access, teams
 from legion.jobs.context import Context
 from legion.store.board import crews, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines
 
-TRAVELS = frozenset({JobKind.RUN})
+TRAVELS = frozenset({JobKind.RUN, JobKind.REVIEW, JobKind.PLAN})
 """The jobs whose runner may be on a machine."""
+_NEEDS_NO_MODEL = frozenset({JobKind.RUN})
+"""Those of them that may work without a model: a ticket's own command."""
+
+
+def travels(context: Context) -> frozenset[JobKind]:
+    """The person's own login stays on the head, and so do reviews and plans where it is the only access to a model."""
+    try:
+        access = model_access.choose(context, "")
+    except model_access.NoModelAccess:
+        return _NEEDS_NO_MODEL
+    return _NEEDS_NO_MODEL if isinstance(access, model_access.OwnLogin) else TRAVELS
 
 
 def places(

@@ -201,7 +201,7 @@ class Scheduler:
             resting=backoffs,
             admission=admission,
             places=found,
-            travels=places.TRAVELS,
+            travels=places.travels(self.context) if len(found) > 1 else places.TRAVELS,
             labels=labels,
             open_at={job: at or self.context.machine for job, at in facts.open_at.items()},
         )
@@ -278,14 +278,15 @@ class Scheduler:
                 hand_back(tx, ticket, version)
                 return None
             case StartJob(kind, subject, version, place, why):
+                machine = "" if place == self.context.machine else place
                 if version is not None:
-                    self._begin(tx, kind, subject, version, "" if place == self.context.machine else place)
+                    self._begin(tx, kind, subject, version, machine)
                 if kind is JobKind.SERVE:
                     begin(tx, subject)
                 elif kind is JobKind.REVIEW:
-                    reviewing.begin(tx, subject)
+                    reviewing.begin(tx, subject, machine)
                 elif kind is JobKind.PLAN:
-                    planning.begin(tx, subject)
+                    planning.begin(tx, subject, machine)
                 return claims.claim(tx, kind, subject, place or self.context.machine, why=why)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int, machine: str) -> None:

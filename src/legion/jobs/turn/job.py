@@ -242,6 +242,7 @@ def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Ru
         allowance=None if money is None else spent + money,
         spent=spent,
         prompt_id=this_run.prompt,
+        streams=is_leader(agent),
     )
 
 

@@ -65,16 +65,18 @@ def add(context: Context, wanted: AddForge) -> Done:
     with context.store.write() as tx:
         forges.save(tx, replace(one, login=found.login, branch=branch))
     message = f"{one.name} is the forge of {record.name}; work lands on its branch {branch}."
-    return Done(message=message, notes=_notes(context, record.id, found))
+    return Done(message=message, notes=_notes(context, one, found))
 
 
-def _notes(context: Context, project: int, found: ForgeRepository) -> list[str]:
-    target = context.project(project).config.landing.target
+def _notes(context: Context, one: ForgeConnection, found: ForgeRepository) -> list[str]:
+    target = context.project(one.project).config.landing.target
     notes = [] if found.may_push else ["This token may not push: give it write access to contents."]
     if target is LandingTarget.LOCAL:
         notes.append(
             'Landed work stays here: set `target = "pr"` or `"branch"` in [landing] of legion.toml to send it.'
         )
+    if target is LandingTarget.PR and one.kind is ForgeKind.GIT:
+        notes.append('A git remote has no pull requests: set `target = "branch"` in [landing] of legion.toml.')
     return notes
 
 
@@ -247,7 +249,7 @@ def sync_now(context: Context, where: Where) -> Done:
     with context.store.read() as tx:
         pulls = len(forges.pulls(tx, one.project))
         issues = len(forges.claims(tx, one.project, [ClaimStage.CLAIMED]))
-    return Done(message=f"{one.name}: {issues} issues with a ticket, {pulls} pull requests.")
+    return Done(message=f"{one.name}: issues with a ticket: {issues}; open pull requests: {pulls}.")
 
 
 def _secret_file(context: Context, project: int) -> Path:

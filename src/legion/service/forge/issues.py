@@ -71,6 +71,8 @@ def plan(context: Context, wanted: PlanIssues) -> PlanPage:
         budget=wanted.budget,
         questions=wanted.questions,
         epic=wanted.epic,
+        spec=wanted.spec,
+        keep_docs=wanted.keep_docs,
         request=wanted.request,
     )
     return create.plan(context, new)

@@ -7,7 +7,7 @@ import shlex
 from legion.domain.errors import BadInput, LegionError, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.forge.connections import TicketPull
-from legion.domain.forge.pulls import PullStage
+from legion.domain.forge.pulls import PullRequest, PullStage
 from legion.jobs.context import Context
 from legion.jobs.forge import pulls as following
 from legion.jobs.forge.sync import visiting
@@ -20,12 +20,15 @@ from legion.service.tickets import review
 from legion.store.board import forges, projects, tickets
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand, TryIt
 
+_PUSHED = "a person pushed to it; merge it at the forge"
+
 
 def listed(context: Context, cwd: str) -> Pulls:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = forges.pulls(tx, record.id)
-    return Pulls(pulls=[_line(context, one) for one in found])
+        dropped = tickets.dropped(tx, [one.ticket for one in found])
+    return Pulls(pulls=[_line(context, one) for one in found if one.ticket not in dropped])
 
 
 def _line(context: Context, one: TicketPull, merges: str = "") -> PullLine:
@@ -76,7 +79,11 @@ def _merges(visit: Visit, ticket: int, wanted: MergePulls) -> str:
     pull = visit.forge.pull(known.number)
     if pull is None:
         return "it is gone"
-    fault = following.current_fault(visit, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
+    if known.foreign_commit:
+        return _PUSHED
+    fault = following.current_fault(
+        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
+    )
     return fault or "it can merge"
 
 
@@ -100,17 +107,22 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
     if pull is None:
         return _line(visit.context, known, "it is gone")
     if known.foreign_commit:
-        return _line(visit.context, known, "a person pushed to it; merge it at the forge")
-    fault = following.current_fault(visit, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
-    if fault or wanted.dry_run:
-        return _line(visit.context, known, fault or "it can merge")
-    try:
-        commit = following.merge(visit, known, pull, wanted.method)
-    except LegionError as refused:
-        return _line(visit.context, known, refused.message)
+        return _line(visit.context, known, _PUSHED)
+    fault = following.current_fault(
+        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
+    )
+    result = fault or ("it can merge" if wanted.dry_run else _merge_now(visit, known, pull, wanted.method))
     with visit.context.store.read() as tx:
         after = forges.pull_of(tx, known.ticket) or known
-    return _line(visit.context, after, f"merged as {commit[:12]}" if commit else "in the forge's merge queue")
+    return _line(visit.context, after, result)
+
+
+def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) -> str:
+    try:
+        commit = following.merge(visit, known, pull, method)
+    except LegionError as refused:
+        return refused.message
+    return f"merged as {commit[:12]}" if commit else "in the forge's merge queue"
 
 
 def tried(context: Context, ticket_id: int, wanted: TriedByHand) -> TryIt:

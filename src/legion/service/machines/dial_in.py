@@ -120,6 +120,7 @@ class DialIn:
             result=end.result,
             saved=end.saved,
             failed=end.failed[:2000],
+            tree=end.tree[:4096],
         )
 
     def late(self, machine: Machine, *, run: str, generation: int, commit: str) -> None:

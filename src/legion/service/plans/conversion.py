@@ -79,7 +79,7 @@ def waiting(plan: GoalPlan, made: Collection[str], numbers: Mapping[str, int]) -
     ]
 
 
-def _text(plan: GoalPlan, ticket: PlanTicket) -> str:
+def ticket_text(plan: GoalPlan, ticket: PlanTicket) -> str:
     """Its text, and the words that its agent can report, where another ticket waits for one."""
     others = plan.draft.tickets if plan.draft else ()
     asked = [one.when for one in others if one.when and one.when.word and ticket.key in one.when.steps]
@@ -95,7 +95,7 @@ def _new(project: ProjectContext, plan: GoalPlan, ticket: PlanTicket, approved: 
     return NewTicket(
         key=ticket.key,
         title=ticket.title,
-        text=_text(plan, ticket),
+        text=ticket_text(plan, ticket),
         context=ticket.context,
         plan=ticket.plan,
         criteria="\n".join(f"- {one.text}" for one in ticket.criteria),

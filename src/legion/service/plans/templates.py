@@ -1,37 +1,29 @@
-"""Templates: list, show, check and expand them, and make one of an epic."""
+"""Templates: list, show, check and expand them."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Collection
 
 from legion.config.files import templates as files
 from legion.config.files.teams import DefinitionKind
 from legion.config.files.templates import Templates
-from legion.domain.errors import BadInput, NotFound
-from legion.domain.plans import expansion, toml_text
+from legion.domain.errors import BadInput
+from legion.domain.plans import expansion
 from legion.domain.plans.checks import findings
-from legion.domain.plans.draft import KEY, LONGEST_KEY, PlanCriterion, PlanDraft, PlanTicket
 from legion.domain.plans.plan import GoalPlan
 from legion.domain.plans.template import Template, Value, Variable
 from legion.domain.projects import Project
 from legion.domain.review.path_patterns import matches
-from legion.domain.tickets.evidence import criteria_of
-from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent import teams
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
 from legion.service.plans import create, pages
 from legion.service.projects import registry
-from legion.store.board import tickets
 from legion.wire.templates import (
     ExpandedTemplate,
     RunTemplate,
     TemplateLine,
     TemplateList,
     TemplatePage,
-    TemplateText,
     VariableLine,
 )
 
@@ -70,58 +62,6 @@ def run(context: Context, wanted: RunTemplate) -> ExpandedTemplate:
         return ExpandedTemplate(goal=goal, tickets=shown, findings=lines, plan=None)
     page = create.from_draft(context, record, goal, draft, team=wanted.team, epic=wanted.epic)
     return ExpandedTemplate(goal=goal, tickets=page.tickets, findings=page.findings, plan=page)
-
-
-def from_epic(context: Context, cwd: str, epic: str) -> TemplateText:
-    """A template of what was done: the tickets of an epic as steps."""
-    project = registry.find(context, cwd)
-    with context.store.read() as tx:
-        mine = [one for one in tickets.of_epic(tx, project.id, epic) if one.spec.undoes is None] if epic else []
-    if not mine:
-        raise NotFound(f"There is no epic {epic[:60]!r}: see `legion usage --by epic`.")
-    return TemplateText(text=_as_template(epic, mine))
-
-
-def _as_template(epic: str, mine: list[Ticket]) -> str:
-    keys: dict[int, str] = {}
-    for ticket in mine:
-        keys[ticket.id] = _key(ticket.spec.title, set(keys.values()))
-    steps = tuple(
-        PlanTicket(
-            key=keys[ticket.id],
-            title=ticket.spec.title,
-            text=ticket.spec.text,
-            context=ticket.spec.context,
-            plan=ticket.spec.plan,
-            criteria=tuple(
-                PlanCriterion(
-                    text=words,
-                    proof=next((one.by for one in ticket.spec.bound if one.criterion == n), ""),
-                )
-                for n, words in enumerate(criteria_of(ticket.spec.criteria))
-            ),
-            files=ticket.spec.files,
-            after=tuple(keys[other] for other in ticket.spec.after if other in keys),
-            checkpoint=ticket.spec.checkpoint,
-            labels=ticket.spec.labels,
-        )
-        for ticket in mine
-    )
-    text = toml_text.write(PlanDraft(tickets=steps))
-    steps_text = text.replace("[[ticket]]", "[[step]]").replace("\nafter = ", "\nneeds = ")
-    head = f'about = "Made of the epic {_plain(epic)}."\ngoal = "{_plain(epic)}"\n\n'
-    hint = "# Put variables in place of what differs: [variables.name], then {{name}} in the texts.\n\n"
-    return head + hint + steps_text
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^\w .,:-]", " ", text)[:100]
-
-
-def _key(title: str, taken: Collection[str]) -> str:
-    base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[: LONGEST_KEY - 4].strip("-")
-    base = base if KEY.fullmatch(base) else "step"
-    return next(key for key in (base, *(f"{base}-{n}" for n in range(2, 10_000))) if key not in taken)
 
 
 def _project(context: Context, project: Project) -> ProjectContext:

@@ -17,6 +17,7 @@ from legion.git.person.adopted import adopt_branch
 from legion.git.person.inspect import has_branch
 from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context, settings_of
+from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
 from legion.store import epic_sessions
 from legion.store.board import projects, tickets
@@ -101,14 +102,25 @@ def redirected(context: Context, record: Project, new: Sequence[NewTicket], *, d
     return found[name] or record
 
 
-def ready(tx: ReadTransaction, parent: Project) -> list[str]:
-    """Epics whose branch can land: it has tickets, and all of them are done."""
-    names = []
+def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list[str]:
+    """Epics whose branch can land: all its tickets are done, and so is the epic in the projects of `upstream`."""
+    complete = [*epic_sessions.interrupted(tx, parent)]
     for one in projects.sessions_of(tx, parent.common_dir):
-        counted = tickets.counts(tx, one.id) if one.session and one.target else {}
-        if set(counted) == {State.DONE}:
-            names += [name for name in tickets.epics_of(tx, one.id) if is_session_of_epic(one.session, name)]
-    return names
+        if one.session and one.target and set(tickets.counts(tx, one.id)) == {State.DONE}:
+            complete.append(one)
+    names = [(one, name) for one in complete for name in tickets.epics_of(tx, one.id)]
+    mine = [name for one, name in names if is_session_of_epic(one.session, name)]
+    return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
+
+
+def _refuse_too_early(context: Context, parent: Project, epic: str) -> None:
+    names = context.project_of(parent).config.project.depends_on
+    with context.store.read() as tx:
+        first = linked_projects.unlanded_epic(tx, parent, names, epic)
+    if first:
+        raise StateConflict(
+            f"Epic {epic} lands in {first} first, since legion.toml depends on {first}: see `legion epic {epic}`."
+        )
 
 
 def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
@@ -120,7 +132,10 @@ def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
         raise NotFound(f"Epic {epic[:60]} has no branch of its own: `legion epic {epic[:60]} --own-branch` makes one.")
     if session.target == session.base_commit:
         raise StateConflict(f"Nothing has landed on {session.branch} yet: see `legion epic {epic}`.")
+    _refuse_too_early(context, parent, epic)
     if session.removed_at is None:
+        with context.store.write() as tx:
+            epic_sessions.end_to_land(tx, parent.id, session)
         sessions.complete(context, NamedSession(cwd=parent.worktrees, name=session.session))
     project = context.project_of(parent)
     work = adopt_branch(project.hub, Path(parent.common_dir), session.branch, target=project.target)

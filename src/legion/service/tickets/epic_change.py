@@ -28,7 +28,10 @@ def land_ready(context: Context, project: int) -> None:
     """With `landing.pulls = "epic"`: land every epic whose tickets are all done."""
     with context.store.read() as tx:
         parent = projects.get(tx, project)
-        names = epic_branches.ready(tx, parent)
-    if names and context.project_of(parent).config.landing.pulls is PullUnit.EPIC:
-        for name in names:
-            land(context, EpicBranch(cwd=parent.worktrees, epic=name))
+    config = context.project_of(parent).config
+    if config.landing.pulls is not PullUnit.EPIC:
+        return
+    with context.store.read() as tx:
+        names = epic_branches.ready(tx, parent, config.project.depends_on)
+    for name in names:
+        land(context, EpicBranch(cwd=parent.worktrees, epic=name))

@@ -8,6 +8,7 @@ from legion.config.files.project import ProjectConfig
 from legion.domain.errors import BadInput
 from legion.domain.projects import Project
 from legion.jobs.workspace import linked_projects
+from legion.jobs.workspace.linked_projects import LinkedTickets
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.wire.tickets import NewTicket
@@ -22,16 +23,26 @@ def with_upstream(
     names = config.project.depends_on
     if not names:
         return new, []
-    linked = linked_projects.open_tickets(tx, record, names)
-    missing = [name for name in names if name not in {one.project for one in linked}]
-    notes = [f"legion.toml depends on {name}, which is no project here: run `legion init` in it." for name in missing]
-    for one in linked:
-        if one.open:
-            listed = ", ".join(str(ticket.id) for ticket in one.open[:_MOST_NAMED])
-            more = ", ..." if len(one.open) > _MOST_NAMED else ""
-            notes.append(f"Starts after the open tickets of {one.project}: {listed}{more}.")
-    numbers = [ticket.id for one in linked for ticket in one.open]
-    return [one if one.after_keys else replace(one, after=[*one.after, *numbers]) for one in new], notes
+    by_epic = {epic: linked_projects.open_tickets(tx, record, names, epic) for epic in {one.epic for one in new}}
+    there = {linked.project for found in by_epic.values() for linked in found}
+    notes = [
+        f"legion.toml depends on {name}, which is no project here: run `legion init` in it."
+        for name in names
+        if name not in there
+    ]
+    notes += dict.fromkeys(_note(linked) for found in by_epic.values() for linked in found if linked.open)
+
+    def placed(one: NewTicket) -> NewTicket:
+        numbers = [ticket.id for linked in by_epic[one.epic] for ticket in linked.open]
+        return one if one.after_keys else replace(one, after=[*one.after, *numbers])
+
+    return [placed(one) for one in new], notes
+
+
+def _note(linked: LinkedTickets) -> str:
+    listed = ", ".join(str(ticket.id) for ticket in linked.open[:_MOST_NAMED])
+    more = ", ..." if len(linked.open) > _MOST_NAMED else ""
+    return f"Starts after the open tickets of {linked.project}: {listed}{more}."
 
 
 def refuse_foreign(tx: ReadTransaction, project: Project, new: list[NewTicket]) -> None:

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 
 from legion.domain.errors import BadInput, NotFound
+from legion.domain.plans.plan import GoalPlan, PlanState
+from legion.domain.plans.specification import stage_states
 from legion.domain.projects import Project, is_session_of_epic
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
@@ -14,28 +16,35 @@ from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
+from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages
 from legion.service.projects import registry
 from legion.service.shared.fragments import usage_line
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.views.ticket_line import TicketLines
 from legion.store.board import epics as stored
-from legion.store.board import goals, landings, projects, tickets
+from legion.store.board import goals, landings, projects, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.wire.hands import EpicGate
-from legion.wire.plans import EpicBudget, EpicPage, StopEpic
+from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
 from legion.wire.tickets import Acted
+
+_WRITING = (PlanState.PLANNING, PlanState.ASKING)
 
 
 def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
     project = registry.find(context, cwd)
     spending.catch_up(context)
     with context.store.read() as tx:
-        mine = _across(tx, _tickets(tx, project, name), name)
+        mine = _across(tx, _of_epic(tx, project, name), name)
+        planned = _plans(tx, project, name)
+        if not mine and not any(one.spec for one in planned):
+            raise _no_epic(name)
+        stages = [line for one in planned if one.spec for line in _stages(tx, one)]
         lines = TicketLines(context, tx, mine)
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
-        plans = [pages.line(tx, one) for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
+        plans = [pages.line(tx, one) for one in planned]
         shown = [lines.line(ticket) for ticket in mine]
         gate = stored.gates(tx).get((project.id, name))
         limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
@@ -54,6 +63,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         budget=limit or None,
         gate=gate.value if gate is not None else "",
         plans=plans,
+        stages=stages,
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
     )
@@ -85,19 +95,27 @@ def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
 
 
 def stop_epic(context: Context, wanted: StopEpic) -> Acted:
-    """Stop every ticket of the epic that has not ended."""
+    """Stop every ticket of the epic that has not ended, and a specification that is being written."""
     project = registry.find(context, wanted.cwd)
     active: list[Run] = []
     with context.store.write() as tx:
+        written = [one for one in _plans(tx, project, wanted.epic) if one.spec and one.state in _WRITING]
+        mine = _of_epic(tx, project, wanted.epic)
+        if not mine and not written:
+            raise _no_epic(wanted.epic)
         intents = [one for id in _projects(tx, project, wanted.epic) for one in landings.open_ones(tx, id)]
         landing = {number for intent in intents for number in dict(intent.tickets)}
-        stopped = [one.id for one in _tickets(tx, project, wanted.epic) if not one.ended and one.id not in landing]
+        stopped = [one.id for one in mine if not one.ended and one.id not in landing]
         for number in stopped:
             tickets.move(tx, number, Stop())
             active += ticket_cases.active_runs(tx, number)
     ticket_cases.end_runs(context, active)
+    for plan in written:
+        plan_decisions.drop(context, plan.id)
     many = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
-    return Acted(tickets=stopped, message=f"{many} stopped." if stopped else "No open tickets.")
+    done = [f"{many} stopped."] if stopped else []
+    done += [f"{one.name} is dropped." for one in written]
+    return Acted(tickets=stopped, message=" ".join(done) or "No open tickets.")
 
 
 def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[Ticket, ...]:
@@ -115,11 +133,40 @@ def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[T
     return tuple(known[number] for number in sorted(known))
 
 
+def _plans(tx: ReadTransaction, project: Project, name: str) -> list[GoalPlan]:
+    return [one for one in goals.of_project(tx, project.id) if (one.epic or one.name) == name]
+
+
+def _stages(tx: ReadTransaction, plan: GoalPlan) -> list[EpicStageLine]:
+    """Of the specification that the plan starts with."""
+    runs = {stage.value: run for stage, run in specifications.runs_of(tx, plan.id).items()}
+    spent = usage.of_runs(tx, runs.values())
+    states = stage_states(specifications.of_plan(tx, plan.id), plan.state, planned=plan.draft is not None)
+    return [
+        EpicStageLine(
+            plan=plan.name,
+            stage=stage,
+            state=state.value,
+            usd=spent[runs[stage]].usd if runs.get(stage) in spent else None,
+        )
+        for stage, state in states.items()
+    ]
+
+
 def _tickets(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, ...]:
-    found = [one for id in _projects(tx, project, name) for one in tickets.of_epic(tx, id, name)] if name else []
+    found = _of_epic(tx, project, name)
     if not found:
-        raise NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
+        raise _no_epic(name)
+    return found
+
+
+def _of_epic(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, ...]:
+    found = [one for id in _projects(tx, project, name) for one in tickets.of_epic(tx, id, name)] if name else []
     return tuple(found)
+
+
+def _no_epic(name: str) -> NotFound:
+    return NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
 
 
 def _projects(tx: ReadTransaction, project: Project, name: str) -> list[int]:

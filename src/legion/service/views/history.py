@@ -150,6 +150,11 @@ _SENTENCES = {
     EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
     EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
     EventKind.SENT_BACK: "sent back: {why}",
+    EventKind.AGENT_HIRED: "{name} is hired",
+    EventKind.AGENT_FIRED: "{name} is fired",
+    EventKind.DEVICE_ADDED: "device {device} is let in: {name}",
+    EventKind.MAIL_SENT: "mail ({kind}): {text}",
+    EventKind.QUESTION_ASKED: "question {question} ({kind}): {words}",
 }
 """Events whose facts fill a sentence as they are. Each always has these facts."""
 
@@ -211,6 +216,11 @@ def _format_event(event: Event) -> str:
         case EventKind.PERSON_SEEN:
             left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
             text = f"your branch is at {fields('tip')[:9]}{left}"
+        case EventKind.QUESTION_SETTLED:
+            why = f": {fields('why')}" if data.get("why") else ""
+            text = f"question {fields('question')} is settled with {fields('choice') or 'no answer'}{why}"
+        case EventKind.DEVICE_REVOKED:
+            text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
         case _ if event.kind in _SENTENCES:
@@ -224,8 +234,6 @@ def _race(data: Mapping[str, object]) -> str:
     """Empty for an event that is not about a race."""
     if "race" not in data:
         return ""
-    if "winner" in data:
-        return f"race {data['race']} is won by ticket {data['winner']}: {data.get('why')}"
     return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 

@@ -17,6 +17,12 @@ def add(tx: Transaction, plan: int, stage: SpecStage, text: str, run: int) -> No
     tx.execute(insert(schema.goal_documents), [values])
 
 
+def runs_of(tx: ReadTransaction, plan: int) -> dict[SpecStage, int]:
+    """The run that wrote each document."""
+    found = tx.execute(select(_TABLE.stage, _TABLE.run).where(_TABLE.plan == plan))
+    return {row.stage: row.run for row in found if row.run is not None}
+
+
 def of_plan(tx: ReadTransaction, plan: int) -> dict[SpecStage, str]:
     """In the order of the stages."""
     found = {row.stage: row.text for row in tx.execute(select(_TABLE.stage, _TABLE.text).where(_TABLE.plan == plan))}

@@ -113,7 +113,7 @@ def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
     return run
 
 
-def start_planning(tx: Transaction, plan: GoalPlan) -> Run:
+def start_planning(tx: Transaction, plan: GoalPlan, machine: str = "") -> Run:
     """A round of a plan's planner. Its generation counts how many before it were lost in a row."""
     lost = 0
     for before in reversed(of_plan(tx, plan.id)):
@@ -129,6 +129,7 @@ def start_planning(tx: Transaction, plan: GoalPlan) -> Run:
         generation=1 + lost,
         started_at=tx.now,
         conversation=plan.conversation,
+        machine=machine,
     )
     tx.run(_INSERT, asdict(run))
     data = {"run": run.id, "plan": plan.id, "generation": run.generation}

@@ -1,8 +1,6 @@
 // Keeps the page's own files for moments without a connection. Data is never kept here; the page itself remembers the last board.
 const NAME = "legion-%VERSION%";
-const SHELL = ["/", "/web/app.css", "/web/app/main.js", "/web/app/lib.js", "/web/app/api.js", "/web/app/state.js", "/web/app/parts.js", "/web/app/format.js",
-  "/web/app/views/board.js", "/web/app/views/inbox.js", "/web/vendor/preact.mjs", "/web/vendor/hooks.mjs", "/web/vendor/htm.mjs",
-  "/web/vendor/signals.mjs", "/web/vendor/signals-core.mjs", "/web/icons/legion.svg", "/web/legion.webmanifest"];
+const SHELL = ["/", "/web/app.css", "/web/app/early.js", "/web/app/first.js", "/web/icons/legion.svg", "/web/legion.webmanifest"];
 
 self.addEventListener("install", (event) => event.waitUntil(caches.open(NAME).then((cache) => cache.addAll(SHELL)).then(() => self.skipWaiting())));
 self.addEventListener("activate", (event) => event.waitUntil(

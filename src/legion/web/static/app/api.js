@@ -24,13 +24,13 @@ export async function call(method, path, body, { waits = false, leave } = {}) {
   leave?.addEventListener("abort", () => abort.abort());
   const timer = setTimeout(() => abort.abort(), (waits ? WAITING_SECONDS : SECONDS) * 1000);
   try {
-    return await answerOf(await fetch(path, {
+    return await answerOf(await (early(method, path) ?? fetch(path, {
       method,
       headers: body === undefined ? HEADERS : { ...HEADERS, "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "same-origin",
       signal: abort.signal,
-    }));
+    })));
   } catch (error) {
     if (error instanceof Problem) throw error;
     throw new Problem(
@@ -39,6 +39,13 @@ export async function call(method, path, body, { waits = false, leave } = {}) {
   } finally {
     clearTimeout(timer);
   }
+}
+
+// The answer that early.js has requested already, once.
+function early(method, path) {
+  const answer = method === "GET" ? window.early?.get(path) : undefined;
+  window.early?.delete(path);
+  return answer;
 }
 
 async function answerOf(response) {

@@ -5,10 +5,11 @@ import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, pr
 import { Toasts } from "./parts.js";
 import { Board, StatusLine } from "./views/board.js";
 import { Inbox } from "./views/inbox.js";
-import { clock } from "./format.js";
+import { ENDED, clock } from "./format.js";
 
 const route = signal(location.hash);
 const helping = signal(false);
+const BOARD_IS_READ = 1500; // Milliseconds after an event.
 
 // The first view needs no more than the board and the inbox; the rest is loaded when it is opened.
 const VIEWS = {
@@ -31,11 +32,13 @@ const VIEWS = {
   teams: { load: () => import("./views/more.js"), name: "Teams" },
   events: { load: () => import("./views/more.js"), name: "Events" },
   search: { load: () => import("./views/more.js"), name: "Search" },
+  machines: { load: () => import("./views/machines.js"), name: "Machines" },
+  actions: { load: () => import("./views/actions.js"), name: "Actions", args: ([what]) => (/^\d+$/.test(what ?? "") ? { ticket: what } : { group: what }) },
   page: { load: () => import("./views/more.js"), name: "Devices" },
 };
 const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["chat", "Leader", "wide"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
-const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
-const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["c", "chat with the leader"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
+const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["machines", "Machines"], ["events", "Events"], ["actions", "All actions"], ["page", "This page"]];
+const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["c", "chat with the leader"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["x", "all actions"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
 
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
@@ -124,7 +127,7 @@ function onKey(event) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const go = { b: "board", i: "inbox", w: "squad", p: "plans", c: "chat", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
+  const go = { b: "board", i: "inbox", w: "squad", p: "plans", c: "chat", a: "agents", u: "usage", g: "queue", n: "new", x: "actions" }[event.key];
   if (go) location.hash = `#/${go}`;
   else if (event.key === "?") helping.value = !helping.value;
   else if (event.key === "Escape") { if (helping.value) helping.value = false; else history.back(); }
@@ -144,9 +147,18 @@ function notify(batch) {
   for (const one of batch) {
     const text = one.kind === "question.asked" ? "asks you something" : one.kind === "ticket.moved" && one.data.to === "failed" ? "failed" : "";
     if (!text) continue;
-    const notice = new Notification(`Legion${one.ticket ? `: ticket ${one.ticket}` : ""}`, { body: text, tag: `legion-${one.n}` });
-    notice.onclick = () => { window.focus(); location.hash = one.kind === "question.asked" ? "#/inbox" : `#/ticket/${one.ticket}`; };
+    show(`Legion${one.ticket ? `: ticket ${one.ticket}` : ""}`, text, `legion-${one.n}`, one.kind === "question.asked" ? "#/inbox" : `#/ticket/${one.ticket}`);
   }
+  if (batch.some((one) => one.kind === "ticket.moved" && ENDED.has(one.data.to))) setTimeout(notifyOfTheEnd, BOARD_IS_READ);
+}
+
+function show(title, body, tag, place) {
+  const notice = new Notification(title, { body, tag });
+  notice.onclick = () => { window.focus(); location.hash = place; };
+}
+
+function notifyOfTheEnd() {
+  if (document.hidden && board.value && board.value.tickets.every((one) => ENDED.has(one.state))) show("Legion", "all tickets have ended", "legion-end", "#/board");
 }
 
 theme(stored("theme", ""));

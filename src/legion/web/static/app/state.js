@@ -20,6 +20,7 @@ const RETRIES = [500, 1000, 2000, 5000];
 const HIDDEN = "hidden";
 const HIDDEN_MS = 60_000;
 let notifies = false;
+let boardRead = false; // What is shown may also be what an earlier visit knew.
 const listeners = new Set();
 const RECONNECTED = { kind: "reconnected", ticket: null };
 
@@ -107,6 +108,7 @@ const readBoard = paced(async () => {
   try {
     const [status, inbox] = await Promise.all([get("/v1/status", { cwd: project.value }), get("/v1/inbox")]);
     board.value = status;
+    boardRead = true;
     boardAt.value = Date.now();
     questions.value = inbox.questions;
     store("last", { board: status, at: boardAt.value });
@@ -124,7 +126,20 @@ export function choose(root) {
 
 export const reread = readBoard;
 
-watchAnswers({ version: (version) => { outdated.value = version; }, shutOut: (message) => { shutOut.value = message; } });
+// The daemon was updated: the page loads itself again, once, and not while something is typed.
+function renew(version) {
+  const typing = /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) && document.activeElement.value;
+  try {
+    if (!typing && sessionStorage.getItem("legion.renewed") !== version) {
+      sessionStorage.setItem("legion.renewed", version);
+      location.reload();
+      return;
+    }
+  } catch { /* a browser that keeps nothing: the person reloads */ }
+  outdated.value = version;
+}
+
+watchAnswers({ version: renew, shutOut: (message) => { shutOut.value = message; } });
 
 export async function start() {
   const last = stored("last", null);
@@ -133,12 +148,11 @@ export async function start() {
     boardAt.value = last.at;
   }
   // Both at once: the board is what the first view waits for.
-  readBoard();
-  await enter();
+  await enter(readBoard());
 }
 
-// Finds out which device this is, then follows the events.
-export async function enter() {
+// Finds out which device this is, then follows the events behind the board that is being read.
+async function enter(reading) {
   for (let failed = 0; ; failed += 1) {
     try {
       session.value = await get("/web/session");
@@ -150,10 +164,10 @@ export async function enter() {
       await pause(failed);
     }
   }
-  follow();
+  follow(reading);
 }
 
-async function follow() {
+async function follow(reading) {
   let after = null;
   for (let failed = 0; shutOut.value === ""; failed += 1) {
     await wanted();
@@ -166,14 +180,16 @@ async function follow() {
     };
     try {
       alive();
-      await readBoard();
+      if (after === null) await reading;
+      if (after !== null || !boardRead) await readBoard();
       // A new browser starts at the present; one that was cut off resumes behind the last event that it read.
       after ??= board.value?.last_event ?? 0;
       for await (const batch of events(after, abort.signal)) {
         alive();
         if (connection.value !== "live") {
+          if (connection.value === "lost") readBoard();
           connection.value = "live";
-          tell([RECONNECTED]);
+          spread([RECONNECTED]);
         }
         failed = 0;
         if (batch.length) {
@@ -225,6 +241,10 @@ export function keepNotifying() {
 
 function tell(batch) {
   readBoard();
+  spread(batch);
+}
+
+function spread(batch) {
   for (const listener of listeners) listener(batch);
 }
 

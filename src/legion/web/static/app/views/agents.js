@@ -54,6 +54,7 @@ export function Agent({ id }) {
       ${one.working && html`<${Act} ask="Interrupt it?" run=${() => post("/v1/agents/interrupt", { id: one.id }, { waits: true })}>Interrupt</${Act}>`}
       <${Act} run=${() => post("/v1/agents/verdict", { agent: one.id, approve: true })}>Approve its plan</${Act}>
       <${Act} ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
+    <${Line} label="Reject its plan: what should be different?" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
     <${Line} label="Send it a message" send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
     <h2>Task</h2><pre class="prose">${data.task}</pre>
     <${Facts} of=${{ role: one.role, model: one.model, "reports to": one.parent, budget: one.budget === null ? "" : dollars(one.budget), left: one.left === null ? "" : dollars(one.left), spent: dollars(one.spent), worktree: data.worktree, hired: day(one.hired_at) }} />

@@ -4,6 +4,7 @@ import { Act, Empty, Rows, State } from "../parts.js";
 import { board, mayAct, project, questions, store, stored } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, dollars, plural } from "../format.js";
+import { ofCard, ofColumn } from "./drag.js";
 
 const COLUMNS = [
   ["Needs you", (one) => one.question || one.state === "parked" || one.state === "failed"],
@@ -77,7 +78,7 @@ function Columns({ tickets }) {
     return [name, name === "Ended" ? inside.sort((a, b) => b.moved_at - a.moved_at) : inside];
   });
   return html`<div class="columns">${columns.map(([name, inside]) => html`
-    <section class="column ${inside.length ? "" : "none"}" key=${name} aria-label=${name}>
+    <section class="column ${inside.length ? "" : "none"}" key=${name} aria-label=${name} ...${ofColumn(name) || {}}>
       <h2>${name} <span class="count">${inside.length}</span></h2>
       ${inside.length > 60 ? html`<${Rows} items=${inside} height=${92} row=${(one) => html`<${Card} one=${one} key=${one.id} />`} />`
         : inside.map((one) => html`<${Card} one=${one} key=${one.id} />`)}
@@ -85,7 +86,7 @@ function Columns({ tickets }) {
 }
 
 export function Card({ one }) {
-  return html`<a class="card" href=${`#/ticket/${one.id}`}>
+  return html`<a class="card" href=${`#/ticket/${one.id}`} data-ticket=${one.id} ...${ofCard(one) || {}}>
     <span class="card-head"><span class="number">#${one.id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
       <span class="age">${ago(one.moved_at)}</span></span>

@@ -3,6 +3,7 @@ import { html, useMemo, useState } from "../lib.js";
 import { Act, Empty } from "../parts.js";
 import { mayAct, store, stored } from "../state.js";
 import { post } from "../api.js";
+import { plural } from "../format.js";
 
 const MOST_LINES = 400;
 
@@ -15,7 +16,7 @@ export function DiffView({ diff, ticket, canSendBack }) {
   const written = Object.entries(comments);
   if (!files.length) return html`<${Empty}>${diff.live ? "Its agent has changed nothing yet." : "It changes nothing."}</${Empty}>`;
   return html`<div class="diff">
-    <p class="hint">${files.length} files, <span class="plus">+${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span>
+    <p class="hint">${plural(files.length, "file")}, <span class="plus">+${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span>
       ${diff.live && " as of now: its agent is at work"}. ${mayAct.value && canSendBack && "Press a line's number to comment on it."}</p>
     ${written.length > 0 && canSendBack && html`<div class="sendback">
       <b>${written.length} ${written.length === 1 ? "comment" : "comments"}</b>

@@ -6,6 +6,8 @@ import { get, post } from "../api.js";
 
 const FIRST = ["title", "text", "criteria", "after", "prove"];
 const isNumber = (field) => field.kind === "whole" || field.kind === "amount";
+// Where the help of `legion dispatch` is about a terminal.
+const HELP = { text: "The change that you want.", prove: "A command that must pass on its change. CRITERION :: COMMAND binds it to a criterion." };
 const LONG = new Set(["text", "context", "criteria", "plan"]);
 
 export function NewTicket() {
@@ -67,7 +69,7 @@ function ticketOf(form, fields) {
 function Field({ field, value, set }) {
   const change = (event) => set(field.name, field.kind === "flag" ? event.target.checked : event.target.value);
   const label = field.name.replaceAll("_", " ");
-  const hint = html`<span class="hint">${field.help}</span>`;
+  const hint = html`<span class="hint">${HELP[field.name] ?? field.help}</span>`;
   if (field.kind === "flag") return html`<label class="check"><input type="checkbox" checked=${Boolean(value)} onChange=${change} /> ${label} ${hint}</label>`;
   if (field.choices.length) {
     return html`<label>${label}<select value=${value ?? ""} onChange=${change}><option value="">as usual</option>${field.choices.map((one) => html`<option key=${one}>${one}</option>`)}</select>${hint}</label>`;

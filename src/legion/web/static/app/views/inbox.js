@@ -1,17 +1,26 @@
 // Questions that wait for the person, with buttons for a thumb.
 import { html, useState } from "../lib.js";
-import { act, mayAct, questions, reread } from "../state.js";
+import { act, mayAct, questions, reread, useLive } from "../state.js";
 import { Empty, Facts, useNow } from "../parts.js";
-import { post } from "../api.js";
-import { ago, until } from "../format.js";
+import { get, post } from "../api.js";
+import { ago, clock, until } from "../format.js";
 
 const POSITIVE = new Set(["yes", "approve", "land", "more", "retry", "always"]);
 
 export function Inbox() {
   useNow(5);
   const waiting = questions.value;
-  if (!waiting.length) return html`<${Empty}>Nothing waits for you.</${Empty}>`;
-  return html`<section class="inbox">${waiting.map((one) => html`<${Question} one=${one} key=${one.id} />`)}</section>`;
+  return html`<section class="inbox">${!waiting.length && html`<${Empty}>Nothing waits for you. <a href="#/board">Back to the board</a></${Empty}>`}
+    ${waiting.map((one) => html`<${Question} one=${one} key=${one.id} />`)}<${Answered} /></section>`;
+}
+
+const MOST_ANSWERED = 8;
+
+function Answered() {
+  const { data } = useLive(() => get("/v1/history", { last: 300 }), [], (one) => one.kind === "question.settled");
+  const settled = (data?.lines ?? []).filter((one) => one.kind === "question.settled").slice(-MOST_ANSWERED).reverse();
+  return settled.length > 0 && html`<h2>Last answers</h2><ol class="history">${settled.map((one) => html`<li key=${one.n}><time>${clock(one.at)}</time>
+    <span>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.words}</span></li>`)}</ol>`;
 }
 
 export function Question({ one }) {

@@ -36,6 +36,7 @@ export function Models() {
   const providers = useLive(() => get("/v1/providers"), [], never);
   const routes = useLive(() => get("/v1/providers/routes"), [], never);
   return html`<section><h1>Models</h1><${Trouble} error=${providers.error} />
+    ${providers.data?.providers.length === 0 && html`<${Empty}>No provider yet. Run <code>legion provider add anthropic</code> where Legion runs; it asks for the key.</${Empty}>`}
     <table><thead><tr><th>Provider</th><th>Address</th><th>Key</th><th>Model</th><th></th></tr></thead><tbody>${(providers.data?.providers ?? []).map((one) => html`<tr key=${one.name}>
       <td>${one.name} ${one.default && html`<span class="flag">default</span>`}</td><td>${one.url}</td><td>${one.found === false ? html`<span class="state bad">missing</span> ` : ""}${one.key}</td><td>${one.model}</td>
       <td><${Act} run=${() => post("/v1/providers/test", { name: one.name }, { waits: true })}>Test</${Act}></td></tr>`)}</tbody></table>

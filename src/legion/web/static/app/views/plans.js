@@ -9,6 +9,7 @@ import { Question } from "./inbox.js";
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
 const about = (one) => /^(plan|ticket|question)\./.test(one.kind);
 const STATES = { planning: "busy", asking: "needs", ready: "good", faulty: "needs", partly: "good", approved: "quiet", failed: "bad", dropped: "quiet" };
+const STAGES = { working: "busy", asking: "needs", done: "good", failed: "bad" };
 const PlanState = ({ of }) => html`<span class="state ${STATES[of] ?? "quiet"}">${of}</span>`;
 const numberOf = (id) => Number(id.slice(1));
 const opened = (page) => { location.hash = `#/plan/${page.plan.id}`; return { message: `${page.plan.id}: its planner reads the repository.` }; };
@@ -27,7 +28,7 @@ function Goal({ cwd }) {
   const [form, setForm] = useState(() => stored("goal", { goal: "" }));
   const set = (name, value) => { const next = { ...form, [name]: value }; setForm(next); store("goal", next); };
   const send = async () => {
-    const made = await post("/v1/plans", { cwd, goal: form.goal, model: form.model ?? "", team: form.team ?? "", budget: form.budget ? Number(form.budget) : null, questions: Boolean(form.questions) });
+    const made = await post("/v1/plans", { cwd, goal: form.goal, model: form.model ?? "", team: form.team ?? "", budget: form.budget ? Number(form.budget) : null, questions: Boolean(form.questions), spec: Boolean(form.spec), keep_docs: Boolean(form.spec && form.keep) });
     store("goal", null);
     return opened(made);
   };
@@ -36,6 +37,8 @@ function Goal({ cwd }) {
     <details><summary>More fields</summary><div class="fields">${[["team", "Team"], ["model", "Model of the planner"], ["budget", "Budget of the planner in dollars"]].map(([name, label]) => html`
       <label key=${name}>${label}<input value=${form[name] ?? ""} onInput=${(event) => set(name, event.target.value)} /></label>`)}</div></details>
     <label class="check"><input type="checkbox" checked=${Boolean(form.questions)} onChange=${(event) => set("questions", event.target.checked)} /> The planner may ask you first</label>
+    <label class="check"><input type="checkbox" checked=${Boolean(form.spec)} onChange=${(event) => set("spec", event.target.checked)} /> A specification is written first</label>
+    ${form.spec && html`<label class="check"><input type="checkbox" checked=${Boolean(form.keep)} onChange=${(event) => set("keep", event.target.checked)} /> Its documents land in the repository</label>`}
     <div class="actions"><${Act} kind="primary" disabled=${!form.goal.trim() || !cwd} run=${send}>Plan it</${Act}></div></form>`;
 }
 
@@ -51,6 +54,7 @@ export function Plan({ id }) {
     ${page.notes.map((note) => html`<p class="step needs" key=${note}>${note}</p>`)}
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
     <${Decide} page=${page} chosen=${chosen} done=${() => setChosen(new Set())} />
+    ${page.documents.map((document) => html`<details key=${document.stage}><summary>Specification: ${document.stage}</summary><pre class="prose">${document.text}</pre></details>`)}
     ${page.summary && html`<pre class="prose">${page.summary}</pre>`}
     ${page.risks && html`<h2>Risks</h2><pre class="prose">${page.risks}</pre>`}
     ${page.findings.length > 0 && html`<h2>Findings</h2><ul>${page.findings.map((finding, n) => html`<li key=${n}><b>${finding.kind}</b> ${finding.ticket && html`<code>${finding.ticket}</code> `}${finding.text}</li>`)}</ul>`}
@@ -101,6 +105,7 @@ export function Epic({ name }) {
   if (!data) return html`<${Trouble} error=${error} />`;
   return html`<article><p class="path"><a href="#/board">Board</a> / epic</p><h1>${data.name}</h1>
     <p><progress max=${data.total || 1} value=${data.done} aria-label="Progress"></progress> ${data.done} of ${plural(data.total, "ticket")} done</p>
+    ${data.stages.length > 0 && html`<h2>Specification</h2><ul>${data.stages.map((stage) => html`<li key=${`${stage.plan} ${stage.stage}`}><a href=${`#/plan/${stage.plan}`}>${stage.plan}</a> ${stage.stage} <span class="state ${STAGES[stage.state] ?? "quiet"}">${stage.state}</span> <span class="hint">${stage.usd === null ? "" : dollars(stage.usd)}</span></li>`)}</ul>`}
     <${Facts} of=${{ spent: data.usage ? dollars(data.usage.usd) : "", budget: data.budget === null ? "no limit" : dollars(data.budget), landed: data.landed.length, "longest chain": data.critical_path.map((n) => `#${n}`).join(" → "), plans: data.plans.map((one) => one.id).join(", ") }} />
     ${mayAct.value && html`<div class="actions"><${Act} run=${async () => opened(await post("/v1/epics/replan", { cwd, epic: name }))}>Plan again what is left</${Act}>
       <${Act} ask="Stop every ticket of this epic?" run=${() => post("/v1/epics/stop", { cwd, epic: name })}>Stop all</${Act}>

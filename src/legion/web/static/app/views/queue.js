@@ -17,12 +17,13 @@ export function Queue() {
   const lines = status.project ? [status.project] : status.projects;
   return html`<section>
     <div class="train" aria-label="The merge queue, from the right into the target">
-      <section class="stop"><h2>Before the queue <span class="count">${tested.length}</span></h2>${tested.map(wagon)}${!tested.length && html`<p class="hint">nothing</p>`}</section>
+      <section class="stop"><h2>Before the queue <span class="count">${tested.length}</span></h2>${tested.map(wagon)}${!tested.length && html`<p class="hint">nothing is checked or reviewed</p>`}</section>
       <section class="stop"><h2>Queue <span class="count">${waiting.length}</span></h2>${waiting.map(wagon)}${!waiting.length && html`<p class="hint">nothing waits to land</p>`}</section>
       <section class="stop target">${lines.map((one) => html`<h2 key=${one.root}>${one.branch} of ${one.name} <span class="state ${{ green: "good", red: "bad" }[one.baseline] ?? "quiet"}">${one.baseline}</span></h2>`)}
         ${landed.map(wagon)}</section>
     </div>
     <h2>What happened</h2><${Trouble} error=${error} />
+    ${data && !data.lines.some((one) => SHOWN.test(one.kind)) && html`<${Empty}>Nothing was checked or landed yet.</${Empty}>`}
     <ol class="history">${(data?.lines ?? []).filter((one) => SHOWN.test(one.kind)).slice(-60).reverse().map((one) => html`<li key=${`${one.source}${one.n}`}>
       <time>${clock(one.at)}</time><span>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.words}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}</li>`)}</ol>
   </section>`;

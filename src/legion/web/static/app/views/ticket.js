@@ -22,7 +22,7 @@ export function Ticket({ id, tab = "live" }) {
       ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>${one.epic}</a>`}
       ${page.usage && html`<span class="flag">${dollars(page.usage.usd)}${page.budget ? ` of ${dollars(page.budget)}` : ""}, ${amount(page.usage.output)} tokens out</span>`}</p>
       <h1>${one.title}</h1>
-      <p class="about">${one.reason || one.doing}</p></header>
+      ${!page.questions.length && html`<p class="about">${one.reason || one.doing}</p>`}${page.progress && html`<p class="about">Its agent reports: ${page.progress}</p>`}</header>
     <${Trouble} error=${error} />
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
     <${Actions} page=${page} />
@@ -37,7 +37,7 @@ function Actions({ page }) {
   const [saying, setSaying] = useState("");
   if (!mayAct.value) return null;
   const ended = ENDED.has(one.state);
-  const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?" };
+  const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?", reject: "What should its plan do differently?" };
   return html`<div class="actions">
     ${one.state === "working" && html`<${Act} run=${go("pause")}>Pause</${Act}>`}
     ${one.state === "working" && html`<${Act} ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
@@ -49,8 +49,11 @@ function Actions({ page }) {
     ${page.change && one.state !== "done" && html`<${Act} run=${go("review")}>Request a review</${Act}>`}
     ${page.planning === "proposed" && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
     ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
+    ${page.change && one.state === "parked" && html`<${Act} kind="primary" run=${go("land")}>Land it</${Act}>`}
+    ${page.planning === "proposed" && html`<button onClick=${() => setSaying(saying === "reject" ? "" : "reject")}>Reject its plan</button>`}
     ${ended && html`<${Act} ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
-    ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await go(saying, { feedback: text })(); setSaying(""); return done; }} />`}
+    <a class="button" href=${`#/actions/${one.id}`}>More</a>
+    ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await (saying === "reject" ? post("/v1/agents/verdict", { agent: String(one.id), approve: false, why: text }) : go(saying, { feedback: text })()); setSaying(""); return done; }} />`}
   </div>`;
 }
 

@@ -1,0 +1,27 @@
+// Machines that run tickets for this Legion: what each does, and how to let one in.
+import { html, useState } from "../lib.js";
+import { Act, Empty, Line, Trouble } from "../parts.js";
+import { isFull, useLive } from "../state.js";
+import { get, post } from "../api.js";
+import { ago, plural } from "../format.js";
+
+const KINDS = { open: "good", paused: "needs", draining: "needs", quiet: "quiet", silent: "bad", outdated: "bad" };
+
+export function Machines() {
+  const { data, error } = useLive(() => get("/v1/machines"), [], (one) => /^(machine|run)\./.test(one.kind));
+  const [invitation, setInvitation] = useState(null);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  const others = data.machines.filter((one) => !one.head);
+  const go = (one, verb, body = {}) => () => post(`/v1/machines/${encodeURIComponent(one.name)}/${verb}`, body, { waits: true });
+  const invite = async (name) => { setInvitation(await post("/v1/machines", { name }, { waits: true })); return { message: `${name} can join now, once.` }; };
+  return html`<section><h1>Machines</h1><${Trouble} error=${error} />
+    ${!others.length && html`<${Empty}>Everything runs on this machine. Let another one in, and tickets run there, too.</${Empty}>`}
+    ${data.machines.map((one) => html`<article class="project" key=${one.name}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
+      <p class="hint">${one.runs} of ${plural(one.slots, "slot")} taken, version ${one.version}${one.heard_at ? `, last report ${ago(one.heard_at)} ago` : ""}${one.quiet_hours ? `, quiet ${one.quiet_hours}` : ""}</p>
+      ${one.advice && html`<p class="step needs">${one.advice}</p>`}
+      ${!one.head && html`<div class="actions">
+        ${one.state === "paused" || one.state === "draining" ? html`<${Act} kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
+        ${isFull.value && html`<${Act} run=${go(one, "update")}>Update</${Act}><${Act} ask=${`Remove ${one.name}? Its runs start again elsewhere.`} run=${go(one, "remove", { yes: true })}>Remove</${Act}>`}</div>`}</article>`)}
+    ${isFull.value && html`<h2>Let a machine in</h2><${Line} label="Its name" send=${invite} />`}
+    ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion join '${invitation.line}'</pre>`}</section>`;
+}
