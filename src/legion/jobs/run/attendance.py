@@ -8,7 +8,7 @@ from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import Park, ParkReason, Resume, State, Step, Ticket
 from legion.jobs.context import Context
-from legion.runner.spec import RunnerError, read_spec
+from legion.jobs.supervise.wheel import was_wheel
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import attendances
@@ -20,14 +20,6 @@ GIVEN_BACK = "the person gave its conversation back"
 def of_ticket(context: Context, ticket: Ticket) -> Attendance | None:
     with context.store.read() as tx:
         return attendances.of_ticket(tx, ticket.id)
-
-
-def was_wheel(context: Context, this_run: Run) -> bool:
-    """Whether a person held the conversation in this run."""
-    try:
-        return read_spec(context.data.runs / this_run.name).options.get("wheel") is True
-    except RunnerError:
-        return False
 
 
 def step_after(context: Context, ticket: Ticket, this_run: Run, outcome: Outcome) -> Step | None:

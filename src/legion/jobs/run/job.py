@@ -40,6 +40,7 @@ from legion.jobs.run import advisors, attendance, documents, revert
 from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.wheel import was_wheel
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.save import Saved, branch_name, save, worktree_name
 from legion.runner import launch
@@ -147,7 +148,7 @@ def _judge(
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
-    held = attendance.was_wheel(context, this_run)
+    held = was_wheel(context, this_run)
     planted = bool(this_run.machine) and ticket.plant is not None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
 

@@ -6,7 +6,7 @@ from legion.domain.agents.agent import Agent
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.jobs.context import Context
-from legion.jobs.run.attendance import was_wheel
+from legion.jobs.supervise.wheel import was_wheel
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agent_wheels, agents
 

@@ -13,7 +13,7 @@ from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
 from legion.jobs.context import Context
 from legion.runner import launch
-from legion.service.tickets.attach import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
+from legion.service.shared.terminals import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agent_wheels, agents
 from legion.store.work import runs

@@ -10,22 +10,16 @@ from legion.domain.errors import Retryable, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.agent.resume_prompt import open_calls
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
-from legion.runner.journal import read_journal
-from legion.runner.spec import TERMINAL_SOCKET, RunnerError, RunSpec, read_spec
+from legion.runner.spec import RunnerError, RunSpec, read_spec
+from legion.service.shared.terminals import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.work import attendances, runs
 from legion.wire.projects import Done
 from legion.wire.terminal import Attach, OpenTerminal
 
-PATIENCE = 15.0
-"""Seconds of one request; the client asks again."""
-LOOK_AGAIN = 0.1
-SAFE_MOMENT = 20.0
-"""Seconds for which a call of the agent may keep a person waiting; then it is cut off."""
 _NO_FORM = (
     "The driver of ticket {id} has no interactive form: send a message with `legion tell {id}`, follow it with "
     "`legion watch {id}`."
@@ -96,26 +90,6 @@ def _take(context: Context, ticket: Ticket, run: Run | None) -> None:
     with context.store.write() as tx:
         if attendances.of_ticket(tx, ticket.id) is None:
             attendances.put(tx, Attendance(ticket=ticket.id, mode=AttendMode.WHEEL))
-
-
-def interrupt_when_safe(context: Context, run: Run, *, patient: bool) -> bool:
-    """Between two calls, so that none is cut off; a call that takes very long is. False: not yet."""
-    folder = run_dir(context, run)
-    journal = read_journal(folder)
-    if not any(event.kind == "conversation" for event in journal) and patient:
-        # It has not begun yet. Where it never does, the run ends by itself.
-        return False
-    if open_calls(journal) and patient:
-        return False
-    try:
-        return launch.interrupt(folder)
-    except RunnerError:
-        return False
-
-
-def terminal_of(context: Context, run: Run) -> Path | None:
-    socket = run_dir(context, run) / TERMINAL_SOCKET
-    return socket if socket.exists() and launch.is_held(socket.parent) else None
 
 
 def _spec(context: Context, run: Run) -> RunSpec | None:
