@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
     "events",
     example=(
         "legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40\n"
-        "legion events --kind question,landed --since 2026-01-31"
+        "legion events --kind question,landing --since 2026-01-31"
     ),
 )
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
