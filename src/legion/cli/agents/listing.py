@@ -48,7 +48,7 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in facts if value])
     yield screen.bold("Task")
-    yield from screen.paragraph(page.task, most_lines=_FIRST_LINES)
+    yield from screen.paragraph(page.task, most_lines=_FIRST_LINES, rest="--json")
     if page.reports:
         yield screen.bold("Reports")
         yield from report_lines(page.reports, screen)
@@ -121,4 +121,4 @@ def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) ->
     answers = f", answers {message.reply_to}" if message.reply_to else ""
     facts = f"  {message.number}, {message.kind}, {ago} ago, {message.delivery}{answers}, {message.id[:_SHORT]}"
     yield screen.line(Cell(sanitize(names), Colour.BOLD), Cell(facts, Colour.DIM))
-    yield from screen.paragraph(message.text, most_lines=most_lines)
+    yield from screen.paragraph(message.text, most_lines=most_lines, rest="--json")

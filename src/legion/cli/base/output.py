@@ -142,8 +142,10 @@ class Screen:
                 lines += [] if cell.text in shown else self.paragraph(cell.text, indent=indent + 4)
         return lines
 
-    def paragraph(self, text: str, *, indent: int = 2, most_lines: int | None = None) -> list[str]:
-        """A text of many lines, wrapped; a note marks a text that was cut."""
+    def paragraph(
+        self, text: str, *, indent: int = 2, most_lines: int | None = None, rest: str = "--full"
+    ) -> list[str]:
+        """A text of many lines, wrapped; where it was cut, a note names the option that shows the rest."""
         lines = []
         for line in sanitize_lines(text if most_lines is None else text[: 400 * most_lines]):
             lines += wrap(line, self.width - indent) or [""]
@@ -152,5 +154,5 @@ class Screen:
         shown = lines if most_lines is None else lines[:most_lines]
         painted = [(" " * indent + line).rstrip() for line in shown]
         if len(shown) < len(lines) or (most_lines is not None and len(text) > 400 * most_lines):
-            painted.append(self.line(Cell("(cut; --full shows all of it)", Colour.DIM), indent=indent))
+            painted.append(self.line(Cell(f"(cut; {rest} shows all of it)", Colour.DIM), indent=indent))
         return painted

@@ -212,7 +212,8 @@ def _say_next(call: CommandCall, report: ImportReport, *, start: bool) -> None:
     elif not new:
         call.say("Nothing is new, so nothing was changed.")
     elif fresh := [one for one in new if one.kind == "ticket"]:
-        held = "they start now" if start else "they are paused: `legion resume N`, or the same command with --start"
+        start_now, paused = ("it starts", "it is paused") if len(fresh) == 1 else ("they start", "they are paused")
+        held = f"{start_now} now" if start else f"{paused}: `legion resume N`, or the same command with --start"
         call.say(f"{count(len(fresh), 'ticket')} imported; {held}.")
     for other in report.also_there:
         call.say(f"Also there, maybe for another project: {sanitize(other)}")

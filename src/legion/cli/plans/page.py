@@ -27,7 +27,7 @@ _TEXT_LINES = 6
 def page_lines(page: PlanPage, screen: Screen) -> Iterator[str]:
     plan = page.plan
     yield screen.line(Cell(plan.id, Colour.BOLD), Cell(f"  {plan.state}", COLOURS.get(plan.state, Colour.NONE)))
-    yield from screen.paragraph(plan.goal, most_lines=_GOAL_LINES)
+    yield from screen.paragraph(plan.goal, most_lines=_GOAL_LINES, rest="--json")
     if plan.reason:
         yield from screen.aside(sanitize(plan.reason))
     for note in page.notes:
@@ -104,7 +104,7 @@ def _line(n: int, ticket: PlanTicketLine, plan: PlanLine) -> TicketLine:
 
 def _ticket(ticket: PlanTicketLine, screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(ticket.key, Colour.BOLD), Cell(f"  {sanitize(ticket.title)}"))
-    yield from screen.paragraph(ticket.text, indent=4, most_lines=_TEXT_LINES)
+    yield from screen.paragraph(ticket.text, indent=4, most_lines=_TEXT_LINES, rest="--json")
     facts = [("after", ", ".join(ticket.after)), ("only if", ticket.when), ("files", ", ".join(ticket.files))]
     facts += [("new files", ", ".join(ticket.new_files)), ("lines", str(ticket.lines or ""))]
     facts += [("protected, asks you", ", ".join(ticket.asks_for))]

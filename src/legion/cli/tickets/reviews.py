@@ -69,7 +69,9 @@ def _review(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
     if one.summary:
         yield from screen.paragraph(one.summary, most_lines=None if full else 2)
     if one.complaint:
-        yield from screen.paragraph(f"its last answer could not be used: {one.complaint}", most_lines=3)
+        yield from screen.paragraph(
+            f"its last answer could not be used: {one.complaint}", most_lines=None if full else 3
+        )
     findings = sorted(one.findings, key=lambda finding: _ORDER.get(finding.weight, len(_ORDER)))
     for finding in findings if full else findings[:_SHOWN]:
         yield from _finding(finding, screen, full)
