@@ -168,3 +168,5 @@ def test_a_long_text_says_that_it_was_cut():
     lines = screen().paragraph("\n".join(str(n) for n in range(100)), most_lines=5)
     assert len(lines) == 6
     assert "--full" in lines[-1]
+    cut = screen().paragraph("a\nb\nc", most_lines=2, rest="--json")
+    assert cut[-1].strip() == "(cut; --json shows all of it)"
