@@ -1,4 +1,4 @@
-"""What taking over a conversation needs, of a ticket or of a standing agent: its terminal, and a safe interruption."""
+"""Opens the terminal of a conversation that a person takes over, and interrupts its turn at a safe moment."""
 
 from __future__ import annotations
 
