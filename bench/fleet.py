@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from statistics import median
 
 from bench.report import ROUNDS, Report, say
 from tests.machines.workers import MachineHouse, machine_house
-from tests.support.legion import Project, new
+from tests.support.legion import PLAIN, Project, new
 from tests.support.repository import Repository
 
 _TICKETS = int(os.environ.get("LEGION_BENCH_TICKETS", "120"))
@@ -26,16 +28,19 @@ _CONFIG = "[agents]\nparallel = 64\n"
 _STARTS = 2 * ROUNDS
 
 
-def run(folder: Path, report: Report) -> None:
+def run(folder: Path, report: Report, postgres: Callable[[], AbstractContextManager[str]]) -> None:
+    """`postgres` starts a server of its own and gives its URL."""
     say(f"{_TICKETS} tickets whose agents wait {_NAP:g} s, on machines with {_SLOTS} slots each")
-    one = _finish(folder / "one", 1, report)
-    four = _finish(folder / "four", _MACHINES, report)
+    with postgres() as url:
+        one = _finish(folder / "one", url, 1, report)
+    with postgres() as url:
+        four = _finish(folder / "four", url, _MACHINES, report)
     report.value(f"{_MACHINES} machines against one, share of the time", four / one, "x", aim=1 / 3.5)
 
 
-def _finish(folder: Path, count: int, report: Report) -> float:
+def _finish(folder: Path, url: str, count: int, report: Report) -> float:
     """Seconds until all tickets have landed."""
-    with machine_house(folder, lease=90.0) as house:
+    with machine_house(folder, lease=90.0, database=url, launch=PLAIN) as house:
         for number in range(count):
             house.worker(f"m{number}", labels=["far"], slots=_SLOTS)
         project = house.head.adopt(Repository(folder / "board", _CONFIG))

@@ -56,7 +56,7 @@ def run(folder: Path, report: Report) -> None:
         finally:
             queue.close()
             store.close()
-    fleet.run(folder, report)
+    fleet.run(folder, report, _postgres)
 
 
 def _join(store: Store) -> list[str]:

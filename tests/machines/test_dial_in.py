@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,11 @@ from legion.daemon.machine_server import MachineListener
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import ends, placements, remote
+from legion.jobs.machine_runs import beats, ends, placements, remote
+from legion.jobs.machine_runs.beats import BeatFacts
+from legion.jobs.machines.engine import PlacedJob, RunKey
+from legion.jobs.machines.part import MachinePart
+from legion.jobs.machines.postgres_queue import PostgresQueue
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
@@ -347,3 +351,39 @@ def test_a_job_whose_answer_was_lost_is_sent_again_to_the_same_process_only(head
         placed = machines.placed(reading, run.id)
     assert placed is not None
     assert placed.beats == 1, "only a beat that names the run renews its lease"
+
+
+class RoomEngine(PostgresQueue):
+    """Has no jobs, and records how many a machine was offered."""
+
+    def __init__(self) -> None:
+        self.rooms: list[int] = []
+
+    def take(self, machine: str, most: int, *, running: Collection[RunKey] = ()) -> Sequence[PlacedJob]:
+        self.rooms.append(most)
+        return ()
+
+
+def test_a_run_that_ended_while_a_beat_waits_has_left_its_slot(head: Head):
+    link = head.link("desk")
+    run = head.taken(1, "desk")
+    engine = RoomEngine()
+    context = replace(head.board.context, machines=MachinePart(engine=engine))
+    facts = BeatFacts(
+        boot="b",
+        worker="w",
+        version=__version__,
+        protocol=PROTOCOL,
+        running=frozenset({(run.name, run.generation)}),
+        mirrors=frozenset(),
+        acks=frozenset(),
+        free=9,
+        toolchain=None,
+    )
+    with head.board.store.read() as tx:
+        desk = machines.get(tx, "desk")
+    beats.answer(context, desk, facts)
+    link.call("POST", of(run, "end"), content=asdict(MachineRunEnd(failed="no program")))
+    answer = beats.answer(context, desk, facts)
+    assert engine.rooms == [1, 2]
+    assert answer.stop == (), "its report was accepted: there is nothing to end"

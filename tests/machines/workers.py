@@ -190,12 +190,14 @@ class MachineHouse:
 
 
 @contextlib.contextmanager
-def machine_house(folder: Path, *, lease: float = LEASE, database: str = "") -> Iterator[MachineHouse]:
+def machine_house(
+    folder: Path, *, lease: float = LEASE, database: str = "", launch: Sequence[str] = ()
+) -> Iterator[MachineHouse]:
     """`database`: the URL of a server of the test's own; without one, a database of the tests' server."""
     (folder / "gates").mkdir(parents=True)
     settings = f'[sandbox]\nwrite = ["{folder}/gates"]\n'
     with contextlib.nullcontext(database) if database else migrated_database() as url:
-        head = _head(folder / "head", settings, url, lease)
+        head = _head(folder / "head", settings, url, lease, launch)
         house = MachineHouse(folder, head)
         try:
             head.start()
@@ -205,9 +207,9 @@ def machine_house(folder: Path, *, lease: float = LEASE, database: str = "") -> 
             head.close()
 
 
-def _head(folder: Path, settings: str, url: str, lease: float) -> Squad:
+def _head(folder: Path, settings: str, url: str, lease: float, launch: Sequence[str]) -> Squad:
     folder.mkdir()
     # The section of the database is written by Squad, so the lease is added to it.
-    head = Squad(folder, settings=settings, database=url)
+    head = Squad(folder, settings=settings, database=url, launch=launch)
     head.settings.write_text(f"{head.settings.read_text()}machine_lease = {lease}\n")
     return head

@@ -97,7 +97,7 @@ def _reported(tx: ReadTransaction, machine: Machine, key: RunKey) -> bool:
 
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
     try:
-        room = min(facts.free, machine.slots - len(facts.running))
+        room = min(facts.free, machine.slots - _busy(context, machine, facts))
         offered = placements.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
     except EngineUnavailable as down:
         log.warning("machine %s gets no jobs for now: %s", machine.name, down)
@@ -110,6 +110,14 @@ def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[Plac
         with contextlib.suppress(EngineUnavailable):
             placements.engine_of(context).finish(job.run, job.generation)
     return taken
+
+
+def _busy(context: Context, machine: Machine, facts: BeatFacts) -> int:
+    """Taken slots. A run that has ended since a waiting beat was sent has left its slot."""
+    with context.store.read() as tx:
+        has = {(one.name, one.generation) for one in machines.open_on(tx, machine.id) if _holds(one)}
+        ending = {key for key in facts.running - has if not _reported(tx, machine, key)}
+    return len(has | ending)
 
 
 def _mark_taken(
