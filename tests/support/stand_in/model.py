@@ -70,7 +70,7 @@ class Model:
                 raise trouble
             facts = {"error_status": status, "error": trouble.kind, "retry_delay_ms": _RETRY_PAUSE * 1000}
             self._line.send(type="system", subtype="api_retry", attempt=attempt, **facts)
-            time.sleep(_RETRY_PAUSE)
+            self._line.pause(_RETRY_PAUSE)
         raise AssertionError("unreachable")
 
     def _exchange(self, content: bytes) -> tuple[int | None, str]:
