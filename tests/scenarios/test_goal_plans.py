@@ -1,4 +1,4 @@
-"""Goals that are planned, with a real daemon: killed planners, and one story with the real Claude Code."""
+"""Goals that are planned, with a real daemon: killed planners, and one story from the goal to its tickets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts that are used up: fresh eyes, the next model, a question; real Claude Codes with a scripted model."""
+"""Attempts that are used up: fresh eyes, the next model, a question; agents with a scripted model."""
 
 from __future__ import annotations
 

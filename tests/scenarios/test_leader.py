@@ -1,4 +1,4 @@
-"""A leader as real Claude Code with a scripted model: the chat, its tools, its digest, and fresh conversations."""
+"""A leader with a scripted model: the chat, its tools, its digest, and fresh conversations."""
 
 from __future__ import annotations
 

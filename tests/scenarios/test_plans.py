@@ -1,4 +1,4 @@
-"""Tickets whose agents may only read until their plans are approved, with the real Claude Code."""
+"""Tickets whose agents may only read until their plans are approved."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def test_until_its_plan_is_approved_the_agent_of_a_ticket_only_reads(here: Compa
     approved = f'expect = "Your plan is approved"\n{write("c.txt")}'
     steps = (bash("echo x > a.txt"), write("a.txt"), 'say = "I write b."', rejected, approved, 'say = "Done."')
     staff.script("careful", *steps)
-    ticket = here.dispatch("careful", plan_first=True)
-    page = here.project.until(ticket, "parked")
+    # Only the real program shows that it keeps to its mode.
+    with here.using(None):
+        ticket = here.dispatch("careful", plan_first=True)
+        page = here.project.until(ticket, "parked")
     assert returned(here, ticket) == [True, True]
     assert (page.planning, page.proposal, page.ticket.attempt) == ("proposed", "I write b.", 1)
     assert not (here.project.worktree(ticket) / "a.txt").exists()

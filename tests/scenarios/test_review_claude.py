@@ -1,4 +1,4 @@
-"""Readers that are real Claude Codes with a scripted model: own conversation, own model, own checkout, own rules."""
+"""Readers of the Claude Code driver with a scripted model: own conversation, own model, own checkout, own rules."""
 
 from __future__ import annotations
 
@@ -160,8 +160,10 @@ def test_a_reader_that_reaches_for_more_than_reading_changes_nothing(here: Compa
     write = '{tool = "Write", input = {file_path = "{cwd}/reach.txt", content = "mine"}}'
     shell = '{tool = "Bash", input = {command = "echo mine > reach.txt"}}'
     read = [f'say = "I mend it."\ncalls = [{write}, {shell}]', says(approve("reach.txt", "reach.mark"))]
-    ticket = dispatch(here, "reach", ["echo 1 > reach.txt"], read)
-    page = here.project.until(ticket, "done")
+    # Only the real program shows that it keeps to the tools that it was given.
+    with here.using(None):
+        ticket = dispatch(here, "reach", ["echo 1 > reach.txt"], read)
+        page = here.project.until(ticket, "done")
     assert here.project.landed("reach.txt") == "1\n"
     assert [one.verdict for one in page.reviews] == ["approve"]
 

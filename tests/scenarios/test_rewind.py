@@ -1,4 +1,4 @@
-"""Real Claude Codes whose work is taken back to an earlier moment: tree and conversation together."""
+"""Agents whose work is taken back to an earlier moment: tree and conversation together."""
 
 from __future__ import annotations
 
@@ -70,6 +70,14 @@ def conversations(here: Company, ticket: int) -> dict[str, str]:
     return {path.stem: path.read_text() for path in place.glob("*/*.jsonl")}
 
 
+@pytest.fixture
+def real(here: Company) -> Iterator[None]:
+    """Only the real program shows that its own conversation can be forked."""
+    with here.using(None):
+        yield
+
+
+@pytest.mark.usefixtures("real")
 def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate):
     name = f"back{next(NUMBERS)}"
     two = bash("echo two > two.txt; git add -A; git commit -qm 'My own'")

@@ -1,4 +1,4 @@
-"""Standing agents with the real Claude Code: a manager hires, they write to each other, results come up the tree."""
+"""Standing agents: a manager hires, they write to each other, results come up the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standing agents that work from the board, and plans that wait for approval, with the real Claude Code."""
+"""Standing agents that work from the board, and plans that wait for approval."""
 
 from __future__ import annotations
 

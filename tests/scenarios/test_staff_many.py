@@ -1,4 +1,4 @@
-"""A tree of real Claude Codes: every level hires the next one by its own tools, and every result comes up."""
+"""A tree of standing agents: every level hires the next one by its own tools, and every result comes up."""
 
 from __future__ import annotations
 

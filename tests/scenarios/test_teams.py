@@ -1,4 +1,4 @@
-"""Teams over the real daemon, with real Claude Codes whose model is scripted: each role is an agent of its own."""
+"""Teams over the real daemon, with a scripted model: each role is an agent of its own."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Limits as weather over a real daemon with real Claude Code: slower before the wall, held at it, off by a word."""
+"""Limits and budgets over a real daemon: fewer runs near a limit, none at it, and a person can switch that off."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from legion.wire.questions import AnswerQuestion
 from tests.support.gates import Gate
-from tests.support.legion import squad
+from tests.support.legion import Project, squad
 from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
 from tests.support.readers import ALWAYS, approve
@@ -20,7 +21,7 @@ from tests.support.staff import Staff
 
 
 def script(here: Company, name: str, used: float, *, resets_in: float = 3000, command: str = "", cost: int = 1) -> None:
-    words = json.dumps(command or f"echo {name} > {name}.txt")
+    words = json.dumps(command or f"echo {name} > {name}-$LEGION_TICKET.txt")
     usage = f"{{input = {cost}, output = 0, cache_read = 0, cache_write = 0}}"
     here.script(
         name,
@@ -44,12 +45,13 @@ def paces(here: Company) -> list[tuple[object, object]]:
     return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "pace.changed"]
 
 
-def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
+@pytest.mark.timeout(300)
+def test_fewer_work_before_the_wall_none_at_it_all_behind_the_reset_and_a_person_can_switch_that_off(tmp_path: Path):
     with company(tmp_path, stand_in=True) as here:
         gate = Gate(tmp_path / "gates", "slow")
-        script(here, "first", 0.95)
+        script(here, "near", 0.95)
         script(here, "pausing", 0.95, command=f"{gate.pause}; echo x > x$LEGION_TICKET.txt")
-        here.project.until(here.dispatch("first"), "done")
+        here.project.until(here.dispatch("near"), "done")
         here.project.until_true(lambda: paces(here) == [("open", "slow")])
         one, two = here.dispatch("pausing"), here.dispatch("pausing")
         gate.arrived()
@@ -61,13 +63,17 @@ def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
             here.project.until(ticket, "done")
         gate.close()
 
+        script(here, "used-up", 1.0, resets_in=8)
+        script(here, "behind", 0.1)
+        here.project.until(here.dispatch("used-up"), "done")
+        here.project.until_true(lambda: paces(here)[1:2] == [("slow", "closed")])
+        here.project.until(here.dispatch("behind"), "done")
+        assert paces(here)[1:] == [("slow", "closed"), ("closed", "open")]
 
-def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp_path: Path):
-    with company(tmp_path, stand_in=True) as here:
         script(here, "first", 0.99)
         script(here, "second", 0.99)
         here.project.until(here.dispatch("first"), "done")
-        here.project.until_true(lambda: paces(here) == [("open", "closed")])
+        here.project.until_true(lambda: paces(here)[3:] == [("open", "closed")])
         held = here.dispatch("second")
         plain = here.project.dispatch("plain", "echo plain > plain.txt")
         here.project.until(plain, "done")
@@ -77,21 +83,12 @@ def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp
         here.squad.settings.write_text(here.squad.settings.read_text() + "\n[governor]\non = false\n")
         here.project.until(held, "done")
 
-
-def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
-    with company(tmp_path, stand_in=True) as here:
-        script(here, "first", 1.0, resets_in=8)
-        script(here, "second", 0.1)
-        here.project.until(here.dispatch("first"), "done")
-        here.project.until_true(lambda: paces(here)[:1] == [("open", "closed")])
-        here.project.until(here.dispatch("second"), "done")
-        assert paces(here) == [("open", "closed"), ("closed", "open")]
         # A standing agent rests as long as the provider says, and not for a pause of our own.
         staff = Staff(here)
         staff.script("walled", "status = 429\nlimit = {resets_in = 3000}")
         staff.hire("walled")
-        words = re.compile(r"waits for the provider, in \d\d min")
-        until_seen(here.squad, lambda: words.search(staff.lines()["walled"].doing), "it rests")
+        rests = re.compile(r"waits for the provider, in \d\d min")
+        until_seen(here.squad, lambda: rests.search(staff.lines()["walled"].doing), "it rests")
 
 
 @pytest.mark.timeout(300)
@@ -129,37 +126,45 @@ def test_another_provider_of_the_route_is_asked_at_the_wall_and_only_when_all_ar
         assert here.project.state(held) == "queued"
 
 
-def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raised(tmp_path: Path):
-    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n", stand_in=True) as here:
-        here.script(
-            "dear",
-            """
-            [[step]]
-            say = "I work."
-            usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
-            call = {tool = "Bash", input = {command = "echo kept > kept.txt"}}
+@pytest.fixture(scope="module")
+def of_epics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("epics"), settings="[budgets]\nepic_usd = 0.02\n", stand_in=True) as one:
+        yield one
 
-            [[step]]
-            delay = 120
-            say = "Done."
-            """,
-        )
-        script(here, "cheap", 0.1)
-        ticket = here.dispatch("dear", model="claude-sonnet-4-5", epic="login")
-        here.project.until_true(lambda: [run.outcome for run in here.project.ticket(ticket).runs] == ["stopped"])
-        page = here.project.until(ticket, "queued")
-        words = "the budget of epic login, of $0.02 is spent ($0.03): raise `budgets.epic_usd` in your settings"
-        until_seen(here.squad, lambda: words in here.project.ticket(ticket).ticket.doing, words)
-        assert page.ticket.attempt == 1
-        saved = here.project.hub_git("show", f"{page.runs[0].saved}:kept.txt")
-        assert saved == "kept\n"
-        assert here.cli("wait", str(ticket)).returncode != 0
-        other = here.dispatch("cheap", epic="other")
-        here.project.until(other, "done")
-        here.script("dear", '[[step]]\nsay = "Done."\n')
-        here.squad.settings.write_text(here.squad.settings.read_text().replace("0.02", "5"))
-        here.project.until(ticket, "done")
-        assert here.project.landed("kept.txt") == "kept\n"
+
+def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raised(of_epics: Company):
+    here = of_epics
+    here.script(
+        "dear",
+        """
+        [[step]]
+        say = "I work."
+        usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+        call = {tool = "Bash", input = {command = "echo kept > kept.txt"}}
+
+        [[step]]
+        delay = 120
+        say = "Done."
+        """,
+    )
+    script(here, "cheap", 0.1)
+    ticket = here.dispatch("dear", model="claude-sonnet-4-5", epic="login")
+    here.project.until_true(lambda: [run.outcome for run in here.project.ticket(ticket).runs] == ["stopped"])
+    page = here.project.until(ticket, "queued")
+    words = "the budget of epic login, of $0.02 is spent ($0.03): raise `budgets.epic_usd` in your settings"
+    until_seen(here.squad, lambda: words in here.project.ticket(ticket).ticket.doing, words)
+    assert page.ticket.attempt == 1
+    saved = here.project.hub_git("show", f"{page.runs[0].saved}:kept.txt")
+    assert saved == "kept\n"
+    assert here.cli("wait", str(ticket)).returncode != 0
+    other = here.dispatch("cheap", epic="other")
+    here.project.until(other, "done")
+    here.script("dear", '[[step]]\nsay = "Done."\n')
+    before = here.squad.settings.read_text()
+    here.squad.settings.write_text(before.replace("0.02", "5"))
+    here.project.until(ticket, "done")
+    assert here.project.landed("kept.txt") == "kept\n"
+    here.squad.settings.write_text(before)
 
 
 def spend(here: Company, epic: str = "") -> None:
@@ -168,26 +173,33 @@ def spend(here: Company, epic: str = "") -> None:
     script(here, "cheap", 0.1)
     ticket = here.dispatch("dear", model="claude-sonnet-4-5", epic=epic)
     here.project.until_true(lambda: any(run.ended_at is not None for run in here.project.ticket(ticket).runs))
+    # The gateway records within a second what was spent.
+    until_seen(here.squad, lambda: spent(here, ticket) > 0.02, "what it spent")
 
 
-def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(tmp_path: Path):
-    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n", stand_in=True) as here:
-        spend(here, epic="login")
-        waiting = [here.dispatch("cheap", epic="login"), here.dispatch("cheap", epic="login")]
-        here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
-        (question,) = here.squad.client.inbox().questions
-        assert (question.kind, question.ticket, question.choices) == ("budget", None, ["more", "leave"])
-        assert question.words.startswith("The budget of epic login of $0.02 is spent ($0.03), and work waits for it.")
-        assert "budget, all work of ada" in here.told("inbox")
-        here.squad.kill()
-        here.start()
-        held = "the budget of epic"
-        until_seen(here.squad, lambda: here.project.ticket(waiting[1]).ticket.doing.startswith(held), held)
-        assert [one.id for one in here.squad.client.inbox().questions] == [question.id]
-        assert "There is $0.02 more to spend" in here.told("answer", str(question.id), "more")
-        for ticket in waiting:
-            here.project.until(ticket, "done")
-        assert here.squad.client.inbox().questions == []
+def spent(here: Company, ticket: int) -> float:
+    usage = here.project.ticket(ticket).usage
+    return 0.0 if usage is None else usage.usd
+
+
+def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(of_epics: Company):
+    here = of_epics
+    spend(here, epic="signup")
+    waiting = [here.dispatch("cheap", epic="signup"), here.dispatch("cheap", epic="signup")]
+    here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+    (question,) = here.squad.client.inbox().questions
+    assert (question.kind, question.ticket, question.choices) == ("budget", None, ["more", "leave"])
+    assert question.words.startswith("The budget of epic signup of $0.02 is spent ($0.03), and work waits for it.")
+    assert "budget, all work of ada" in here.told("inbox")
+    here.squad.kill()
+    here.start()
+    held = "the budget of epic"
+    until_seen(here.squad, lambda: here.project.ticket(waiting[1]).ticket.doing.startswith(held), held)
+    assert [one.id for one in here.squad.client.inbox().questions] == [question.id]
+    assert "There is $0.02 more to spend" in here.told("answer", str(question.id), "more")
+    for ticket in waiting:
+        here.project.until(ticket, "done")
+    assert here.squad.client.inbox().questions == []
 
 
 def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_again(tmp_path: Path):
@@ -233,35 +245,41 @@ def test_a_budget_that_is_spent_by_who_reads_a_change_is_the_same_one_question(t
         assert here.squad.client.inbox().questions == []
 
 
-def test_while_so_many_wait_for_the_person_nothing_new_begins(tmp_path: Path):
-    with squad(tmp_path, settings="[rhythm]\nwaiting = 1\n") as one:
-        project = one.adopt(Repository(tmp_path / "ada"))
-        asks = project.dispatch("asks", "mkdir .github; echo a > .github/a.yml")
-        project.until(asks, "parked")
-        held = project.dispatch("held", "echo b > b.txt")
-        words = "waits until you have settled others: 1 ticket waits for you"
-        project.until_true(lambda: project.ticket(held).ticket.doing == words)
-        assert "waits until you have settled others" in one.cli("status", cwd=project.repository.root).stdout
-        (question,) = one.client.inbox().questions
-        one.client.answer(question.id, AnswerQuestion(choice="yes"))
-        project.until(held, "done")
-        project.until(asks, "done")
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Each test has settings of its own."""
+    folder = tmp_path_factory.mktemp("rhythm")
+    with squad(folder) as one:
+        yield one.adopt(Repository(folder / "ada"))
 
 
-def test_agents_begin_one_after_the_other(tmp_path: Path):
-    with squad(tmp_path, settings="[rhythm]\nstagger = 1.5\n") as one:
-        project = one.adopt(Repository(tmp_path / "ada"))
-        ids = [project.dispatch(f"t{n}", f"sleep 4; echo {n} > {n}.txt") for n in range(3)]
-        project.until_settled()
-        starts = sorted(project.ticket(id).runs[0].started_at for id in ids)
-        assert [project.state(id) for id in ids] == ["done"] * 3
-        assert all(later - earlier >= 1.5 for earlier, later in pairwise(starts))
+def test_while_so_many_wait_for_the_person_nothing_new_begins(calm: Project):
+    one = calm.squad
+    one.settings.write_text("[rhythm]\nwaiting = 1\n")
+    asks = calm.dispatch("asks", "mkdir .github; echo a > .github/a.yml")
+    calm.until(asks, "parked")
+    held = calm.dispatch("held", "echo b > b.txt")
+    words = "waits until you have settled others: 1 ticket waits for you"
+    calm.until_true(lambda: calm.ticket(held).ticket.doing == words)
+    assert "waits until you have settled others" in one.cli("status", cwd=calm.repository.root).stdout
+    (question,) = one.client.inbox().questions
+    one.client.answer(question.id, AnswerQuestion(choice="yes"))
+    calm.until(held, "done")
+    calm.until(asks, "done")
 
 
-def test_in_quiet_hours_nothing_begins_and_it_is_said(tmp_path: Path):
-    with squad(tmp_path, settings='[rhythm]\nquiet = "00:00-23:59"\n') as one:
-        project = one.adopt(Repository(tmp_path / "ada"))
-        ticket = project.dispatch("t", "echo a > a.txt")
-        until_seen(one, lambda: "quiet hours" in project.ticket(ticket).ticket.doing, "what it waits for")
-        one.settings.write_text("")
-        project.until(ticket, "done")
+def test_agents_begin_one_after_the_other(calm: Project):
+    calm.squad.settings.write_text("[rhythm]\nstagger = 1.5\n")
+    ids = [calm.dispatch(f"t{n}", f"sleep 4; echo {n} > {n}.txt") for n in range(3)]
+    calm.until_settled(*ids)
+    starts = sorted(calm.ticket(id).runs[0].started_at for id in ids)
+    assert [calm.state(id) for id in ids] == ["done"] * 3
+    assert all(later - earlier >= 1.5 for earlier, later in pairwise(starts))
+
+
+def test_in_quiet_hours_nothing_begins_and_it_is_said(calm: Project):
+    calm.squad.settings.write_text('[rhythm]\nquiet = "00:00-23:59"\n')
+    ticket = calm.dispatch("t", "echo a > a.txt")
+    until_seen(calm.squad, lambda: "quiet hours" in calm.ticket(ticket).ticket.doing, "what it waits for")
+    calm.squad.settings.write_text("")
+    calm.until(ticket, "done")

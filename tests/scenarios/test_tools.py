@@ -1,4 +1,4 @@
-"""Agents use Legion: real Claude Code calls its tools over MCP, and the command line from its shell."""
+"""Agents use Legion: they call its tools over MCP, and the command line from its shell."""
 
 from __future__ import annotations
 

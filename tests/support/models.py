@@ -66,7 +66,9 @@ class Company:
         """Runs that start in this block use this Claude Code; None is the real one, also next to a stand-in."""
         before = self.squad.settings.read_text()
         path = program or bundled_program()
-        self.squad.settings.write_text(f'{before}\n[claude]\nprogram = "{path}"\n')
+        table = "[claude]\n"
+        settings = before if table in before else f"{before}\n{table}"
+        self.squad.settings.write_text(settings.replace(table, f'{table}program = "{path}"\n', 1))
         try:
             yield
         finally:

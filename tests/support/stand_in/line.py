@@ -74,6 +74,12 @@ class Line:
                 self._cut()
                 raise Interrupted
 
+    def pause(self, seconds: float) -> None:
+        """Until the next retry. Raises Interrupted."""
+        with self.news:
+            self.news.wait_for(lambda: self.interrupted, seconds)
+        self.check()
+
     def check(self) -> None:
         if self.interrupted:
             raise Interrupted
