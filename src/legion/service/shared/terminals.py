@@ -1,4 +1,4 @@
-"""What taking over a conversation needs, of a ticket or of a standing agent: its terminal, and a safe interruption."""
+"""Finds the terminal of a run and interrupts a run between two calls, for a person that takes over its conversation."""
 
 from __future__ import annotations
 
