@@ -55,7 +55,7 @@ def opened(name: str, folder: Path, *, link: ToolLink | None = LINK) -> Prepared
     )
 
 
-@pytest.mark.parametrize("name", ["opencode", "qwen", "copilot", "codex", "gemini", "pi"])
+@pytest.mark.parametrize("name", ["opencode", "qwen", "copilot", "pi"])
 def test_a_program_opens_its_own_conversation(name: str, tmp_path: Path):
     fresh = opened(name, tmp_path)
     assert (fresh.program.argv[0], fresh.program.terminal) == ("/bin/sh", True)
@@ -72,12 +72,13 @@ def test_legions_tools_are_named_where_the_run_has_them(tmp_path: Path):
         assert TerminalOptions.from_json(made.options).link == LINK
         assert TerminalOptions.from_json(plain.options).link is None
         assert (made.program.argv, made.program.env) != (plain.program.argv, plain.program.env)
-    assert TerminalOptions.from_json(opened("codex", tmp_path).options).link is None, "it takes none"
+    assert TerminalOptions.from_json(opened("pi", tmp_path).options).link is None, "it takes none"
 
 
 def test_a_program_without_an_interactive_form_is_refused(tmp_path: Path):
-    with pytest.raises(ProgramUnusable, match="Cline has no interactive form"):
-        opened("cline", tmp_path)
+    for name, title in (("cline", "Cline"), ("codex", "Codex"), ("gemini", "Gemini CLI")):
+        with pytest.raises(ProgramUnusable, match=f"{title} has no interactive form"):
+            opened(name, tmp_path)
 
 
 def test_the_address_of_the_tools_is_filled_in_and_only_their_token_opens_them():

@@ -1,4 +1,4 @@
-"""Opens the terminal of a conversation that a person takes over, and interrupts its turn at a safe moment."""
+"""Finds the terminal of a run and interrupts a run between two calls, for a person that takes over its conversation."""
 
 from __future__ import annotations
 
