@@ -84,12 +84,6 @@ class Line:
         if self.interrupted:
             raise Interrupted
 
-    def pause(self, seconds: float) -> None:
-        """Wait for a while. Raises Interrupted as soon as an interrupt comes."""
-        with self.news:
-            self.news.wait_for(lambda: self.interrupted or self.over, seconds)
-        self.check()
-
     def _take(self, message: Json) -> None:
         with self.news:
             if message["type"] == "user":
