@@ -131,7 +131,7 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                 await pressed(ui, one, key)
             for one, key in keys_of(KeyContext.MODELS):
                 await back_to(ui, "board")
-                ui.app.open_catalog("teams" if one.action == "remove" else "providers")
+                ui.app.open_catalog({"remove": "teams", "complete": "sessions"}.get(one.action, "providers"))
                 await ui.settled()
                 if one.action == "test":
                     continue

@@ -107,3 +107,42 @@ def test_the_menu_finds_actions_and_lists(board: Board):
             assert not isinstance(ui.app.screen, Menu)
 
     drive(work)
+
+
+def test_workers_and_retries_are_changed_in_the_menu(board: Board):
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_catalog("workers")
+            await ui.shows("workers", "legion.toml", "0 at work now")
+            await ui.press("enter")
+            await ui.shows("Workers and retries")
+            await ui.press("backspace", *"x")
+            await ui.shows("workers must be a whole number")
+            await ui.press("backspace", *"7", "ctrl+s")
+            await ui.until(lambda: board.service.numbers(board.cwd).workers == 7)
+            await ui.shows("set by you")
+            assert board.service.numbers(board.cwd).retries_set is True
+
+    drive(work)
+
+
+def test_sessions_are_started_switched_and_completed_in_the_menu(board: Board):
+    def sessions() -> dict[str, bool]:
+        return {one.name: one.acting for one in board.service.sessions(board.cwd).sessions}
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_catalog("sessions")
+            await ui.shows("● default", "Your checkout is on main")
+            await ui.press("a", *"change", "ctrl+s")
+            await ui.until(lambda: sessions() == {"default": False, "change": True})
+            await ui.shows("● change")
+            await ui.press("enter")
+            await ui.until(lambda: sessions() == {"default": True, "change": False})
+            await ui.shows("● default")
+            await ui.press("j", "c")
+            await ui.shows("Collect what landed in change")
+            await ui.press("y")
+            await ui.until(lambda: sessions() == {"default": True})
+
+    drive(work)

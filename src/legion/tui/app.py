@@ -199,7 +199,7 @@ class LegionApp(App[None]):
             self.push_screen(TicketScreen(id, tab))
 
     def open_catalog(self, name: str) -> None:
-        """A list of the menu: providers, models, teams, roles, settings."""
+        """A list of the menu: providers, workers, sessions and so on."""
         from legion.tui.screens.catalog import CatalogPlace
 
         self.push_screen(CatalogPlace(name))

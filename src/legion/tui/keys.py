@@ -135,9 +135,10 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.QUEUE, "undo_landed", "u", "undo", "Revert the landed ticket that is selected."),
     _main(KeyContext.USAGE, "next_cut", "t l right", "group by", "The next grouping: day, ticket, agent, model, epic."),
     _key(KeyContext.USAGE, "previous_cut", "h left", "group before", "The grouping before."),
-    _main(KeyContext.MODELS, "add", "a", "add", "Add a provider or a route, or write a new team or role."),
+    _main(KeyContext.MODELS, "add", "a", "add", "Add a provider, a route or a session, or write a new team or role."),
     _main(KeyContext.MODELS, "test", "t", "test", "Send one small request to the selected provider."),
     _main(KeyContext.MODELS, "remove", "d", "remove", "Remove what is selected."),
+    _main(KeyContext.MODELS, "complete", "c", "complete", "Collect what a session landed, and end the session."),
     _main(KeyContext.FORM, "send", "ctrl+s", "send", "Send the form."),
     _main(KeyContext.FORM, "leave", "escape", "leave", "Leave the form; what you typed is kept."),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The lists of the menu: providers, models, teams, roles, settings, worktrees; add, test, edit, remove."""
+"""The lists of the menu: providers, models, teams, roles, workers, sessions, settings, worktrees; and their changes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,24 @@ from legion.tui.screens.forms import Form
 from legion.tui.screens.place import Place
 from legion.tui.store import of_kinds
 from legion.tui.views import catalog as view
-from legion.tui.views.form_fields import NAME_FIELDS, PROVIDER_FIELDS, ROUTE_FIELDS
+from legion.tui.views.form_fields import (
+    NAME_FIELDS,
+    PROVIDER_FIELDS,
+    ROUTE_FIELDS,
+    SESSION_FIELDS,
+    WORKER_FIELDS,
+)
 from legion.tui.views.rows import BLANK, Row, clean, note, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
+from legion.wire.hands import Numbers, SetNumbers
 from legion.wire.providers import AddProvider, Models, RemoveProvider, RemoveRoute, Routes, SetRoute, TryProvider
+from legion.wire.sessions import DeleteSession, NamedSession, NewSession
 from legion.wire.teams import SaveDefinition
 
 _NEVER = of_kinds("-")
+_WITH_ADD = ("providers", "models", "teams", "roles", "sessions")
 
 
 class CatalogPlace(Place):
@@ -60,8 +69,10 @@ class CatalogPlace(Place):
             "models": lambda legion: legion.routes(),
             "teams": lambda legion: legion.teams(cwd),
             "roles": lambda legion: legion.roles(cwd),
+            "workers": lambda legion: legion.numbers(cwd),
+            "sessions": lambda legion: legion.sessions(cwd),
             "settings": lambda legion: legion.config(cwd),
-            "sessions": lambda legion: legion.worktrees(cwd),
+            "worktrees": lambda legion: legion.worktrees(cwd),
         }
         if self._feed is None:
             self._feed = self.store.feed(fetches[self.kind], of_kinds("pace.", "project."))
@@ -90,6 +101,10 @@ class CatalogPlace(Place):
                 return view.team_rows(feed.value, width)
             case "roles":
                 return view.role_rows(feed.value, width)
+            case "workers":
+                return view.number_rows(feed.value, width)
+            case "sessions":
+                return view.session_rows(feed.value, width)
             case "settings":
                 return view.setting_rows(feed.value, width)
             case _:
@@ -101,11 +116,13 @@ class CatalogPlace(Place):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "add":
-            return self.kind in ("providers", "models", "teams", "roles")
+            return self.kind in _WITH_ADD
         if action == "test":
             return self.kind == "providers" and bool(self._selected)
         if action == "remove":
-            return self.kind in ("providers", "models", "teams", "roles") and bool(self._selected)
+            return self.kind in _WITH_ADD and bool(self._selected)
+        if action == "complete":
+            return self.kind == "sessions" and bool(self._selected)
         return super().check_action(action, parameters)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
@@ -125,7 +142,12 @@ class CatalogPlace(Place):
             self._edit(event.key, new=False)
         elif self.kind == "providers":
             self.action_test()
+        elif self.kind == "workers":
+            self._change_numbers()
         elif self.kind == "sessions":
+            wanted = NamedSession(cwd=self.store.cwd, name=event.key)
+            self.legion_app.send(lambda legion: legion.switch_session(wanted).message, self._session_changed)
+        elif self.kind == "worktrees":
             self.app.copy_to_clipboard(event.key)
             self.app.notify(f"Copied: {clean(event.key)}", markup=False)
 
@@ -140,6 +162,9 @@ class CatalogPlace(Place):
                 self.app.push_screen(Form("Add a provider", "provider", PROVIDER_FIELDS, _add_provider))
             case "models":
                 self.app.push_screen(Form("Set a route", "route", ROUTE_FIELDS, _set_route))
+            case "sessions":
+                form = Form("New session", "session", SESSION_FIELDS, self._new_session, then=self._session_changed)
+                self.app.push_screen(form)
             case _:
                 self.app.push_screen(Form(f"New: {self.kind}", self.kind, NAME_FIELDS, self._new_definition))
 
@@ -150,6 +175,35 @@ class CatalogPlace(Place):
         self.app.call_later(self._edit, name, True)
         return lambda legion: f"{name}: write it in your editor."
 
+    def _change_numbers(self) -> None:
+        numbers = self._feed.value if self._feed is not None else None
+        assert isinstance(numbers, Numbers), "its row was chosen"
+        first = {"workers": str(numbers.workers), "retries": str(numbers.retries)}
+        self.app.push_screen(Form("Workers and retries", "workers", WORKER_FIELDS, self._set_numbers, first))
+
+    def _set_numbers(self, given: dict[str, object]) -> Callable[[Legion], str]:
+        wanted = SetNumbers(cwd=self.store.cwd, **given)  # type: ignore[arg-type]  # whole numbers
+        return lambda legion: legion.set_numbers(wanted).message
+
+    def _new_session(self, given: dict[str, object]) -> Callable[[Legion], str]:
+        wanted = NewSession(cwd=self.store.cwd, **given)  # type: ignore[arg-type]  # texts
+
+        def make(legion: Legion) -> str:
+            acting = next(one for one in legion.new_session(wanted).sessions if one.acting)
+            return f"Your tickets go to session {acting.name} on {acting.branch} now."
+
+        return make
+
+    def _session_changed(self) -> None:
+        """Everything that is shown belongs to the session, not this list alone."""
+        self.store.invalidate()
+
+    def action_complete(self) -> None:
+        wanted = NamedSession(cwd=self.store.cwd, name=self._selected)
+        question = f"Collect what landed in {clean(wanted.name)} into its branch, and end the session?"
+        complete = lambda legion: legion.complete_session(wanted).message  # noqa: E731
+        self.legion_app.ask(question, lambda legion: self._removed(legion, complete))
+
     def action_remove(self) -> None:
         name, cwd = self._selected, self.store.cwd
         match self.kind:
@@ -157,6 +211,9 @@ class CatalogPlace(Place):
                 call = lambda legion: legion.remove_provider(RemoveProvider(name=name)).message  # noqa: E731
             case "models":
                 call = self._route_removal(name)
+            case "sessions":
+                ended = DeleteSession(cwd=cwd, name=name)
+                call = lambda legion: legion.delete_session(ended).message  # noqa: E731
             case "teams":
                 call = lambda legion: legion.remove_team(cwd, name).message  # noqa: E731
             case _:

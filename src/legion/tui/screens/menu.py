@@ -25,8 +25,10 @@ LISTS = {
     "models": "Models: routes from a model to providers",
     "teams": "Teams: list, edit in your editor",
     "roles": "Roles: list, edit in your editor",
-    "settings": "Settings in force, and their files: workers, retries, limits",
-    "sessions": "Worktrees of agents, and the trash",
+    "workers": "How many agents work at once, and how often a ticket is tried",
+    "sessions": "Sessions, one per branch: switch, start, complete",
+    "settings": "Settings in force, and their files",
+    "worktrees": "Worktrees of agents, and the trash",
 }
 _NOT_HERE = ("menu", "leave", "send")
 

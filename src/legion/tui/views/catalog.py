@@ -1,12 +1,14 @@
-"""The lists of the menu as rows: providers, models, teams, roles, settings, worktrees."""
+"""The lists of the menu as rows: providers, models, teams, roles, workers, sessions, settings, worktrees."""
 
 from __future__ import annotations
 
 from legion.client.text.terminal import Cell, Colour, size
 from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, table
 from legion.tui.views.status_line import describe_limit
+from legion.wire.hands import Numbers
 from legion.wire.projects import Config, WorktreeList
 from legion.wire.providers import Models, Providers, Routes
+from legion.wire.sessions import SessionList
 from legion.wire.teams import Roles, Teams
 
 
@@ -101,6 +103,38 @@ def role_rows(roles: Roles, width: int) -> list[Row]:
         for one in roles.roles
     ]
     return [*table(lines, width, keep=1), BLANK, note("Enter edits; a shipped one becomes yours.")]
+
+
+def number_rows(numbers: Numbers, width: int) -> list[Row]:
+    lines = [
+        (name, [Cell(name, Colour.BOLD), Cell(str(value), Colour.CYAN), Cell(origin, Colour.DIM)])
+        for name, value, origin in (
+            ("workers", numbers.workers, "set by you" if numbers.workers_set else "legion.toml"),
+            ("retries", numbers.retries, "set by you" if numbers.retries_set else "legion.toml"),
+        )
+    ]
+    now = note(f"{numbers.at_work} at work now. Enter changes these numbers at once, without a commit.")
+    return [*table(lines, width, keep=1), BLANK, now]
+
+
+def session_rows(found: SessionList, width: int) -> list[Row]:
+    lines = [
+        (
+            one.name,
+            [
+                Cell(f"{'● ' if one.acting else '  '}{clean(one.name)}", Colour.BOLD),
+                Cell(clean(one.branch)),
+                Cell(f"{one.open} open", Colour.DIM),
+                Cell(f"{one.ahead} to collect" if one.ahead else "", Colour.YELLOW),
+            ],
+        )
+        for one in found.sessions
+    ]
+    here = f"Your checkout is on {clean(found.checkout)}." if found.checkout else "HEAD of your checkout is detached."
+    notes = [
+        row for one in found.sessions for text in one.notes for row in paragraph(text, width, colour=Colour.YELLOW)
+    ]
+    return [*table(lines, width, keep=1), BLANK, note(f"● gets your tickets; Enter switches. {here}"), *notes]
 
 
 def setting_rows(config: Config, width: int) -> list[Row]:

@@ -130,6 +130,14 @@ ROUTE_FIELDS = [
     FormField(name="role", kind=FieldKind.TEXT, help="Only for runs of this role."),
     FormField(name="team", kind=FieldKind.TEXT, help="Only for runs of this team."),
 ]
+WORKER_FIELDS = [
+    FormField(name="workers", kind=FieldKind.WHOLE, help="How many agents work at once; 0: as in legion.toml."),
+    FormField(name="retries", kind=FieldKind.WHOLE, help="How often a ticket is tried; 0: as in legion.toml."),
+]
+SESSION_FIELDS = [
+    FormField(name="branch", kind=FieldKind.TEXT, help="The branch that it lands on; the checked out one if left out."),
+    FormField(name="base", kind=FieldKind.TEXT, help="Make the branch, from this one; left out: it must exist."),
+]
 NAME_FIELDS = [FormField(name="name", kind=FieldKind.TEXT, help="Its name; your editor opens next.")]
 
 
