@@ -72,7 +72,8 @@ class Tools:
         if name in ("Read", "Glob", "Grep"):
             return inside or f"{name}(/{path})" in self._rules
         if name in ("Write", "Edit"):
-            return inside and self._mode == "acceptEdits"
+            ruled = f"Edit(/{path})" in self._rules and self._mode != "plan"
+            return ruled or (inside and self._mode == "acceptEdits")
         return any(_fits(rule, name, str(input.get("command", ""))) for rule in self._rules)
 
     def _served(self, name: str, input: Json) -> tuple[str, bool]:
