@@ -271,15 +271,8 @@ def _format_event(event: Event) -> str:
         case _ if event.kind in _SENTENCES:
             text = _SENTENCES[event.kind].format_map({name: str(value or "") for name, value in data.items()})
         case _:
-            text = _race(data) or _facts({name: value for name, value in data.items() if name != "rule"})
+            text = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
-
-
-def _race(data: Mapping[str, object]) -> str:
-    """Empty for an event that is not about a race."""
-    if "race" not in data:
-        return ""
-    return f"race {data['race']} starts: {_numbers(data.get('lanes'))}"
 
 
 def _settled(data: Mapping[str, object]) -> str:

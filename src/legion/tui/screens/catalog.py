@@ -229,7 +229,7 @@ class CatalogPlace(Place):
 
     def _removed(self, legion: Legion, call: Callable[[Legion], str]) -> str:
         message = call(legion)
-        self.app.call_from_thread(self._again)
+        self.app.call_from_thread(self._session_changed if self.kind == "sessions" else self._again)
         return message
 
     def _edit(self, name: str, new: bool) -> None:
