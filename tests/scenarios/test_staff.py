@@ -238,6 +238,7 @@ def test_more_money_for_a_report_comes_out_of_what_its_parent_has_left(here: Com
     staff.script("junior", f"{bash('true')}\n{dear}", bash("true"), 'say = "Done."')
     staff.hire("senior", budget=2.0)
     here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+    until(lambda: staff.lines()["junior"].left == 0.0, here, "what it spent")
     (question,) = here.squad.client.inbox().questions
     refused = here.cli("answer", str(question.id), "more")
     assert "would need" in refused.stderr
