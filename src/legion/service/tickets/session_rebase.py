@@ -55,7 +55,7 @@ def rebase(context: Context, wanted: NamedSession) -> Done:
         files = ", ".join(one.path for one in made.files[:5])
         raise StateConflict(
             f"Landed work conflicts with {record.branch} as it is now, in {files}. `legion session rebuild "
-            f"{record.session_name}` starts without that work and keeps it in the hub; without an answer both are merged."
+            f"{record.session_name}` starts without that work and keeps it in the hub; else both are merged."
         )
 
     def put(tx: Transaction, dispatched: Dispatched) -> None:
