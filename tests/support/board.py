@@ -157,6 +157,8 @@ class Board:
         # The next run has the number of one that was.
         shutil.rmtree(self.data.runs)
         self.data.prepare()
+        for shown in (self.context.live.queue.tests, self.context.live.queue.suspected, self.context.live.queue.blamed):
+            shown.remove(list(shown.current))
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):

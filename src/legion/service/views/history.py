@@ -247,6 +247,8 @@ def _format_event(event: Event) -> str:
             text = f"landed as {fields('commit')[:9]}, tested with {fields('tested')[:9]}"
         case EventKind.BATCH:
             text = _batch(data)
+        case EventKind.QUEUE_TEST:
+            text = _queue_test(data)
         case EventKind.BATCH_SIZE:
             text = f"{fields('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {fields('from')}"
         case EventKind.LEFT_BEHIND:
@@ -311,6 +313,13 @@ def _batch(data: Mapping[str, object]) -> str:
     ]
     listed = ", ".join(f"#{id} ({size})" for id, size in zip(ids, sizes, strict=False))
     return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"
+
+
+def _queue_test(data: Mapping[str, object]) -> str:
+    yours = "your commits" if data.get("upstream") else ""
+    changes = " and ".join(filter(None, (yours, _numbers(data.get("tickets")) if data.get("tickets") else "")))
+    how = {"part": ", a part of a red batch", "ahead": " on top of the batch in test", "alone": " alone once more"}
+    return f"checks start on {changes}{how.get(str(data.get('how')), '')}"
 
 
 def _count(many: object, thing: str) -> str:
