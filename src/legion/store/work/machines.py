@@ -184,8 +184,8 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "ended_at": None,
         "why": "",
     }
+    # No news for the machine yet: it gets the run from the queue.
     tx.execute(insert(schema.machine_runs), [row])
-    tx.tell()
     return PlacedRun(**row)
 
 
