@@ -206,7 +206,7 @@ def test_a_question_is_answered_by_a_comment_of_a_writer_and_only_then(desk: Des
             questions.ask(tx, key=words, kind=kind, words=words, project=1, ticket=1, deadline=end)
     desk.look()
     shown = hosted.issues[1].comments[0].body
-    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @wanda?\n```" in shown
+    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @\u2060wanda?\n```" in shown
     assert "Question 2 waits for the person who runs Legion" in shown
     hosted.comment(1, "/legion answer 1 Mine.", author=READER)
     hosted.comment(1, "/legion answer 1 Mine.", author=STRANGER)

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 
 from legion.domain.forge.connections import ClaimStage, IssueClaim
-from legion.domain.forge.issues import WORKING, ForgeIssue, marker
+from legion.domain.forge.issues import WORKING, ForgeIssue, inert, marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.forge.questions import question_text
 from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
@@ -100,7 +100,7 @@ def _news(tx: ReadTransaction, work: IssueWork) -> IssueNews:
     if lander.state is State.DONE and lander.landed and not work.waits_on:
         lines.append(f"It landed as {lander.landed[:12]}.")
     if lander.state in (State.FAILED, State.STOPPED) and lander.reason:
-        lines.append(f"Why: {lander.reason}")
+        lines.append(f"Why: {inert(lander.reason)}")
     asked = (ticket.id,) if lander == ticket else (ticket.id, lander.id)
     lines += [question_text(one) for number in asked for one in questions.open_ones(tx, ticket=number)]
     return IssueNews(ticket=ticket.id, state=state, lines=lines)
