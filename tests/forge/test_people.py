@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.cli.plans.plan import of_issues
-from legion.demo.forge.server import StandIn
+from legion.demo.forge.routes import refused
+from legion.demo.forge.server import Fault, StandIn
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
@@ -178,6 +179,11 @@ def test_commands_of_writers_are_obeyed_once_and_those_of_strangers_never(desk: 
     desk.look()
     assert desk.tickets == {}
     hosted.comment(issue.number, "/legion retry Use the old style.", author=WRITER)
+    desk.forge.faults.append(
+        Fault(answer=refused(502, "Server Error"), match=f"GET /repos/acme/shop/issues/{issue.number}")
+    )
+    assert "trouble (502)" in desk.look()
+    assert desk.tickets == {}, "the next pass carries it out"
     desk.look()
     desk.look()
     assert [one.spec.context for one in desk.tickets.values()] == ["Use the old style."]

@@ -181,7 +181,9 @@ def _of_epic(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, 
 
 
 def _no_epic(name: str) -> NotFound:
-    return NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
+    return NotFound(
+        f"There is no epic {name[:60]!r}: `legion dispatch --epic NAME` starts one, `legion usage --by epic` lists all."
+    )
 
 
 def _projects(tx: ReadTransaction, project: Project, name: str) -> list[int]:

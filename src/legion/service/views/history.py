@@ -192,7 +192,6 @@ _SENTENCES = {
     EventKind.TICKET_CREATED: "dispatched: {title}",
     EventKind.TICKET_ADOPTED: "continues conversation {source}",
     EventKind.TICKET_FORKED: "its conversation is a copy of that of {seat} in run {run}",
-    EventKind.RACE_STARTED: "race {race} starts with attempts in tickets {lanes}",
     EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
     EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
     EventKind.SENT_BACK: "sent back: {why}",
@@ -259,6 +258,8 @@ def _format_event(event: Event) -> str:
             text = f"{fields('provider')} was {fields('from')} and is {fields('to')}{why}"
         case EventKind.TARGET_MOVED:
             text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
+        case EventKind.RACE_STARTED:
+            text = f"race {fields('race')} starts with attempts in tickets {_numbers(data.get('lanes'))}"
         case EventKind.PERSON_SEEN:
             left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
             text = f"your branch is at {fields('tip')[:9]}{left}"
