@@ -157,8 +157,10 @@ class Board:
         # The next run has the number of one that was.
         shutil.rmtree(self.data.runs)
         self.data.prepare()
-        for shown in (self.context.live.queue.tests, self.context.live.queue.suspected, self.context.live.queue.blamed):
-            shown.remove(list(shown.current))
+        queue = self.context.live.queue
+        queue.tests.remove(list(queue.tests.current))
+        queue.suspected.remove(list(queue.suspected.current))
+        queue.blamed.remove(list(queue.blamed.current))
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):
