@@ -1,4 +1,4 @@
-"""What a merge queue tests now, and which changes were blamed by which checks."""
+"""Lists the tests of a merge queue that run now, and the checks that blamed a change."""
 
 from __future__ import annotations
 
