@@ -6,7 +6,7 @@ from legion.domain.agents.wheel import AgentWheel
 from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agent_wheels
+from legion.store.staff import agent_wheels, agents
 from legion.store.work import machines, runs
 
 
@@ -31,3 +31,7 @@ def places(tx: Transaction) -> None:
 
 def agent_wheel(tx: Transaction) -> None:
     assert agent_wheels.of_agent(tx, 1) == AgentWheel(agent=1, owes=True, since=2000.0)
+
+
+def agent_driver(tx: Transaction) -> None:
+    assert agents.numbered(tx, 1).driver == "qwen"

@@ -68,7 +68,7 @@ from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
 from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
-from tests.store.kept_machines import agent_wheel, machine, places
+from tests.store.kept_machines import agent_driver, agent_wheel, machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -336,6 +336,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "specs": specs,
     "places": places,
     "agent_wheels": agent_wheel,
+    "agent_drivers": agent_driver,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 
