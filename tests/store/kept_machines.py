@@ -7,7 +7,7 @@ from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agent_wheels, agents
-from legion.store.work import machines, runs
+from legion.store.work import adoptions, machines, runs
 
 
 def machine(tx: Transaction) -> None:
@@ -35,3 +35,9 @@ def agent_wheel(tx: Transaction) -> None:
 
 def agent_driver(tx: Transaction) -> None:
     assert agents.numbered(tx, 1).driver == "qwen"
+
+
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)

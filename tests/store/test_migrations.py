@@ -66,9 +66,9 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
+from legion.store.work import attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
-from tests.store.kept_machines import agent_driver, agent_wheel, machine, places
+from tests.store.kept_machines import adoption, agent_driver, agent_wheel, machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -286,12 +286,6 @@ def race(tx: Transaction) -> None:
     assert (lane.race, lane.label, lane.lines, lane.won, lane.decided_at) == (1, "codex", 12, True, 1900.0)
     assert races.undecided(tx) == {}
     assert runs.get(tx, 1).driver == "codex"
-
-
-def adoption(tx: Transaction) -> None:
-    found = adoptions.of_ticket(tx, 1)
-    assert found is not None
-    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
 
 
 def forge(tx: Transaction) -> None:
