@@ -118,6 +118,13 @@ def _load(store: Store, report: Report) -> None:
     times = [_timed(load) for _ in range(ROUNDS)]
     report.value(f"the board of {JOBS:,} queued tickets, read", statistics.median(times) * 1000, "ms")
 
+    def news() -> None:
+        with store.read() as tx:
+            assert len(machines.news(tx)) == MACHINES
+
+    times = [_timed(news) for _ in range(ROUNDS)]
+    report.value(f"news of {MACHINES:,} machines, one look after a commit", statistics.median(times) * 1000, "ms")
+
 
 def _decisions(report: Report) -> None:
     for free, name in ((10, "10 free slots"), (0, "no free slot"), (MACHINES * SLOTS, "all slots free")):

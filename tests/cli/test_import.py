@@ -350,3 +350,11 @@ def test_without_a_source_everything_of_this_project_comes_along(board: Board, l
     for tool in ("beads", "claude-coordinator", "claude-orchestra", "claude-squad", "claude-agents"):
         assert f"{tool}  " in ended.out
     assert f"legion import {home}/.claude/teams/checkout" in ended.err
+
+
+def test_a_tool_and_a_file_of_it_may_be_named_together(board: Board, legion, home: Path, tmp_path: Path):
+    file = tmp_path / "mine.yml"
+    file.write_text("machines:\n  - {name: server, capabilities: [gpu], max_workers: 3}\n")
+    assert "legion machine invite server --labels gpu --slots 3" in legion("import", "coordinator", str(file)).out
+    refused = legion("import", "beads", str(file))
+    assert (refused.code, "is of claude-coordinator, not of beads" in refused.err) == (2, True)

@@ -37,14 +37,16 @@ legion import issues.json"""
 
 @command("import", example=_EXAMPLE)
 @click.argument("source", required=False, shell_complete=files)
+@click.argument("file", metavar="[FILE]", required=False, shell_complete=files)
 @click.option("--dry-run", is_flag=True, help="Show what becomes what; change nothing.")
 @click.option("--start", is_flag=True, help="Start imported tickets; else each waits for `legion resume N`.")
-def import_command(call: CommandCall, source: str | None, dry_run: bool, start: bool) -> int:
+def import_command(call: CommandCall, source: str | None, file: str | None, dry_run: bool, start: bool) -> int:
     """Bring work of other tools along: tickets, roles, teams, providers.
 
     SOURCE is a file, a folder, - for stdin, or a tool: legion_cc, claude-coordinator, claude-orchestra, claude-squad,
-    beads, agent-teams, claude-agents, auto-claude. Without it, everything that belongs to this project is imported.
-    Markdown lists, CSV files and what `gh issue list --json number,title,body,labels,url` prints are read, too.
+    beads, agent-teams, claude-agents, auto-claude, with a FILE of it where that is in no usual place. Without it,
+    everything that belongs to this project is imported. Markdown lists, CSV files and what
+    `gh issue list --json number,title,body,labels,url` prints are read, too.
 
     The source is only read. What was imported before stays as it is. Ends with 6 if a file could not be read.
     """
@@ -52,8 +54,10 @@ def import_command(call: CommandCall, source: str | None, dry_run: bool, start: 
     match source:
         case None:
             search = sources.everything(at)
-        case "-":
+        case "-" if file is None:
             search = sources.from_stdin(at)
+        case _ if file is not None:
+            search = sources.named_with_path(valid_text(source, "SOURCE"), valid_text(file, "FILE"), at)
         case _:
             search = sources.named(valid_text(source, "SOURCE"), at)
     legion = call.legion()

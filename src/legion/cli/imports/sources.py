@@ -104,12 +104,11 @@ def everything(at: Surroundings) -> Search:
 def named(source: str, at: Surroundings) -> Search:
     """What a tool's name or a path leads to. Raises NotFound where there is nothing."""
     search = Search()
-    tool = source.lower().replace("_", "-")
-    tools = {name.replace("_", "-"): name for name in TOOLS} | _OTHER_NAMES
-    if tool in tools and not (at.cwd / source).exists():
-        readers = list(_of_tool(tools[tool], at))
+    tool = _tool(source)
+    if tool is not None and not (at.cwd / source).exists():
+        readers = list(_of_tool(tool, at))
         if not readers:
-            raise NotFound(f"There are no files of {tools[tool]} here or in your home folder; pass their path.")
+            raise NotFound(f"There are no files of {tool} here or in your home folder; pass their path.")
         _read(search, readers)
         return search
     path = at.cwd / Path(source).expanduser()
@@ -118,6 +117,23 @@ def named(source: str, at: Surroundings) -> Search:
         raise NotFound(f"{source[:200]} is neither a file nor one of the tools {listed}.")
     _read(search, [_reader(path, at)])
     return search
+
+
+def named_with_path(source: str, path: str, at: Surroundings) -> Search:
+    """The same for a tool and one of its files. Raises BadInput where the file is not of that tool."""
+    tool = _tool(source)
+    if tool is None:
+        raise BadInput(f"{source[:200]} is none of the tools {', '.join(TOOLS)}: leave it out, the file is enough.")
+    search = named(path, at)
+    other = next((one.tool for one in search.found if one.tool != tool), None)
+    if other is not None:
+        raise BadInput(f"{path[:200]} is of {other}, not of {tool}: `legion import {path[:200]}` imports it.")
+    return search
+
+
+def _tool(name: str) -> str | None:
+    known = {one.replace("_", "-"): one for one in TOOLS} | _OTHER_NAMES
+    return known.get(name.lower().replace("_", "-"))
 
 
 _OTHER_NAMES = {

@@ -47,6 +47,7 @@ def _machine(row: Stored) -> Machine:
 
 
 _ALL = FixedQuery(select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=50)
+_STATES = select(_TABLE.id, _TABLE.state, _TABLE.mirrors).where(_TABLE.removed_at.is_(None))
 _OPEN_RUNS = (
     select(_RUNS.machine, _RUNS.state, func.count().label("many"), func.max(_RUNS.run).label("last"))
     .where(_RUNS.ended_at.is_(None))
@@ -226,10 +227,10 @@ def news(tx: ReadTransaction) -> dict[int, MachineNews]:
     return {
         one.id: MachineNews(
             has_waiting=one.id in waits,
-            mirrors=one.mirrors,
+            mirrors=tuple(one.mirrors),
             facts=(one.state, commands.get(one.id, 0), *sorted(runs[one.id])),
         )
-        for one in all(tx)
+        for one in tx.execute(_STATES)
     }
 
 
