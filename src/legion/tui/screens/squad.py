@@ -60,7 +60,7 @@ class SquadPlace(TicketPlace):
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield self._talk
-                yield Input(placeholder="Type to it; Enter sends", id="say", value=self.legion_app.drafts.get(_DRAFT))
+                yield Input(id="say", value=self.legion_app.drafts.get(_DRAFT))
                 yield self._tickets
             yield Divider()
             yield self._panes
@@ -123,7 +123,9 @@ class SquadPlace(TicketPlace):
             self._reads_mail = True
             self._watched.append(self.store.mail.watch(self._renew_talk))
         rows.set_class(leader is not None, "-talks")
-        self.query_one("#say").set_class(leader is not None, "-shown")
+        say = self.query_one("#say", Input)
+        say.set_class(leader is not None, "-shown")
+        say.placeholder = f"Type to {clean(leader.name)}; Enter sends" if leader is not None else ""
         width = max(20, rows.size.width - 1)
         if leader is None:
             rows.put(view.offer_rows(keys, width))
@@ -157,6 +159,9 @@ class SquadPlace(TicketPlace):
         running = [one for one in output.running if leader is None or one.agent != leader.id]
         made = view.pane_rows(running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time())
         rows.put(made or self._idle(size.width - 1))
+        if not made and rows.has_focus and self._tickets.selected:
+            # Without a pane Enter would open nothing.
+            self._tickets.focus()
 
     def _idle(self, width: int) -> list[Row]:
         groups = [group_of(ticket) for ticket in self.tickets.values()]
