@@ -47,7 +47,8 @@ class ModelUser:
 
 def users(found: ModelTable) -> Iterator[ModelUser]:
     default = next((one for one in found.providers.providers if one.default), None)
-    yield _user(found, "all", _EVERYONE, default.name if default else "", "", "the default provider")
+    origin = "the default provider" if default else "no provider is set up"
+    yield _user(found, "all", _EVERYONE, default.name if default else "none", "", origin)
     for role in found.roles.roles:
         origin = "its role" if role.provider or role.model else f"as {_EVERYONE}"
         yield _user(found, f"role {role.name}", role.name, role.provider, role.model, origin, role=role.name)
