@@ -88,7 +88,7 @@ def filled(shape: Any) -> Any:
 
 KEYS = dict.fromkeys(
     ("inbox", "retry", "drop", "undo", "message", "interrupt", "stop", "collect", "pause_project", "new_ticket", "hire",
-     "start_daemon", "yes", "no", "answer"), "x",
+     "start_daemon", "land", "yes", "no", "answer"), "x",
 )  # fmt: skip
 CUTS = ("day", HOSTILE)
 

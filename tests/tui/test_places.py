@@ -266,7 +266,7 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
             await ui.press("right_square_bracket", "right_square_bracket")
             await ui.until(lambda: ui.app.screen.query_one("#left").size.width > before)
             board.service.hire(HireAgent(task="Lead.", name="boss", cwd=board.cwd))
-            await ui.shows("boss", "Type to it")
+            await ui.shows("Type to boss; Enter sends")
             ui.app.screen.query_one("#say").focus()
             await ui.press(*"hello", "enter")
             await ui.until(lambda: "tell_agent" in board.callers.asked)

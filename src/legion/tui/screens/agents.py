@@ -65,7 +65,11 @@ class AgentsPlace(Place):
     def renew(self) -> None:
         if not self.is_mounted:
             return
-        self.set_class(self.size.width < _NARROW, "-narrow")
+        narrow = self.size.width < _NARROW
+        if narrow != self.has_class("-narrow"):
+            self.set_class(narrow, "-narrow")
+            # The rows are made for the new width when it is known.
+            self.call_after_refresh(self.renew)
         width = max(20, self._tree.size.width - 1)
         self._tree.put(view.tree_rows(self.store.agents.value, width, self.legion_app.keys.shown()["hire"]))
         if self.wanted:

@@ -112,6 +112,14 @@ class Form(ModalScreen[None]):
     def _next(self) -> None:
         self.focus_next()
 
+    # With priority: letters that were typed ahead of it stay in their field, and those behind it go to the next one.
+
+    def action_next_field(self) -> None:
+        self.focus_next()
+
+    def action_previous_field(self) -> None:
+        self.focus_previous()
+
     def _say(self, fault: str) -> None:
         self.query_one("#fault", Label).update(clean(fault))
 

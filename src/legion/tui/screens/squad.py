@@ -53,6 +53,8 @@ class SquadPlace(TicketPlace):
         self._talk = RowList(id="talk", follow=True)
         self._left_width = ""
         self._reads_mail = False
+        self._lent_at = ""
+        """The ticket that was selected when the board got the focus of the panes."""
         self._streams = False
         """The leader was at work when its output was drawn last."""
 
@@ -60,7 +62,7 @@ class SquadPlace(TicketPlace):
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield self._talk
-                yield Input(placeholder="Type to it; Enter sends", id="say", value=self.legion_app.drafts.get(_DRAFT))
+                yield Input(id="say", value=self.legion_app.drafts.get(_DRAFT))
                 yield self._tickets
             yield Divider()
             yield self._panes
@@ -123,7 +125,9 @@ class SquadPlace(TicketPlace):
             self._reads_mail = True
             self._watched.append(self.store.mail.watch(self._renew_talk))
         rows.set_class(leader is not None, "-talks")
-        self.query_one("#say").set_class(leader is not None, "-shown")
+        say = self.query_one("#say", Input)
+        say.set_class(leader is not None, "-shown")
+        say.placeholder = f"Type to {clean(leader.name)}; Enter sends" if leader is not None else ""
         width = max(20, rows.size.width - 1)
         if leader is None:
             rows.put(view.offer_rows(keys, width))
@@ -157,6 +161,17 @@ class SquadPlace(TicketPlace):
         running = [one for one in output.running if leader is None or one.agent != leader.id]
         made = view.pane_rows(running, tails, self.tickets, width=size.width - 1, height=size.height, now=time.time())
         rows.put(made or self._idle(size.width - 1))
+        self._focus_what_opens(bool(made))
+
+    def _focus_what_opens(self, has_panes: bool) -> None:
+        """Without a pane Enter would open nothing, so the board has the focus until there is one again."""
+        if not has_panes and self._panes.has_focus and self._tickets.selected:
+            self._lent_at = self._tickets.selected
+            self._tickets.focus()
+        elif has_panes and self._lent_at:
+            if self._tickets.has_focus and self._tickets.selected == self._lent_at:
+                self._panes.focus()
+            self._lent_at = ""
 
     def _idle(self, width: int) -> list[Row]:
         groups = [group_of(ticket) for ticket in self.tickets.values()]

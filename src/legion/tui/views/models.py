@@ -28,7 +28,7 @@ class ModelTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelUser:
+class ModelRow:
     """A row: every agent, those of a role, or one standing agent."""
 
     key: str
@@ -45,9 +45,10 @@ class ModelUser:
         return f"{self.provider}/{self.model}" if self.model else self.provider
 
 
-def users(found: ModelTable) -> Iterator[ModelUser]:
+def users(found: ModelTable) -> Iterator[ModelRow]:
     default = next((one for one in found.providers.providers if one.default), None)
-    yield _user(found, "all", _EVERYONE, default.name if default else "", "", "the default provider")
+    origin = "the default provider" if default else "no provider is set up"
+    yield _user(found, "all", _EVERYONE, default.name if default else "none", "", origin)
     for role in found.roles.roles:
         origin = "its role" if role.provider or role.model else f"as {_EVERYONE}"
         yield _user(found, f"role {role.name}", role.name, role.provider, role.model, origin, role=role.name)
@@ -59,12 +60,12 @@ def users(found: ModelTable) -> Iterator[ModelUser]:
 
 def _user(
     found: ModelTable, key: str, name: str, provider: str, model: str, origin: str, *, agent: str = "", role: str = ""
-) -> ModelUser:
+) -> ModelRow:
     route = _decides(found.routes, agent, role)
     if route is not None:
         provider, _, model = route.to[0].partition("/")
         origin = "set here" if len(route.to) == 1 else f"set here, then {', then '.join(route.to[1:])}"
-    return ModelUser(key=key, name=name, provider=provider, model=model, origin=origin, agent=agent, role=role)
+    return ModelRow(key=key, name=name, provider=provider, model=model, origin=origin, agent=agent, role=role)
 
 
 def _decides(routes: Routes, agent: str, role: str) -> RouteLine | None:
@@ -75,7 +76,7 @@ def _is_of_table(one: RouteLine) -> bool:
     return one.model == ANY and not (one.provider or one.team or (one.agent and one.role)) and bool(one.to)
 
 
-def user_of(found: ModelTable, key: str) -> ModelUser | None:
+def user_of(found: ModelTable, key: str) -> ModelRow | None:
     return next((one for one in users(found) if one.key == key), None)
 
 

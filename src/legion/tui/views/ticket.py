@@ -39,6 +39,8 @@ def next_rows(page: TicketPage, keys: Mapping[str, str], available: int) -> list
 
 def _next_step(page: TicketPage, keys: Mapping[str, str]) -> str:
     ticket = page.ticket
+    if any("land" in one.choices for one in page.questions):
+        return f"It waits for you: {keys['land']} lands it, {keys['inbox']} opens the inbox for other answers."
     if page.questions:
         return f"It waits for your answer: {keys['inbox']} opens the inbox."
     match ticket.state:

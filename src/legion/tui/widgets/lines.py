@@ -14,7 +14,7 @@ from legion.tui.views.rows import Row, fit
 from legion.tui.widgets.row_list import RowList
 
 _ALWAYS = ("menu", "help")
-_RESERVE = 20
+_RESERVE = 21
 """Columns that those two take."""
 
 
