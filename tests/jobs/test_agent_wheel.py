@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -13,10 +14,12 @@ from legion.domain.agents.mail import Delivery
 from legion.domain.runs import Outcome
 from legion.drivers import Program
 from legion.jobs.turn import wheel
-from legion.runner.spec import RunSpec, write_spec
+from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
+from legion.service.agents import attach
 from legion.service.agents import hire as hiring
 from legion.store.staff import agent_wheels, agents
 from legion.wire.agents import HireAgent
+from legion.wire.terminal import GiveBackAgent
 from tests.jobs.office import Office, all_mail
 
 TURN_ENDS = (Outcome.INTERRUPTED, Outcome.FINISHED, Outcome.LOST)
@@ -93,3 +96,19 @@ def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_
     assert alone == (0 if turn_end is Outcome.FINISHED else 1), "a cut turn continues once"
     results = [one for one in letters if one.kind.value == "result"]
     assert len(results) == alone + (turn_end is Outcome.FINISHED)
+
+
+def test_what_is_given_back_to_a_runner_that_was_just_killed_opens_for_no_one(office: Office):
+    """Its lock is still held, by what it started, and it answers no request."""
+    hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
+    with office.context.store.write() as tx:
+        agent_wheels.put(tx, 1, owes=False)
+    assert next_turn(office, crashes=False)
+    _, run = office.turn(1)
+    folder = office.context.data.runs / run.name
+    (folder / TERMINAL_SOCKET).touch()
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        attach.give_back(office.context, GiveBackAgent(id="ada"))
+    office.end_turn(1, Outcome.LOST)
+    assert not next_turn(office, crashes=False), "the person has left"

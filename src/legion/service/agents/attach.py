@@ -55,9 +55,9 @@ def give_back(context: Context, wanted: GiveBackAgent) -> Done:
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
-    if turn is not None and terminal_of(context, turn) is not None:
-        launch.interrupt(context.data.runs / turn.name)
-    else:
+    opened = turn is not None and terminal_of(context, turn) is not None
+    # A runner that was just killed takes no request: then the wish ends, or the conversation would open again.
+    if turn is None or not opened or not launch.interrupt(context.data.runs / turn.name):
         _let_go(context, agent, wheel, turn)
     return Done(message=f"{agent.name} works alone again.")
 

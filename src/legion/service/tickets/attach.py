@@ -63,9 +63,9 @@ def give_back(context: Context, ticket_id: int) -> Done:
         run, attended = runs.at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
     if attended is None or attended.mode is not AttendMode.WHEEL:
         return Done(message=f"No person holds the conversation of ticket {ticket_id}.")
-    if run is not None and run.ended_at is None and terminal_of(context, run) is not None:
-        launch.interrupt(run_dir(context, run))
-    else:
+    opened = run is not None and run.ended_at is None and terminal_of(context, run) is not None
+    # A runner that was just killed takes no request.
+    if run is None or not opened or not launch.interrupt(run_dir(context, run)):
         with context.store.write() as tx:
             attendances.end(tx, ticket_id)
     return Done(message=f"The agent of ticket {ticket_id} works alone again.")
