@@ -50,7 +50,7 @@ _VERBS = {
 @click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
 @click.option("--gate", type=click.Choice(_GATES), help="Whether its changes wait for `legion land`.")
 @click.option("--own-branch", is_flag=True, help="Let its new tickets land on a branch of its own.")
-@click.option("--land", is_flag=True, help="Land that branch as one change, or as one pull request.")
+@click.option("--land", is_flag=True, help="Land that branch as one change or one pull request, as soon as it may.")
 def epic(
     call: CommandCall,
     words: tuple[str, ...],
@@ -192,6 +192,7 @@ def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     limit = f" of ${page.budget:.2f}" if page.budget is not None else ""
     rows = [("tickets", _states(page.counts)), ("cost", f"{money}{limit}")]
     rows += [("gate", page.gate)] if page.gate else []
+    rows += [("lands", f"as one change, when {page.lands_when}")] if page.lands_when else []
     rows += [("plans", ", ".join(f"{one.id} {one.state}" for one in page.plans))] if page.plans else []
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in rows])
     edges = [[ticket.id, other] for ticket in page.tickets for other in ticket.after]
