@@ -22,8 +22,7 @@ def call_each(function: Callable[[Item], Result], items: Sequence[Item], *, thre
     def call(place: int) -> None:
         try:
             results[place] = function(items[place])
-        except BaseException as error:
-            # Raised again in the caller's thread.
+        except BaseException as error:  # all errors: each is raised again in the caller's thread
             errors[place] = error
 
     threads = [
