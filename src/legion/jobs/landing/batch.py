@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
@@ -34,6 +33,7 @@ from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import projects
 from legion.system import crash
 from legion.system.crash import Point
+from legion.system.parallel import call_each
 
 _FIX = "fix that and commit again"
 
@@ -256,8 +256,7 @@ class Batch:
             search = bisect.with_results(search, {complete: False})
         while not search.settled:
             probes = bisect.probes(search, slots)
-            with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
-                results = dict(zip(probes, pool.map(self._try, probes), strict=True))
+            results = dict(zip(probes, call_each(self._try, probes, thread_name="probe"), strict=True))
             tested = {probe: result for probe, result in results.items() if result is not None}
             for result in tested.values():
                 refuse_broken(result.tested)
