@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -14,6 +15,7 @@ import psutil
 from tests.support.codebase import SOURCE
 from tests.support.legion import Squad
 from tests.support.stand_in import build
+from tests.support.warm import warm
 
 PATIENCE = 280
 
@@ -55,7 +57,7 @@ after = ["login", "mail"]
 def environment(home: Path) -> dict[str, str]:
     """A person with a home of their own, who has never used Legion."""
     home.mkdir(exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEGION_", "XDG_", "PYTHON"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEGION_", "XDG_"))}
     return {**kept, "HOME": str(home), "PYTHONPATH": str(SOURCE.parent), "TERM": "xterm", "LANG": "C.UTF-8"}
 
 
@@ -71,6 +73,14 @@ def living(*folders: Path) -> list[psutil.Process]:
             mine.append(process)
     _, left = psutil.wait_procs(mine, timeout=20)
     return left
+
+
+def run_forked(words: Sequence[str], env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """`legion WORDS`, forked from the warm process where the environment allows it."""
+    if (source := warm(SOURCE.parent)).fits(env):
+        return source.run("legion", words, env, cwd, stdin="", patience=PATIENCE)
+    argv = [sys.executable, "-m", "legion", *words]
+    return subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -122,9 +132,8 @@ class Person:
         return [sys.executable, "-m", "legion", *arguments]
 
     def types(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*arguments), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
-        )
+        """A forked command: what it imports, and how it starts a daemon by itself, are other tests' matters."""
+        return run_forked(arguments, self.env, self.repository)
 
     def trusts(self) -> Person:
         """Their daemon is a forked one: how a command starts it is another test's matter."""

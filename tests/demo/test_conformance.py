@@ -19,6 +19,7 @@ from legion.rehearsal.script import parser
 from legion.service.providers import agent_programs
 from tests.jobs.office import Office
 from tests.support import programs
+from tests.support.legion import forked_daemons
 from tests.support.sampling import sampled
 
 PLAYED = ("claude", "copilot", "codex")
@@ -43,7 +44,8 @@ def test_a_program_keeps_every_promise(name: str, office: Office, monkeypatch: p
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     # The suite points this process at a Legion of its own.
     monkeypatch.setenv("LEGION_CONFIG", os.environ.get("LEGION_CONFIG", ""))
-    result = play_suite(agent_programs.shown(office.context, name))
+    with forked_daemons():
+        result = play_suite(agent_programs.shown(office.context, name))
     assert [(one.promise, one.detail) for one in result.results if one.ok is False] == []
     assert [one.promise for one in result.results] == [one.value for one in Promise]
 

@@ -16,7 +16,7 @@ from legion.demo.goal import GOAL, SCRIPT
 from legion.demo.stage import SCRIPTS
 from legion.demo.tickets import parts, script_marker
 from legion.rehearsal.script import parser
-from tests.demo.person import PATIENCE, environment, git, living
+from tests.demo.person import PATIENCE, environment, git, living, run_forked
 
 pytestmark = pytest.mark.timeout(300)
 NO_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$@"'
@@ -34,7 +34,7 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     env = {**environment(home), "TMPDIR": str(temporary), "ANTHROPIC_API_KEY": "must-not-be-used"}
-    shown = subprocess.run(demo(folder, "--json"), env=env, capture_output=True, text=True, timeout=PATIENCE)
+    shown = run_forked(["demo", "--folder", str(folder), "--json"], env, tmp_path)
     assert shown.returncode == 0, shown.stderr
     summary = json.loads(shown.stdout)
     assert summary["problems"] == []
@@ -167,7 +167,7 @@ def test_the_scripted_plan_has_the_tickets_whose_course_is_expected():
 def test_a_folder_that_is_not_empty_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("keep me")
     home = tmp_path.parent / f"{tmp_path.name}-home"
-    refused = subprocess.run(demo(tmp_path), env=environment(home), capture_output=True, text=True, timeout=PATIENCE)
+    refused = run_forked(["demo", "--folder", str(tmp_path)], environment(home), tmp_path.parent)
     assert refused.returncode == 2
     assert "not empty" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from legion.client import discovery
+from legion.client import discovery, start
 from legion.client.legion import Legion
+from legion.client.start import DaemonProcess
 from legion.system.paths import DataDir
 from legion.wire.projects import AddProject, CollectResult, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
@@ -328,6 +329,25 @@ def squad(folder: Path, *, launch: Sequence[str] = (), **settings: str) -> Itera
         yield one
     finally:
         one.close()
+
+
+@contextlib.contextmanager
+def forked_daemons() -> Iterator[None]:
+    """Daemons that this process starts as a command does are forked from the warm process, too."""
+    exec_daemon = start.start_process
+
+    def start_daemon(data_dir: Path, *, ready: int, log: int) -> DaemonProcess:
+        env = {**os.environ, "PYTHONPATH": str(SOURCE), "LEGION_READY_FD": str(ready)}
+        if not (source := warm(SOURCE)).fits(env):
+            return exec_daemon(data_dir, ready=ready, log=log)
+        words = ["--data-dir", str(data_dir)]
+        return source.start("legion.daemon", words, env, data_dir, {1: log, 2: log, ready: ready})
+
+    start.start_process = start_daemon
+    try:
+        yield
+    finally:
+        start.start_process = exec_daemon
 
 
 @contextlib.contextmanager

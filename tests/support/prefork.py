@@ -1,7 +1,7 @@
 """A fork server and a gateway that are forked with their daemon instead of exec'd by it: they import nothing again.
 
-The daemon's first fork server and its first gateway come from here; those that replace them are exec'd as everywhere.
-They get the arguments, environment, folder, session and handles that the daemon gives to those that it starts.
+So is the daemon of a command that starts one. The first of each comes from here; those that replace them are exec'd as
+everywhere. They get the arguments, environment, folder, session and handles of those that are exec'd.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ import contextlib
 import ctypes
 import json
 import os
+import runpy
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import legion.daemon
 import legion.gateway.__main__
 import legion.gateway.http.server  # what the gateway imports when it starts
+from legion.client import start
+from legion.client.start import DaemonProcess
 from legion.drivers import registry
 from legion.gateway import lifecycle
 from legion.runner import forkserver, launch
@@ -53,6 +57,19 @@ def prepare() -> None:
     lifecycle.start_process = start_gateway
 
 
+def prepare_daemon() -> None:
+    """Fork the process that becomes the first daemon that this command starts. Call it before any thread starts."""
+    daemon, exec_daemon = _fork(_become_daemon), start.start_process
+
+    def start_daemon(data_dir: Path, *, ready: int, log: int) -> DaemonProcess:
+        if daemon.used:
+            return exec_daemon(data_dir, ready=ready, log=log)
+        argv = [sys.executable, "-m", legion.daemon.__name__, "--data-dir", str(data_dir), str(ready)]
+        return daemon.use(argv, os.environ, (ready,), log)
+
+    start.start_process = start_daemon
+
+
 class _Waiting:
     """The forked process, as its daemon handles it."""
 
@@ -60,6 +77,7 @@ class _Waiting:
         self._asks = asks
         self.pid = pid
         self.used = False
+        self.returncode: int | None = None
 
     def use(
         self, argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int], output: int | None = None
@@ -80,8 +98,12 @@ class _Waiting:
 
     def wait(self) -> int:
         with contextlib.suppress(ChildProcessError):
-            return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return 0
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode or 0
+
+    def poll(self) -> int | None:
+        """Its exit code, once `wait` has returned."""
+        return self.returncode
 
 
 def _fork(become: Callable[[list[str], list[int]], int]) -> _Waiting:
@@ -130,6 +152,22 @@ def _become_fork_server(_argv: list[str], handles: list[int]) -> int:
 def _become_gateway(argv: list[str], _handles: list[int]) -> int:
     sys.argv = argv[argv.index("legion.gateway") :]
     return legion.gateway.__main__.main()
+
+
+def _become_daemon(argv: list[str], handles: list[int]) -> int:
+    """The last word of `argv` is not of the daemon's command line: it has the handle from its environment."""
+    (ready,) = handles
+    os.environ["LEGION_READY_FD"] = str(ready)
+    show_command_line(argv[:-1])
+    os.chdir(argv[-2])
+    sys.path[0] = argv[-2]
+    sys.argv[1:] = argv[argv.index(legion.daemon.__name__) + 1 : -1]
+    prepare()
+    try:
+        runpy.run_module(legion.daemon.__name__, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 def _inherit_nothing_but(handles: Sequence[int]) -> None:

@@ -150,6 +150,9 @@ def _become(wanted: Wanted) -> None:
         if wanted.words[:1] == ["serve"]:
             # This command becomes the daemon.
             prefork.prepare()
+        elif wanted.words[:1] in (["demo"], ["rehearse"]):
+            # These start one.
+            prefork.prepare_daemon()
         _run_and_exit(wanted.module)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from legion.client.discovery import find, is_remote, read_record
 from legion.client.http import NotRunning
@@ -101,16 +102,7 @@ def _launch(folder: DataDir) -> _Launched:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as reading, open(folder.daemon_log, "ab", opener=_for_me_alone) as log:
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "legion.daemon", "--data-dir", str(folder.root)],
-                cwd=folder.root,
-                env={**os.environ, "LEGION_READY_FD": str(theirs)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs],
-                start_new_session=True,
-            )
+            child = start_process(folder.root, ready=theirs, log=log.fileno())
         finally:
             os.close(theirs)
         # It outlives us; if we outlive it, it must not stay behind as a zombie.
@@ -129,6 +121,28 @@ def _launch(folder: DataDir) -> _Launched:
     if line != "ready":
         reaper.join(_LAST_MOMENTS)
     return _Launched(report=line, exit_code=child.poll())
+
+
+class DaemonProcess(Protocol):
+    """What is needed of the process that was started."""
+
+    def wait(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+
+def start_process(data_dir: Path, *, ready: int, log: int) -> DaemonProcess:
+    """Start the daemon as a session of its own that inherits `ready` and writes to `log`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "legion.daemon", "--data-dir", str(data_dir)],
+        cwd=data_dir,
+        env={**os.environ, "LEGION_READY_FD": str(ready)},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=[ready],
+        start_new_session=True,
+    )
 
 
 def _for_me_alone(path: str, flags: int) -> int:
