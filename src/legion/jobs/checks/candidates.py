@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from legion.domain.errors import NotFound
+from legion.domain.forge.issues import in_commit
 from legion.domain.landing.bisect import BisectProbe
 from legion.domain.tickets.ticket import Ticket
 from legion.git.merge import candidates
@@ -84,7 +85,8 @@ def part(
 def message(ticket: Ticket) -> str:
     title = " ".join(ticket.spec.title.split())
     subject = title if len(title) <= 72 else f"{title[:71]}…"
-    body = f"{ticket.spec.text.strip()}\n\n" if ticket.spec.text.strip() and ticket.spec.text.strip() != title else ""
+    text = in_commit(ticket.spec.text).strip()
+    body = f"{text}\n\n" if text and text != title else ""
     return f"{subject}\n\n{body}"
 
 
