@@ -1,4 +1,4 @@
-"""What a merge queue tests now, and which changes were blamed by which checks."""
+"""Reads the tests that a merge queue runs now, and the changes that failed checks blame."""
 
 from __future__ import annotations
 

@@ -241,9 +241,12 @@ function everywhere(name) {
   if (name === "P") return pauseProject();
   if (VIEWS[name]) { open(VIEWS[name]); return true; }
   if (ELSEWHERE[name]) { open(ELSEWHERE[name]); pressLater(name, ELSEWHERE[name], `${label("everywhere", name)}: nothing to do.`); return true; }
-  if (LETTERS[name] && !selected()) { open(LETTERS[name]); return true; }
+  if (LETTERS[name] && !selected() && !isOfThisView(name)) { open(LETTERS[name]); return true; }
   return false;
 }
+
+// A key of the view itself never leads elsewhere, also while the view is being loaded.
+const isOfThisView = (name) => KEYS.some(([place, , key]) => key === name && place !== "tickets" && PLACES[route()[0]]?.includes(place));
 
 function pauseProject() {
   const lines = board.value?.projects ?? [];
