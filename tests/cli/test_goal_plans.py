@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,7 @@ def test_one_verb_decides_about_both_kinds_of_plans(legion, board: Board):
 def test_templates_are_listed_shown_and_checked(legion, board: Board):
     assert legion("template", "list").out.splitlines()[1].split()[:3] == ["bug", "shipped", "bug"]
     assert "What happens, and what should happen instead." in legion("template", "show", "bug").out
+    assert tomllib.loads(legion("template", "show", "bug", "--text").out)["step"]
     assert legion("template", "check", "bug").out == "bug is a valid template. It needs bug.\n"
     assert legion("template", "check", "bug", "--var", "bug=x").code == 0
     assert legion(*BUG, "--dry-run").out.splitlines()[0] == "Fix: It crashes  (2 tickets)"

@@ -126,7 +126,7 @@ class Person:
         """Their agents are the stand-in: the demo itself shows Claude Code."""
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
         env = environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
-        return env if build.wants_real() else env | {"PATH": f"{build.stand_in()}:{env['PATH']}"}
+        return env | {"PATH": build.path()}
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "legion", *arguments]

@@ -11,6 +11,7 @@ from legion.system.crash import Point
 from legion.wire import errors
 from legion.wire.tickets import Dispatch
 from tests.machines.workers import MachineHouse, machine_house
+from tests.support.gates import Gate
 from tests.support.legion import Project, new
 from tests.support.repository import Repository
 from tests.support.sampling import sampled
@@ -71,3 +72,27 @@ def test_a_worker_that_dies_at_a_step_continues_there(house: MachineHouse, proje
     project.until_settled(ticket)
     has_landed_once(project, ticket, title)
     worker.close()
+
+
+def test_a_killed_worker_and_a_killed_head_cost_no_run(house: MachineHouse, project: Project):
+    gate = Gate(house.folder / "gates", "survivor")
+    worker = house.worker("survivor", labels=["survivor"])
+    ticket = project.dispatch("kept", f"echo before && {gate.pause} && echo after > kept.txt", on=["survivor"])
+    gate.arrived()
+    placed = project.ticket(ticket).placed_because
+    worker.kill()
+    house.head.kill()
+    worker.line = ""
+    worker.start()
+    house.head.start()
+    project.until_true(lambda: bool(project.ticket(ticket).placed_because))
+    assert project.ticket(ticket).placed_because == placed, "the first reason stays"
+    assert "slots were free" in placed
+    gate.open()
+    project.until_settled(ticket)
+    page = project.ticket(ticket)
+    assert (page.ticket.state, len(page.runs)) == ("done", 1), (page.runs, house.head.log[-2000:], worker.log[-2000:])
+    assert project.landed("kept.txt") == "after\n"
+    assert "before" in project.log(ticket)
+    worker.close()
+    gate.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -423,3 +424,12 @@ def test_a_run_that_ended_while_a_beat_waits_has_left_its_slot(head: Head):
     answer = beats.answer(context, desk, facts)
     assert engine.rooms == [1, 2]
     assert answer.stop == (), "its report was accepted: there is nothing to end"
+
+
+def test_a_connection_that_the_head_closed_while_idle_costs_no_beat(head: Head):
+    link = head.link("desk")
+    link.call("POST", "/beat", content=beat())
+    (idle,) = link._open
+    # As the machine finds it after the head's patience with idle connections.
+    idle.sock.shutdown(socket.SHUT_RDWR)
+    assert link.call("POST", "/beat", content=beat()).json()["jobs"] == []

@@ -21,6 +21,7 @@ from tests.support.legion import Project, new
 from tests.support.models import KEY, RETRIES
 from tests.support.sampling import SEED, sampled
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 LATE = "refs/legion/late/"
 
@@ -148,7 +149,7 @@ def test_tickets_end_as_on_one_machine_whatever_breaks(tmp_path: Path, count: in
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "spend.toml").write_text(SPEND)
     # No login of the person who runs the tests may be found by chance.
-    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3"}
+    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3", "PATH": build.path()}
     with (
         playing(tmp_path / "scripts", tmp_path) as stage,
         fleet(tmp_path / "fleet", "m1", "m2", "m3", lease=2 * LEASE, env=own) as far,

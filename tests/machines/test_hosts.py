@@ -15,9 +15,14 @@ from tests.support.looking import until_seen
 from tests.support.postgres_keeper import Server, Trouble
 from tests.support.repository import CHECK, Repository
 
-_HOUR = "3600"
-LATER = ("unshare", "--time", "--boottime", _HOUR, "--monotonic", _HOUR, "--fork", "--kill-child=KILL")
-"""Its clocks show an hour more than the head's."""
+MANY = 100
+"""More runs than the tickets can need."""
+
+
+def later(hours: int) -> tuple[str, ...]:
+    """For a host whose clocks show so many hours more than the head's."""
+    seconds = str(hours * 3600)
+    return ("unshare", "--time", "--boottime", seconds, "--monotonic", seconds, "--fork", "--kill-child=KILL")
 
 
 @needs_namespaces()
@@ -25,27 +30,26 @@ def test_tickets_land_from_hosts_with_clocks_of_their_own_while_one_cable_is_pul
     with network() as net, machine_house(tmp_path / "house") as house:
         project = house.head.adopt(Repository(tmp_path / "shop", CHECK))
         gate = Gate(house.folder / "gates", "gate")
-        for name, clock in (("n1", ()), ("n2", LATER), ("n3", LATER)):
+        for hours, name in enumerate(("n1", "n2"), start=1):
             host = net.add(name)
             line = house.invite(name, labels=["far"], slots=1, host=net.address)
-            house.join(name, line, before=("ip", "netns", "exec", host.namespace, *clock))
+            house.join(name, line, before=("ip", "netns", "exec", host.namespace, *later(hours)))
         tickets = project.dispatch_all(
-            [new(f"Ticket {n}", f"{gate.pause}; echo {n} > {n}.txt", on=["far"]) for n in range(3)]
+            [new(f"Ticket {n}", f"{gate.pause}; echo {n} > {n}.txt", on=["far"]) for n in range(2)]
         )
-        gate.arrived(3)
+        at_the_gate: set[str] = set()
+        # On a busy computer a lease may end by itself: such a run comes to the gate once more.
+        while len(at_the_gate) < len(tickets):
+            at_the_gate.update(gate.arrived())
         net.hosts["n2"].cut()
-        # Two land at once; the third one has to start again elsewhere.
-        gate.open(3)
+        # One lands at once; the other has to start again elsewhere.
+        gate.open(MANY)
         far_log = house.head.client.machine_log
-        until_seen(house.head, lambda: far_log("n2").runs[0].state == "lapsed", "n2 lost its run")
-        gate.arrived(1)
-        gate.open(1)
+        until_seen(house.head, lambda: far_log("n2").runs[-1].state == "lapsed", "n2 lost its run")
         project.until_settled(*tickets)
         net.hosts["n2"].heal()
         assert {project.state(one) for one in tickets} == {"done"}
-        assert sorted(title for title in project.history() if title.startswith("Ticket")) == [
-            *("Ticket 0", "Ticket 1", "Ticket 2")
-        ]
+        assert sorted(title for title in project.history() if title.startswith("Ticket")) == ["Ticket 0", "Ticket 1"]
         until_seen(house.head, lambda: not house.workers["n2"].runners(), "nothing of the lost run is left")
         gate.close()
 

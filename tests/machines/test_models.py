@@ -22,6 +22,7 @@ from tests.support.models import KEY, RETRIES
 from tests.support.readers import ALWAYS, approve
 from tests.support.repository import Repository
 from tests.support.stage import playing
+from tests.support.stand_in import build
 
 ANSWER = json.dumps(
     {
@@ -39,7 +40,7 @@ ANSWER = json.dumps(
 
 
 class Desk:
-    """A head with a scripted provider, and one machine."""
+    """A head with a scripted provider, and two machines: `real` has Claude Code, `desk` the stand-in for it."""
 
     def __init__(self, house: MachineHouse, stage: Playing, folder: Path) -> None:
         self.house = house
@@ -48,19 +49,22 @@ class Desk:
         self.head.client.add_provider(AddProvider(name="rehearsal", url=stage.url, key=KEY))
         # No login of the person who runs the tests may be found by chance.
         self.env = {"CLAUDE_CONFIG_DIR": str(folder / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3"}
+        self.real = house.worker("real", labels=["real"], extra=self.env)
+        self.env["PATH"] = build.path()
         self.worker = house.worker("desk", labels=["far"], extra=self.env)
         self.project = self.head.adopt(Repository(house.folder / "ada"))
 
     def script(self, name: str, *steps: str) -> None:
         (self.scripts / f"{name}.toml").write_text("\n".join(f"[[step]]\n{step}" for step in steps))
 
-    def dispatch(self, script: str, project: Project | None = None, **fields: object) -> int:
+    def dispatch(self, script: str, project: Project | None = None, *, on: str = "far", **fields: object) -> int:
         text = f"rehearsal: {script}"
-        return (project or self.project).dispatch(script, "", text=text, driver="claude", on=["far"], **fields)
+        return (project or self.project).dispatch(script, "", text=text, driver="claude", on=[on], **fields)
 
     def logs(self, ticket: int) -> tuple[object, ...]:
         page = self.project.ticket(ticket)
-        return page, self.head.log[-2500:], self.worker.log[-2500:], self.project.log(ticket)[-1500:]
+        workers = [worker.log[-2500:] for worker in (self.real, self.worker)]
+        return page, self.head.log[-2500:], workers, self.project.log(ticket)[-1500:]
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +93,14 @@ def transcripts(worker: WorkerProcess) -> list[str]:
 def test_claude_code_works_on_a_machine_without_a_key_there(desk: Desk, gate: Gate):
     heard = f'expect = "It must be blue"\n{bash("echo blue > colour.txt")}'
     desk.script("colour", bash(gate.pause), heard, 'say = "Done."')
-    ticket = desk.dispatch("colour")
+    ticket = desk.dispatch("colour", on="real")
     gate.arrived()
     answers: list[object] = []
     telling = threading.Thread(
         target=lambda: answers.append(desk.head.client.tell(ticket, MessageText(text="It must be blue.")))
     )
     telling.start()
-    until_seen(desk.head, lambda: any("It must be blue" in text for text in transcripts(desk.worker)), "the message")
+    until_seen(desk.head, lambda: any("It must be blue" in text for text in transcripts(desk.real)), "the message")
     gate.open()
     telling.join()
     assert answers, "the message was delivered"
@@ -107,7 +111,7 @@ def test_claude_code_works_on_a_machine_without_a_key_there(desk: Desk, gate: Ga
     assert [run.outcome for run in page.runs] == ["finished"]
     usage = desk.head.client.usage(desk.project.cwd)
     assert usage.total.usage.output > 0, usage
-    files = [file for file in desk.worker.folder.rglob("*") if file.is_file()]
+    files = [file for file in desk.real.folder.rglob("*") if file.is_file()]
     assert [file for file in files if KEY.encode() in file.read_bytes()] == [], "the key is nowhere on the machine"
 
 

@@ -185,8 +185,10 @@ class MachineHouse:
         return made
 
     def close(self) -> None:
+        """End all machines."""
         for worker in self.workers.values():
             worker.close()
+        self.workers.clear()
 
 
 @contextlib.contextmanager

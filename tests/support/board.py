@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, insert, text, update
+from sqlalchemy import bindparam, delete, insert, text, update
 
 from legion import __version__
 from legion.config.files.current import CurrentSettings
@@ -44,7 +44,8 @@ from legion.service.shared.commit_signal import CommitSignal
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.database import schema
-from legion.store.database.transactions import Store
+from legion.store.database.prepared import PreparedStatement
+from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
@@ -57,6 +58,11 @@ from tests.support.repository import Repository
 
 CHECKS = '[checks.test]\nrun = "make test"\n'
 _KEPT = (schema.projects, schema.counters)
+_EMPTY = [PreparedStatement(delete(table)) for table in schema.metadata.sorted_tables if table not in _KEPT]
+"""Before each test: SQLAlchemy would take ten times as long for them."""
+_COUNT = PreparedStatement(
+    update(schema.counters).where(schema.counters.c.name == bindparam("counter")).values(value=bindparam("number"))
+)
 
 
 class WatchedSignal(CommitSignal):
@@ -147,9 +153,8 @@ class Board:
         """Only the project is left. Numbers of events continue."""
         with self.store.write() as tx:
             tx.execute(text("PRAGMA defer_foreign_keys = ON"))
-            for table in schema.metadata.sorted_tables:
-                if table not in _KEPT:
-                    tx.execute(delete(table))
+            for statement in _EMPTY:
+                tx.run(statement, {})
             for name in {row.name for row in tx.execute(schema.counters.select())} - {"event"}:
                 self._count(tx, name, self._counters.get(name, 0))
             tx.execute(insert(schema.trusted), self._trusted)
@@ -157,8 +162,10 @@ class Board:
         # The next run has the number of one that was.
         shutil.rmtree(self.data.runs)
         self.data.prepare()
-        for shown in (self.context.live.queue.tests, self.context.live.queue.suspected, self.context.live.queue.blamed):
-            shown.remove(list(shown.current))
+        queue = self.context.live.queue
+        queue.tests.remove(list(queue.tests.current))
+        queue.suspected.remove(list(queue.suspected.current))
+        queue.blamed.remove(list(queue.blamed.current))
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):
@@ -259,8 +266,8 @@ class Board:
         with self.store.read() as tx:
             return questions.get(tx, id)
 
-    def _count(self, tx: Any, name: str, value: int) -> None:
-        tx.execute(update(schema.counters).where(schema.counters.c.name == name).values(value=value))
+    def _count(self, tx: Transaction, name: str, value: int) -> None:
+        tx.run(_COUNT, {"counter": name, "number": value})
 
     def _way(self, state: str, reason: str, cause: Cause) -> tuple[Step, ...]:
         """The moves of a new ticket to that state."""

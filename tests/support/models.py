@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -117,8 +116,8 @@ def company(
     # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
     own = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
     env = {**own, **(env or {})}
-    if stand_in and not build.wants_real():
-        env["PATH"] = f"{build.stand_in()}:{os.environ['PATH']}"
+    if stand_in:
+        env["PATH"] = build.path()
     with playing(scripts, folder, cached=cached) as stage:
         try:
             squad.start(env)

@@ -127,7 +127,8 @@ class Worker:
         pause = _PAUSE
         while not self._over.is_set():
             fresh = self.phase() is LeasePhase.FRESH
-            wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh else 0.0
+            # A request to start again is acknowledged at once.
+            wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh and self._update is None else 0.0
             if self._beat(free=1000, wait=wait, patience=wait + self._times.beat):
                 pause = _PAUSE
             else:

@@ -46,6 +46,12 @@ def stand_in() -> Path:
     return folder
 
 
+def path() -> str:
+    """PATH with the stand-in before all other programs, unless all scenarios use the real program."""
+    before = () if wants_real() else (str(stand_in()),)
+    return os.pathsep.join((*before, os.environ["PATH"]))
+
+
 def program() -> Path | None:
     """The stand-in, for `Company.using`; None where all scenarios use the real program."""
     return None if wants_real() else stand_in() / "claude"

@@ -43,7 +43,8 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     line = page.agent
     yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({agent_state(line)})"))
     yield from screen.aside(sanitize(line.doing))
-    facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
+    facts = [("role", line.role), ("reports to", line.parent), ("project", line.project)]
+    facts += [("program", line.driver), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
     facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]

@@ -58,12 +58,13 @@ def template_list(call: CommandCall) -> None:
     call.answer(found, lambda: _list(found, call.screen))
 
 
-@command("show", example="legion template show bug")
+@command("show", example="legion template show bug\nlegion template show bug --text > .legion/templates/bug.toml")
 @click.argument("name", metavar="NAME", shell_complete=_names)
-def template_show(call: CommandCall, name: str) -> None:
+@click.option("--text", is_flag=True, help="Only its text, for a file of your own.")
+def template_show(call: CommandCall, name: str, text: bool) -> None:
     """A template with its variables and its text."""
     page = call.legion().template(call.cwd, valid_text(name, "NAME"))
-    call.answer(page, lambda: _page(page, call.screen))
+    call.answer(page, lambda: sanitize_lines(page.text) if text else _page(page, call.screen))
 
 
 @command("check", example="legion template check bug\nlegion template check bug --var bug='It crashes'")

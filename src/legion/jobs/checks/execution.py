@@ -85,7 +85,7 @@ def is_proven(context: Context, project: ProjectContext, commit: str, wanted: Se
 
 def _open(
     context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
-) -> tuple[str, tuple[Receipt, ...], list[Check]]:
+) -> tuple[str, tuple[Receipt, ...], tuple[Check, ...]]:
     """The commit's tree, its receipts, and the checks that have none."""
     tree = project.hub.tree_of(commit)
     with context.store.read() as tx:

@@ -1,4 +1,4 @@
-"""Reads the tests that a merge queue runs now, and the changes that failed checks blame."""
+"""Lists the tests of a merge queue that run now, and the checks that blamed a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person chose for a branch that changed under its session. A rebase lands landed work on the branch again.
+"""Carries out the answer about a branch that changed under its session. A rebase lands landed work on it again.
 
 That work is one change of a ticket without an agent, checked and landed like any other.
 """

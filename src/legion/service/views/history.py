@@ -192,6 +192,7 @@ _SENTENCES = {
     EventKind.TICKET_CREATED: "dispatched: {title}",
     EventKind.TICKET_ADOPTED: "continues conversation {source}",
     EventKind.TICKET_FORKED: "its conversation is a copy of that of {seat} in run {run}",
+    EventKind.RACE_STARTED: "race {race} starts with attempts in tickets {lanes}",
     EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
     EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
     EventKind.SENT_BACK: "sent back: {why}",
@@ -262,8 +263,6 @@ def _format_event(event: Event) -> str:
             text = f"{fields('provider')} was {fields('from')} and is {fields('to')}{why}"
         case EventKind.TARGET_MOVED:
             text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
-        case EventKind.RACE_STARTED:
-            text = f"race {fields('race')} starts with attempts in tickets {_numbers(data.get('lanes'))}"
         case EventKind.PERSON_SEEN:
             left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
             text = f"your branch is at {fields('tip')[:9]}{left}"
@@ -274,7 +273,7 @@ def _format_event(event: Event) -> str:
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
         case _ if event.kind in _SENTENCES:
-            text = _SENTENCES[event.kind].format_map({name: str(value or "") for name, value in data.items()})
+            text = _SENTENCES[event.kind].format_map({name: _value(value) for name, value in data.items()})
         case _:
             text = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
@@ -296,6 +295,10 @@ def _plan(data: Mapping[str, object]) -> str:
         return f"P{data.get('plan')}: {data.get('goal')}"
     reason = f": {data['reason']}" if data.get("reason") else ""
     return f"P{data.get('plan')}, {data.get('from')} -> {data['to']}{reason}"
+
+
+def _value(fact: object) -> str:
+    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact or "")
 
 
 def _numbers(ids: object) -> str:
