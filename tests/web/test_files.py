@@ -14,7 +14,8 @@ from legion.web import STATIC, first_view
 NOT_IN_A_BROWSER = {
     *("everywhere.quit", "everywhere.start_daemon", "everywhere.light", "everywhere.next_pane"),
     *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
-    *("squad.narrower", "squad.wider", "models.complete"),
+    *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent"),
+    *("squad.interrupt_selected", "models.complete", "models.forget", "machines.clean"),
 }
 """The browser has these keys itself, or the page has a control for it."""
 VENDOR = STATIC / "vendor"

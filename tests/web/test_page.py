@@ -208,7 +208,7 @@ def test_a_leader_is_hired_and_written_to(visitor: Visitor, served: Served):
 
 def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: Served):
     visitor.context.add_init_script(
-        "const real = setTimeout; window.setTimeout = (run, ms, ...all) => real(run, ms === 60000 ? 1 : ms, ...all);"
+        "const real = setTimeout; window.setTimeout = (run, ms, ...all) => real(run, ms === 10000 ? 1 : ms, ...all);"
         "Object.defineProperty(document, 'hidden', { get: () => Boolean(window.away), configurable: true });"
     )
     page = visitor.enter()

@@ -248,6 +248,8 @@ def _format_event(event: Event) -> str:
             text = f"landed as {fields('commit')[:9]}, tested with {fields('tested')[:9]}"
         case EventKind.BATCH:
             text = _batch(data)
+        case EventKind.BASELINE_GREEN if data.get("commit"):
+            text = f"the target itself is green at {fields('commit')[:9]}"
         case EventKind.QUEUE_TEST:
             text = _queue_test(data)
         case EventKind.BATCH_SIZE:

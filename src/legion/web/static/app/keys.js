@@ -77,10 +77,13 @@ export const KEYS = [
   ["models", "add", "a", "add a provider"],
   ["models", "test", "t", "test it"],
   ["models", "remove", "d", "remove it"],
+  ["machines", "update", "u", "update it"],
+  ["machines", "pause_machine", "p", "pause it, or resume it"],
+  ["machines", "remove_machine", "d", "remove it"],
   ["form", "send", "Ctrl+S", "send the form"],
   ["form", "leave", "Esc", "leave the field"],
 ];
-const PLACES = { squad: ["tickets"], board: ["board", "tickets"], search: ["tickets"], epic: ["tickets"], ticket: ["ticket", "tickets"], inbox: ["inbox"], agents: ["agents"], agent: ["agents"], queue: ["queue", "tickets"], usage: ["usage"], models: ["models"], new: ["form"] };
+const PLACES = { squad: ["tickets"], board: ["board", "tickets"], search: ["tickets"], epic: ["tickets"], ticket: ["ticket", "tickets"], inbox: ["inbox"], agents: ["agents"], agent: ["agents"], queue: ["queue", "tickets"], usage: ["usage"], models: ["models"], machines: ["machines"], new: ["form"] };
 const TABS = { diff: "diff", history: "history" };
 // Where nothing is selected, these lead to views that the terminal UI has no key for.
 const LETTERS = { b: "board", i: "inbox", p: "plans", c: "chat", a: "agents", u: "usage", x: "actions" };
@@ -90,8 +93,8 @@ const ELSEWHERE = { C: "board", D: "projects", H: "agents" };
 const TICKET = { O: ["live"], f: ["diff"], i: ["live", "i"], o: ["terminal", "o"], e: ["terminal", "e"], ...Object.fromEntries([..."rsxcdvmuB"].map((key) => [key, ["live", key]])) };
 const FORMS = { b: "checkout", p: "push", S: "submit" };
 const AGENT = "ixFae";
-const ITEMS = ".card, .row, .wagon .item, .question, .at-work, .diff .no[aria-label]:not(:disabled), .history li[tabindex], tr[tabindex]";
-const SELECTABLE = ".card, .row, .wagon, .question, .at-work, .history li, tr";
+const ITEMS = ".card, .row, .wagon .item, .question, .at-work, .diff .no[aria-label]:not(:disabled), .history li[tabindex], tr[tabindex], .project[tabindex]";
+const SELECTABLE = ".card, .row, .wagon, .question, .at-work, .history li, tr, .project[tabindex]";
 const NAMES = { Escape: "Esc", " ": "Space", ArrowDown: "j", ArrowUp: "k", ArrowLeft: "h", ArrowRight: "l", F1: "?" };
 const PATIENCE = 3000; // Milliseconds until a view that was opened has its buttons.
 
@@ -241,9 +244,12 @@ function everywhere(name) {
   if (name === "P") return pauseProject();
   if (VIEWS[name]) { open(VIEWS[name]); return true; }
   if (ELSEWHERE[name]) { open(ELSEWHERE[name]); pressLater(name, ELSEWHERE[name], `${label("everywhere", name)}: nothing to do.`); return true; }
-  if (LETTERS[name] && !selected()) { open(LETTERS[name]); return true; }
+  if (LETTERS[name] && !selected() && !isOfThisView(name)) { open(LETTERS[name]); return true; }
   return false;
 }
+
+// A key of the view itself never leads elsewhere, also while the view is being loaded.
+const isOfThisView = (name) => KEYS.some(([place, , key]) => key === name && place !== "tickets" && PLACES[route()[0]]?.includes(place));
 
 function pauseProject() {
   const lines = board.value?.projects ?? [];
@@ -256,7 +262,7 @@ function pauseProject() {
 export function Help() {
   const [view, , tab] = route();
   const places = [...(PLACES[view || "board"] ?? []), ...(view === "ticket" && TABS[tab] ? [TABS[tab]] : []), "list", "everywhere"];
-  const titles = { everywhere: "Everywhere", list: "Lists", tickets: "The selected ticket", board: "Board", ticket: "Ticket", diff: "Change", history: "History", inbox: "Inbox", agents: "Agents", queue: "Queue", usage: "Usage", models: "Models", form: "Form" };
+  const titles = { everywhere: "Everywhere", list: "Lists", tickets: "The selected ticket", board: "Board", ticket: "Ticket", diff: "Change", history: "History", inbox: "Inbox", agents: "Agents", queue: "Queue", usage: "Usage", models: "Models", machines: "Machines", form: "Form" };
   return html`<div class="help" role="dialog" aria-label="Keys"><button onClick=${() => { helping.value = false; }}>Close</button>${places.map((place) => html`<h2 key=${place}>${titles[place]}</h2><dl class="facts keys">${KEYS.filter((one) => one[0] === place).map(([, action, key, what]) => html`<div key=${action}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>`)}
     <p class="hint">Where nothing is selected, ${Object.entries(LETTERS).map(([key, place], n) => html`${n ? ", " : ""}<kbd>${key}</kbd> ${place}`)}.</p></div>`;
 }

@@ -16,9 +16,10 @@ export const isFull = computed(() => session.value?.rights === "full");
 
 const GAP = 300; // Milliseconds between two reads of the same data: a burst of events costs one.
 const SILENCE = 40_000; // The daemon sends a sign of life every 15 s.
+const HEARTBEAT = 16_000;
 const RETRIES = [500, 1000, 2000, 5000];
 const HIDDEN = "hidden";
-const HIDDEN_MS = 60_000;
+const HIDDEN_MS = 10_000;
 let notifies = false;
 let boardRead = false; // What is shown may also be what an earlier visit knew.
 const listeners = new Set();
@@ -180,10 +181,13 @@ async function follow(reading) {
     const abort = new AbortController();
     const restful = rest(abort);
     let timer = 0;
+    let heard = Date.now();
     const alive = () => {
+      heard = Date.now();
       clearTimeout(timer);
       timer = setTimeout(() => abort.abort(), SILENCE);
     };
+    const awake = onWaking((networkChanged) => { if (networkChanged || Date.now() - heard > HEARTBEAT) abort.abort(); });
     try {
       alive();
       if (after === null) await reading;
@@ -208,6 +212,7 @@ async function follow(reading) {
     }
     clearTimeout(timer);
     restful();
+    awake();
     if (abort.signal.reason === HIDDEN) { failed = -1; continue; }
     connection.value = "lost";
     await pause(failed);
@@ -225,6 +230,15 @@ function rest(abort) {
   look();
   document.addEventListener("visibilitychange", look);
   return () => { clearTimeout(timer); document.removeEventListener("visibilitychange", look); };
+}
+
+// A phone that slept, or has another network now, holds a connection that is dead and does not know it.
+function onWaking(act) {
+  const online = () => act(true);
+  const seen = () => { if (!document.hidden) act(false); };
+  window.addEventListener("online", online);
+  document.addEventListener("visibilitychange", seen);
+  return () => { window.removeEventListener("online", online); document.removeEventListener("visibilitychange", seen); };
 }
 
 function wanted() {

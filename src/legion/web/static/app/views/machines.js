@@ -16,12 +16,12 @@ export function Machines() {
   const invite = async (name) => { setInvitation(await post("/v1/machines", { name }, { waits: true })); return { message: `${name} can join now, once.` }; };
   return html`<section><h1>Machines</h1><${Trouble} error=${error} />
     ${!others.length && html`<${Empty}>Everything runs on this machine. Let another one in, and tickets run there, too.</${Empty}>`}
-    ${data.machines.map((one) => html`<article class="project" key=${one.name}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
+    ${data.machines.map((one) => html`<article class="project" key=${one.name} tabindex=${one.head ? undefined : "-1"}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
       <p class="hint">${one.runs} of ${plural(one.slots, "slot")} taken, version ${one.version}${one.heard_at ? `, last report ${ago(one.heard_at)} ago` : ""}${one.quiet_hours ? `, quiet ${one.quiet_hours}` : ""}</p>
       ${one.advice && html`<p class="step needs">${one.advice}</p>`}
       ${!one.head && html`<div class="actions">
-        ${one.state === "paused" || one.state === "draining" ? html`<${Act} kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
-        ${isFull.value && html`<${Act} run=${go(one, "update")}>Update</${Act}><${Act} ask=${`Remove ${one.name}? Its runs start again elsewhere.`} run=${go(one, "remove", { yes: true })}>Remove</${Act}>`}</div>`}</article>`)}
+        ${one.state === "paused" || one.state === "draining" ? html`<${Act} keys="p" kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} keys="p" run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
+        ${isFull.value && html`<${Act} keys="u" run=${go(one, "update")}>Update</${Act}><${Act} keys="d" ask=${`Remove ${one.name}? Its runs start again elsewhere.`} run=${go(one, "remove", { yes: true })}>Remove</${Act}>`}</div>`}</article>`)}
     ${isFull.value && html`<h2>Let a machine in</h2><${Line} label="Its name" send=${invite} />`}
     ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion join '${invitation.line}'</pre>`}</section>`;
 }

@@ -1,6 +1,6 @@
 // The rarely needed views: projects, teams, events, search, devices.
 import { html, useEffect, useState } from "../lib.js";
-import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
+import { Act, Empty, Facts, Line, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
 import { ago, bytes, clock, day, plain, plural } from "../format.js";
@@ -41,16 +41,17 @@ export function Teams() {
       <span>${one.roles.join(" → ")}</span><span class="about">${one.fault || one.about}</span><span class="hint">${one.origin}</span></button>`)}</div>
     <h2>Roles</h2><div class="tree">${(roles.data?.roles ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["roles", one.name])}><b>${one.name}</b><span class="flag">${one.part}</span>
       <span class="about">${one.fault || one.about}</span><span>${one.model}</span><span class="hint">${one.origin}</span></button>`)}</div>
-    ${open && html`<${Definition} key=${open.join()} room=${open[0]} name=${open[1]} close=${() => setOpen(null)} />`}</section>`;
+    ${isFull.value && html`<div class="fields">${[["roles", "role"], ["teams", "team"]].map(([room, word]) => html`<${Line} key=${room} label=${`Name of a new ${word}`} send=${async (name) => setOpen([room, name, true])} />`)}</div>`}
+    ${open && html`<${Definition} key=${open.join()} room=${open[0]} name=${open[1]} fresh=${open[2]} close=${() => setOpen(null)} />`}</section>`;
 }
 
-function Definition({ room, name, close }) {
-  const { data, error } = useLive(() => get(`/v1/${room}/text`, { cwd: cwdOf(), name }), [room, name], never);
+function Definition({ room, name, fresh = false, close }) {
+  const { data, error } = useLive(() => get(`/v1/${room}/text`, { cwd: cwdOf(), name, new: fresh }), [room, name], never);
   const [text, setText] = useState(null);
   const now = text ?? data?.text ?? "";
   return html`<div class="editor" role="dialog" aria-label=${name}><h2>${name} <span class="hint">${data?.file}</span></h2><${Trouble} error=${error} />
     <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} disabled=${!data} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
-    <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
+    <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null && !fresh} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now, new: fresh }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
 }
 
 export function Events() {

@@ -98,7 +98,7 @@ function Waiting({ one, first, known }) {
 function Test({ test, page }) {
   const now = useNow();
   const red = test.checks.some((one) => one.state === "red" || one.state === "broken");
-  return html`<article class="test ${red ? "bad" : ""}" aria-label=${`${KINDS[test.kind] ?? test.kind}: ${numbers(test.tickets)}`}>
+  return html`<article class="test ${red ? "bad" : ""} ${test.kind === "part" ? "part" : ""}" aria-label=${`${KINDS[test.kind] ?? test.kind}: ${numbers(test.tickets)}`}>
     <header><b>${KINDS[test.kind] ?? test.kind}</b> <span class="age">${duration(now - test.since)}</span></header>
     <p class="engine">${test.checks.map((one) => { const [kind, sign, word] = CHECKS[one.state] ?? CHECKS.waits; return html`<span key=${one.name} class="state ${kind} ${one.state === "runs" ? "moving" : ""}"><span aria-hidden="true">${sign}</span> ${one.name} <span class="unseen">${word}</span></span> `; })}</p>
     <ol class="coupled">${test.upstream && html`<li><div class="wagon"><span class="title">Your own commits</span></div></li>`}
