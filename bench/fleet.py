@@ -7,6 +7,7 @@ number of tickets.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.report import ROUNDS, Report, say
+from legion.git.hub.repository import Hub
 from tests.machines.workers import MachineHouse, machine_house
 from tests.support.legion import PLAIN, Project, new
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 _TICKETS = int(os.environ.get("LEGION_BENCH_TICKETS", "120"))
@@ -64,6 +67,16 @@ def _warm(project: Project, count: int) -> None:
     project.until_settled(*tickets)
 
 
+def _until_warm(house: MachineHouse, project: Project) -> None:
+    """Until the machine has fetched what landed last, as it does by itself, and its warm trees show that."""
+    mirrors = (house.workers["m0"].data / "projects").glob("*/hub.git")
+    mirror, hub = Hub(next(mirrors)), Hub(project.hub)
+    until_seen(house.head, lambda: mirror.target() == hub.target(), "the target on the machine")
+    pooled = mirror.path.parent / "pool"
+    target = json.dumps(hub.target())
+    until_seen(house.head, lambda: any(target in one.read_text() for one in pooled.glob("*.json")), "a warm tree")
+
+
 def _starts(house: MachineHouse, project: Project, report: Report) -> None:
     """From the dispatch to the first line of the agent, on the head and on a machine that has the code."""
     head = house.head.client.machines().machines[0].name
@@ -71,6 +84,7 @@ def _starts(house: MachineHouse, project: Project, report: Report) -> None:
     for number in range(_STARTS):
         for place, taken in times.items():
             shown = house.folder / "gates" / f"start-{place}-{number}"
+            _until_warm(house, project)
             asked = time.time()
             command = f"date +%s.%N > {shown}; echo {number} > {place}.txt"
             project.until_settled(project.dispatch(f"start {place} {number}", command, on=[place]))

@@ -46,7 +46,8 @@ def play(name: str) -> dict[str, object] | None:
     if name != CLAUDE:
         try:
             folder = programs.install(catalog.programs().found[name])
-        except programs.NotInstalled:
+        except programs.NotInstalled as missing:
+            sys.stdout.write(f"{name}: not tried, since {missing}\n")
             return None
     with tempfile.TemporaryDirectory() as own:
         path = os.environ["PATH"] if folder is None else f"{folder}{os.pathsep}{os.environ['PATH']}"
@@ -57,7 +58,9 @@ def play(name: str) -> dict[str, object] | None:
     try:
         result: dict[str, object] = json.loads(done.stdout)
     except ValueError:
-        return None
+        raise SystemExit(f"{name}: `legion driver test` printed no result (exit code {done.returncode}).") from None
+    marks = (f"{each['promise']} {MARKS[each['ok']]}" for each in result["results"])  # type: ignore[attr-defined]
+    sys.stdout.write(f"{name} {result['version']}: {', '.join(marks)}\n")
     return result
 
 

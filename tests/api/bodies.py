@@ -64,7 +64,7 @@ BODIES: dict[str, object] = {
     ),
     "new_session": NewSession(cwd="CWD", branch="nowhere"),
     **dict.fromkeys(("open_epic_branch", "land_epic"), EpicBranch(cwd="CWD", epic="")),
-    **dict.fromkeys(("switch_session", "rebuild_session"), NamedSession(cwd="CWD", name="default")),
+    **dict.fromkeys(("switch_session", "rebuild_session", "rebase_session"), NamedSession(cwd="CWD", name="default")),
     **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
     "delete_session": DeleteSession(cwd="CWD", name="default"),
     "bind_session": BindSession(cwd="CWD", name="default", branch="main"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,14 @@ def test_a_plan_is_listed_shown_and_approved_by_its_keys(legion, plan: str):
     assert legion("approve", "P1", "none").code == 2
     assert json.loads(legion("approve", "P1", "--json").out)["tickets"] == {"fix": 2}
     assert legion("plans").out == "No open plans: legion plan 'GOAL'\n"
+    assert legion("epic").out == "P1  0 of 2 landed  2 queued\n"
+    assert json.loads(legion("epic", "list", "--json").out)["epics"][0]["total"] == 2
+    assert legion("epic", "close", "P1").err.endswith("legion epic P1 --stop ends what is open.\n")
     epic = legion("epic", "P1").out
     assert ("0 of 2 landed" in epic, "P1 approved" in epic) == (True, True)
     assert "$0.00 of $5.00" in legion("epic", "P1", "--budget", "5").out.replace("nothing counted", "$0.00")
     assert legion("epic", "P1", "--stop").out == "2 tickets are stopped.\n"
+    assert legion("epic").out.startswith("No epic has open tickets")
     assert legion("template", "from", "P1").out.startswith('about = "Made of the epic P1."\n')
 
 
@@ -84,12 +89,27 @@ def test_one_verb_decides_about_both_kinds_of_plans(legion, board: Board):
 def test_templates_are_listed_shown_and_checked(legion, board: Board):
     assert legion("template", "list").out.splitlines()[1].split()[:3] == ["bug", "shipped", "bug"]
     assert "What happens, and what should happen instead." in legion("template", "show", "bug").out
+    assert tomllib.loads(legion("template", "show", "bug", "--text").out)["step"]
     assert legion("template", "check", "bug").out == "bug is a valid template. It needs bug.\n"
     assert legion("template", "check", "bug", "--var", "bug=x").code == 0
     assert legion(*BUG, "--dry-run").out.splitlines()[0] == "Fix: It crashes  (2 tickets)"
     for words in (("run", "bug"), ("run", "bug", "--var", "x"), ("show", "none"), ("check", "none")):
         assert legion("template", *words).code == 2, words
     assert legion("plans").out.startswith("No open plans")
+
+
+def test_dispatch_takes_a_template_as_it_takes_a_file(legion, board: Board):
+    bug = ("dispatch", "--from", "bug", "--var", "bug=It crashes")
+    tried = legion(*bug, "--dry-run").out.splitlines()
+    assert (tried[0].split(":")[0], tried[-1]) == ("reproduce", "Nothing was created.")
+    made = legion(*bug, "--epic", "crash")
+    assert (made.out, "legion epic crash" in made.err) == ("Ticket ID: 1\nTicket ID: 2\n", True)
+    assert json.loads(legion(*bug, "--json").out)["keys"] == {"reproduce": 3, "fix": 4}
+    for words in (("--from", "bug"), (*bug[1:], "text"), (*bug[1:], "-t", "T"), ("--var", "a=b", "text")):
+        assert legion("dispatch", *words).code == 2, words
+    assert legion("dispatch", "--from", "none").err == (
+        "There is neither a file nor a template none: see `legion template list`.\n"
+    )
 
 
 def test_memories_are_kept_listed_and_forgotten(legion, board: Board):

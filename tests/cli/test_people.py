@@ -217,3 +217,23 @@ def test_names_and_numbers_are_completed(board, program, typed, offered):
     words = " ".join(("legion", *typed))
     env = {"_LEGION_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(typed))}
     assert f"plain,{offered}" in program(env=env).out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("reply",), "A reply needs the number of a message and a text"),
+        (("reply", "14"), "A reply needs the number of a message and a text"),
+        (("thread",), "`legion mail thread 14`"),
+        (("search",), "`legion mail search login`"),
+        (("archive", "x"), "'x' is no number of a message"),
+        (("ida", "bob"), "takes one agent"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_word_of_mail_that_lacks_something_is_refused_with_an_example(
+    board: Board, legion, words: tuple[str, ...], reason: str
+):
+    refused = legion("mail", *words)
+    assert refused.code == 2
+    assert reason in refused.err

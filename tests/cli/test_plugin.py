@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.cli.plugin import place as places
-from legion.cli.plugin.files import LegionProgram, plugin_files
+from legion.cli.plugin.files import LegionProgram, commands, plugin_files
 from legion.cli.plugin.place import PluginPlace
 from legion.cli.plugin.status_line import with_line, without_line
 from legion.wire.errors import BadInput
@@ -64,6 +64,25 @@ def test_installing_twice_and_removing_leaves_the_settings_as_they_were_to_the_b
     assert everything(place.folder) == before
     with pytest.raises(BadInput, match="is not installed"):
         places.remove(place)
+
+
+@pytest.mark.parametrize("text", [None, SETTINGS["own-line"]], ids=["none", "own-line"])
+def test_a_dry_run_lists_exactly_the_files_that_are_written(place: PluginPlace, text):
+    if text is not None:
+        place.split.parent.mkdir(parents=True)
+        place.split.write_text("mine\n")
+        place.settings.write_text(text)
+    before = everything(place.folder)
+    listed = {str(path.relative_to(place.folder)) for path in places.would_write(place)}
+    assert everything(place.folder) == before
+    places.install(place)
+    assert everything(place.folder).keys() - before.keys() == listed
+
+
+def test_the_list_names_every_command_and_the_leader_with_one_line_each():
+    found = commands(PROGRAM)
+    assert {"/legion:plan", "/legion:split-tickets", "/legion:coordinator", "agent legion:leader"} < found.keys()
+    assert len(found) == len([path for path in plugin_files(PROGRAM) if path.endswith(".md")])
 
 
 def test_settings_that_changed_since_lose_our_line_and_nothing_else(place: PluginPlace):

@@ -76,6 +76,7 @@ def by_click(words: list[str]) -> NewTicket | None:
     try:
         told = whole.make_context("dispatch", list(words)).params
         assert told.pop("plan_file") is None
+        assert told.pop("values") == ()
         for common in (*COMMON, "to", "dry_run"):
             told.pop(common)
         return one_ticket(told.pop("arguments"), told)

@@ -18,6 +18,7 @@ from tests.support.sampling import sampled
 ELSEWHERE = (
     *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
     *("jobs.adopt.", "jobs.forge.", "git.remote.", "jobs.machine-", "machine.", "jobs.race."),
+    *("forge.", "service.epic."),
 )
 POINTS = [point for point in Point if not point.value.startswith(ELSEWHERE)]
 """Those of standing agents, advice, plans, liveness and rewinds need a conversation, those of a rebuild no daemon:

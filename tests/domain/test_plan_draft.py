@@ -243,7 +243,10 @@ lines = "many"
     [
         (FILE, "P3, line 12: ticket `b`: `lines` must be a whole number"),
         (FILE.replace('"b"', '"a"').replace('"many"', "3"), "P3, line 9: two tickets have the key `a`."),
-        (FILE.replace("lines", "line"), "P3, line 9: ticket `b` has no field 'line'"),
+        (FILE.replace("lines", "line"), "P3, line 12: ticket `b` has no field 'line'; did you mean `lines`?"),
+        (FILE.replace("lines", "criteria").replace('"many"', '[{txet = "x"}]'), "P3, line 12: ticket `b`, criterion"),
+        (FILE.replace('"b"', '"title"'), "P3, line 12: ticket `title`: `lines` must"),
+        (FILE.replace("summary", "\nsumary"), "P3, line 2: the plan has no field 'sumary'"),
         (FILE.replace('"many"', "many"), "P3 is not valid TOML: Invalid value (at line 12"),
         ("ticket = 3", "P3: the plan has no `ticket`."),
     ],

@@ -136,6 +136,20 @@ def test_what_cannot_be_used_is_refused_with_the_reason(number: int):
     assert reason in refusal(text)
 
 
+def test_an_approval_judges_every_point_of_the_checklist():
+    subject = replace(SUBJECT, checklist=("No secrets in logs", "Errors are handled"))
+    met = [{"number": 3, "met": True}, {"number": 4, "met": True}]
+    assert len(parse(said(criteria=met), subject).criteria) == 2
+    assert parse(json.dumps(NO), subject).ruling is Ruling.CHANGES, "a finding says enough"
+    for criteria, reason in (
+        (met[:1], r"does not judge point 4 \("),
+        ([*met, {"number": 5, "met": True}], "criterion 5, and there are 4"),
+        ([met[0], {"number": 4, "met": False}], "criterion 4 is not met"),
+    ):
+        with pytest.raises(MalformedVerdict, match=reason):
+            parse(said(criteria=criteria), subject)
+
+
 def test_a_reader_of_a_race_ranks_every_attempt_once():
     subject = replace(SUBJECT, attempts={"A": "commit-a", "B": "commit-b"})
     assert parse(said(ranking=["B", "A"]), subject).ranking == ("commit-b", "commit-a")

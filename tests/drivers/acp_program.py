@@ -103,6 +103,8 @@ def work(prompt: str) -> str:
                 return rest
             case "die":
                 os._exit(int(rest))
+            case "(prompt" if "echoes" in sys.argv:
+                say(line)
             case "hang":
                 signal.pause()
     return "end_turn"
@@ -122,6 +124,8 @@ def main() -> None:
             case "session/load":
                 say("an old message, which is part of the history")
                 send(id=id, result={})
+                if "late" in sys.argv:
+                    say("the rest of the history")
             case "session/prompt":
                 text = params["prompt"][0]["text"]
                 if "fail" in text.split():

@@ -47,6 +47,16 @@ def test_the_conversation_is_loaded_again_and_its_history_is_not_repeated(stage:
     assert texts(events) == ["resumed"]
 
 
+def test_history_that_follows_the_answer_is_not_part_of_the_turn(stage: Stage):
+    stage.play("say one")
+    assert texts(stage.play("say never", "late")[1]) == ["resumed"]
+
+
+def test_a_prompt_with_an_id_carries_its_mark(stage: Stage):
+    _, events = stage.play("say one", "echoes", prompt_id="p-1")
+    assert texts(events) == ["one(prompt p-1)"]
+
+
 def test_a_conversation_that_the_program_forgot_starts_with_the_briefing(stage: Stage):
     stage.play("say one")
     outcome, events = stage.play("say two", "forgets")

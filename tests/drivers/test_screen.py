@@ -54,6 +54,12 @@ def test_only_what_a_rule_names_is_accepted():
     assert asked.rule == ""
 
 
+def test_an_old_question_accepts_no_later_one_and_the_line_of_a_question_is_shown():
+    asked = read(b"Do you want to edit?\r\nyes\r\nNow: Do you want to delete everything?").asked()
+    assert asked is not None
+    assert (asked.text, asked.rule) == ("Now: Do you want to delete everything?", "")
+
+
 def test_an_answered_question_is_over():
     reader = read(b"Do you want to run?")
     reader.answered()

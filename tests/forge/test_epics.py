@@ -193,12 +193,15 @@ def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
     alone.land(session_id(alone, "epic-Big-one"))
     assert {alone.state(number) for number in (first, second)} == {"done"}
     third = send(alone, "Late", epic="Big one!").ids[0]
-    with pytest.raises(StateConflict, match=rf"have not ended \({third}\)"):
-        epic_change.land(alone.context, wanted)
-    alone.actions.stop(third, "enough")
+    waits = epic_change.land(alone.context, wanted)
+    assert waits.message == f"Epic Big one! lands by itself as one change when ticket {third} has ended."
+    assert views.epic_page(alone.context, alone.cwd, "Big one!").lands_when == f"ticket {third} has ended"
+    epic_change.land_wanted(alone.context)
     assert alone.project.target == before, "the target of the project has none of it"
-    done = epic_change.land(alone.context, wanted)
-    (whole,) = done.tickets
+    alone.actions.stop(third, "enough")
+    epic_change.land_wanted(alone.context)
+    epic_change.land_wanted(alone.context)
+    (whole,) = (number for number, one in alone.tickets.items() if one.spec.title == "Epic Big one!")
     assert alone.tickets[whole].state is State.CHECKING
     prove(alone, whole)
     alone.land()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.cli.plans.plan import of_issues
-from legion.demo.forge.server import StandIn
+from legion.demo.forge.routes import refused
+from legion.demo.forge.server import Fault, StandIn
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
@@ -178,6 +179,11 @@ def test_commands_of_writers_are_obeyed_once_and_those_of_strangers_never(desk: 
     desk.look()
     assert desk.tickets == {}
     hosted.comment(issue.number, "/legion retry Use the old style.", author=WRITER)
+    desk.forge.faults.append(
+        Fault(answer=refused(502, "Server Error"), match=f"GET /repos/acme/shop/issues/{issue.number}")
+    )
+    assert "trouble (502)" in desk.look()
+    assert desk.tickets == {}, "the next pass carries it out"
     desk.look()
     desk.look()
     assert [one.spec.context for one in desk.tickets.values()] == ["Use the old style."]
@@ -206,7 +212,7 @@ def test_a_question_is_answered_by_a_comment_of_a_writer_and_only_then(desk: Des
             questions.ask(tx, key=words, kind=kind, words=words, project=1, ticket=1, deadline=end)
     desk.look()
     shown = hosted.issues[1].comments[0].body
-    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @wanda?\n```" in shown
+    assert "Answer with a comment, `/legion answer 1 TEXT`:\n\n```text\nWhich style, @\u2060wanda?\n```" in shown
     assert "Question 2 waits for the person who runs Legion" in shown
     hosted.comment(1, "/legion answer 1 Mine.", author=READER)
     hosted.comment(1, "/legion answer 1 Mine.", author=STRANGER)

@@ -12,7 +12,7 @@ from legion.domain.agents.agent import ROOT
 from legion.domain.agents.mail import PING_PONG, Delivery, MessageKind
 from legion.domain.errors import LegionError, StateConflict
 from legion.domain.runs import Outcome
-from legion.jobs.turn.delivery import DeliveryTracker, state_folder
+from legion.jobs.turn.delivery import DeliveryTracker, in_ended_turn, state_folder
 from legion.runner.journal import JournalEvent
 from legion.service import questions as asking
 from legion.service.agents import hire as hiring
@@ -190,6 +190,13 @@ def test_an_echo_alone_is_not_yet_heard(office: Office):
     ear.handle(JournalEvent(number=2, time=0.0, kind="said", facts={}))
     with office.context.store.read() as tx:
         assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.HEARD]
+
+
+def test_after_a_turn_that_ended_by_itself_the_echo_counts_and_after_a_kill_it_does_not():
+    """A transcript that cannot be read would start the same turn again and again."""
+    events = [JournalEvent(number=1, time=0.0, kind="heard", facts={"id": "p"})]
+    assert in_ended_turn(events, Outcome.FINISHED) == {"p"}
+    assert in_ended_turn(events, Outcome.LOST) == frozenset()
 
 
 def test_a_turn_that_cannot_begin_is_tried_again_later_and_its_parent_hears_of_it_once(office: Office):

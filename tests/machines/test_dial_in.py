@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,7 +18,8 @@ from legion.daemon.machine_server import MachineListener
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import beats, ends, placements, remote
+from legion.git.hub.repository import Hub
+from legion.jobs.machine_runs import beats, ends, packs, placements, remote
 from legion.jobs.machine_runs.beats import BeatFacts
 from legion.jobs.machines.engine import PlacedJob, RunKey
 from legion.jobs.machines.part import MachinePart
@@ -27,12 +29,15 @@ from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
+from legion.machine.mirror import Mirrors
 from legion.service.machines.dial_in import DialIn
 from legion.store import events
+from legion.store.board import projects
 from legion.store.work import machines, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd
+from legion.system.paths import DataDir
+from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd, MirrorTarget
 from tests.support.board import Board
 
 
@@ -138,6 +143,10 @@ def test_a_token_opens_nothing_but_the_runs_of_its_machine(head: Head):
     ):
         with pytest.raises(Fenced):
             ask()
+    with pytest.raises(HeadRefused, match="given no run"):
+        other.call("GET", "/projects/1/pack", query={"commit": head.board.base})
+    with pytest.raises(HeadRefused, match="has moved on"):
+        own.call("GET", "/projects/1/pack", query={"commit": head.board.change})
     for path in ("/../../v1/status", of(run, "tools/v1/status"), of(run, "result")):
         with pytest.raises(HeadRefused):
             own.call("POST" if "tools" in path else "PUT", path)
@@ -295,6 +304,34 @@ def test_a_removed_machine_is_out_while_it_waits(head: Head):
     assert refused.is_set()
 
 
+def test_a_machine_fetches_a_moved_target_before_a_job_needs_it(head: Head):
+    desk = head.machine("desk")
+    link = head.link(desk)
+    job = packs.job_of(head.board.context, head.taken(1, "desk").name)
+    mirrors = Mirrors(DataDir(head.folder / "machine-desk"), link)
+    mirrors.prepare(job)
+    known = [MirrorTarget(project=project, commit=commit) for project, commit in mirrors.targets().items()]
+    assert known == [MirrorTarget(project=1, commit=head.board.base)]
+    answers = []
+    wanted = {**beat(wait=25.0), "targets": [asdict(one) for one in known], "mirrors": [1]}
+    waiting = threading.Thread(target=lambda: answers.append(link.call("POST", "/beat", content=wanted).json()))
+    waiting.start()
+    with head.board.store.write() as tx:
+        projects.save(tx, replace(projects.get(tx, 1), target=head.board.change))
+    waiting.join(10.0)
+    assert answers[0]["targets"] == [{"project": 1, "commit": head.board.change}]
+    mirrors.follow(1, head.board.change)
+    with head.board.store.write() as tx:
+        machines.set_state(tx, "desk", MachineState.REMOVED)
+    # No request is left to make: the head answers none of this machine's.
+    mirrors.prepare(replace(job, base=head.board.change, target=head.board.change))
+    hub = Hub(head.folder / "machine-desk" / "projects" / "1" / "hub.git")
+    assert hub.target() == head.board.change
+    assert list(hub.kept("mirror").values()) == [head.board.change], "the target stands for what it contains"
+    again = Mirrors(DataDir(head.folder / "machine-desk"), link)
+    again.prepare(job)
+
+
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
 def test_a_release_that_is_too_far_apart_keeps_its_lease_and_gets_the_update_to_make(head: Head, apart: int):
     link = head.link("desk")
@@ -387,3 +424,12 @@ def test_a_run_that_ended_while_a_beat_waits_has_left_its_slot(head: Head):
     answer = beats.answer(context, desk, facts)
     assert engine.rooms == [1, 2]
     assert answer.stop == (), "its report was accepted: there is nothing to end"
+
+
+def test_a_connection_that_the_head_closed_while_idle_costs_no_beat(head: Head):
+    link = head.link("desk")
+    link.call("POST", "/beat", content=beat())
+    (idle,) = link._open
+    # As the machine finds it after the head's patience with idle connections.
+    idle.sock.shutdown(socket.SHUT_RDWR)
+    assert link.call("POST", "/beat", content=beat()).json()["jobs"] == []

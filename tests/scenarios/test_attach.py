@@ -127,7 +127,7 @@ def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(p
         project.squad.client.push(ticket, OfferWork())
     remote = project.squad.folder / "remote.git"
     project.repository.git("init", "-q", "--bare", str(remote))
-    project.repository.git("remote", "add", "origin", str(remote))
+    project.repository.git("remote", "add", "origin", os.path.relpath(remote, project.cwd))
     assert project.squad.client.push(ticket, OfferWork()).remote == "origin"
     assert project.repository.git("ls-remote", "origin", made.branch).split()[0] == made.commit
     project.squad.client.resume_ticket(ticket)

@@ -278,14 +278,14 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         one.project.until(dear, "parked")
         one.told("resume", str(dear))
         page = one.project.until(dear, "done")
-        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished"]
+        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished"], page.runs
         spent = [run.usage and (run.usage.requests, run.usage.input) for run in page.runs]
         assert spent == [(2, 11_000), (1, 10_000), (2, 2_000)]
         assert page.usage is not None
         assert page.usage.usd == pytest.approx(0.069)
         ticket = one.dispatch("hijack")
         page = one.project.until(ticket, "parked")
-        assert [run.outcome for run in page.runs] == ["finished", "limited"]
+        assert [run.outcome for run in page.runs] == ["finished", "limited"], page.runs
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))
         assert one.project.kept(ticket, "hijack.txt") == "hi\n"

@@ -119,7 +119,9 @@ def test_smaller_changes_go_before_bigger_ones_and_the_board_says_where_each_sta
 ):
     project, (big, small, middle) = held(make, gate, [f"seq {size} > change{size}.txt" for size in (30, 1, 10)])
     lines = {line.id: line.doing for line in project.squad.client.status(project.cwd).tickets}
-    assert lines.pop(min(lines)) == "in test"
+    assert lines.pop(first := min(lines)) == "in test"
+    (test,) = project.squad.client.merge_queue(project.cwd).tests
+    assert (test.kind, test.tickets, [check.state for check in test.checks]) == ("together", [first], ["runs"])
     assert lines == {
         small: "in the merge queue, place 1 of 3, 1 line",
         middle: "in the merge queue, place 2 of 3, 10 lines",
@@ -169,6 +171,13 @@ def test_two_culprits_in_one_batch_go_back_and_all_others_land(make: Callable[..
     project.until_settled()
     assert [project.state(ticket) for ticket in tickets] == ["done", "failed", "failed", "done", "done"]
     assert [project.landed(f"change{n}.txt") for n in range(5)] == ["0\n", None, None, "3\n", "4\n"]
+    page = project.squad.client.merge_queue(project.cwd)
+    assert {(one.ticket, one.state, *one.checks) for one in page.blamed} == {
+        (ticket, "failed", "test") for ticket in tickets[1:3]
+    }
+    assert (page.tests, page.suspects) == ([], [])
+    hows = [line.data["how"] for line in told(project, "landing.test")]
+    assert {"together", "part", "alone"} <= set(hows)
     first = told(project, "landing.batch-size")[0]
     # Who came first decides how many were behind the first culprit.
     assert re.fullmatch(

@@ -63,9 +63,11 @@ def test_a_person_talks_to_a_leader_which_reads_dispatches_and_keeps_quiet_when_
     refused = here.cli("chat", "-m", "Hello?")
     assert refused.returncode == 3
     assert "Hire one: legion hire 'Lead this project.' --role leader --name leader" in refused.stderr
+    here.told("template", "run", "changelog")
     staff.script(
         "lead",
         'say = "Ready."',
+        f"call = {tool('legion-goal', plan='P1', approve=True)}",
         f"call = {tool('legion-dispatch', title='Look', text='x', checkpoint=True, epic='sunday')}",
         f"calls = [{tool('legion-note', kind='promise', text='Report on sunday.')}, {tool('legion-check')}]",
         'say = "One ticket is dispatched."',
@@ -85,6 +87,8 @@ def test_a_person_talks_to_a_leader_which_reads_dispatches_and_keeps_quiet_when_
     assert "Board: no tickets." in texts[0]
     assert "Landed since your last turn: 1." in texts[2]
     assert "every ticket of the epic sunday has ended" in texts[2]
+    assert "say that P1 waits for `legion approve P1`" in "".join(transcripts(staff, "lead"))
+    assert [one.state for one in here.squad.client.plans(here.project.cwd).plans] == ["ready"]
     page = conversation(here)
     assert page.tokens > 1000
     assert page.handovers == 0

@@ -12,7 +12,7 @@ from tests.support.readers import Office, approve, changes, finding
 from tests.support.repository import CHECK, Repository
 
 RISKY = f'{CHECK}\n[review]\npolicy = "risky"\npaths = ["core/**"]\n'
-LOOSE = f'{CHECK}\n[review]\npolicy = "always"\nrequired = false\n'
+LOOSE = f'{CHECK}\n[review]\npolicy = "always"\nrequired = false\nchecklist = ["It is short"]\n'
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +65,13 @@ def test_where_approval_is_not_required_findings_are_shown_and_nobody_waits(
     office: Office, other: Callable[[str], Office]
 ):
     here = other(LOOSE)
-    no = changes("loose.txt", findings=[finding("loose.txt", 1, "Not like that.")])
+    point = {"number": 1, "met": False, "why": "It is long."}
+    no = changes("loose.txt", findings=[finding("loose.txt", 1, "Not like that.")], criteria=[point])
     ticket = here.dispatch("loose", "echo 1 > loose.txt", no)
     here.project.until(ticket, "done")
     here.project.until_true(lambda: bool(here.reviews(ticket)[0].given_at))
     (one,) = here.reviews(ticket)
     assert (one.verdict, one.binding) == ("changes", False)
+    assert [(judged.number, judged.met) for judged in one.criteria] == [(1, False)], "the point of the checklist"
     assert here.project.state(ticket) == "done"
     assert "(optional)" in here.page(ticket)

@@ -12,7 +12,9 @@ from tests.support.repository import CHECK
 def test_two_sessions_work_at_once_land_apart_and_one_is_completed(make: Callable[..., Project]):
     project = make()
     here = project.repository
-    here.git("branch", "feature/login")
+    here.git("checkout", "--quiet", "-b", "feature/login")
+    here.git("commit", "--quiet", "--allow-empty", "-m", "Begin the login")
+    here.git("checkout", "--quiet", "main")
     legion = project.squad.cli
     assert legion("session", "new", "feature/login", cwd=here.root).returncode == 0
     words = ("--command", "echo branch > b.txt", "-t", "On the branch")
@@ -20,9 +22,24 @@ def test_two_sessions_work_at_once_land_apart_and_one_is_completed(make: Callabl
     words = ("--command", "echo main > m.txt", "-t", "On main")
     assert legion("dispatch", "--session", "default", *words, cwd=here.root).returncode == 0
 
+    # The person rewrites the branch meanwhile: landed work that they had not collected lands on it again.
+    assert legion("wait", cwd=here.root).returncode == 0
+    here.git("checkout", "--quiet", "feature/login")
+    here.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "Start the login")
+    here.git("checkout", "--quiet", "main")
+    assert legion("dispatch", "--command", "echo late > l.txt", "-t", "Later", cwd=here.root).returncode == 0
+    (asked,) = project.squad.client.inbox().questions
+    assert asked.choices == ["rebase", "rebuild", "leave"]
+    answered = legion("answer", str(asked.id), "rebase", cwd=here.root)
+    assert "lands on it again" in answered.stdout, answered.stderr
+
     done = legion("session", "complete", "feature-login", "--wait", "--into", "default", cwd=here.root)
     assert done.returncode == 0, done.stderr
-    assert "Session feature-login is complete. feature/login has 2 new commits." in done.stdout
+    assert "Session feature-login is complete. feature/login has" in done.stdout
+    subjects = here.git("log", "--format=%s", "feature/login").splitlines()
+    assert subjects.count("Start the login") == subjects.count("On the branch") == 1
+    assert "Begin the login" not in subjects
+    assert here.git("show", "feature/login:l.txt") == "late"
     assert here.git("show", "feature/login:b.txt") == "branch"
     assert "m.txt" not in here.git("ls-tree", "--name-only", "feature/login")
     assert legion("collect", "--wait", cwd=here.root).returncode == 0

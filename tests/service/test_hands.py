@@ -133,6 +133,11 @@ def test_a_freeze_parks_agents_at_work_and_thaw_resumes_exactly_those(board: Boa
     states = {number: ticket.state.value for number, ticket in board.tickets.items()}
     assert states == {1: "parked", 2: "parked", 3: "landing"}
     assert is_paused(board)
+    project = board.service.status(board.cwd).project
+    assert project is not None
+    assert project.frozen
+    notes = board.service.dispatch(Dispatch(cwd=board.cwd, tickets=[NewTicket(title="x")], dry_run=True)).notes
+    assert "The project is paused. Run `legion thaw` to resume it." in notes
     assert board.service.thaw().tickets == [1]
     assert not is_paused(board)
     ticket = board.tickets[1]

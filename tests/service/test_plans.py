@@ -210,7 +210,7 @@ def test_a_plan_is_edited_as_toml_checked_and_never_overwritten_by_an_older_text
     there = desk.person.plan_text(id)
     assert there.text.startswith(f"# {page.plan.id}: Users can log in.\n")
     wrong = there.text.replace("after = ", "afte = ")
-    with pytest.raises(BadInput, match=f"{page.plan.id}, line 15: ticket `login` has no field 'afte'"):
+    with pytest.raises(BadInput, match=f"{page.plan.id}, line 21: ticket `login` has no field 'afte'"):
         desk.person.save_plan(id, SavePlan(text=wrong, version=there.version))
     edited = there.text.replace('after = ["schema"]', 'files = ["lost.py"]')
     page = desk.person.save_plan(id, SavePlan(text=edited, version=there.version))
@@ -338,6 +338,14 @@ def test_an_epic_is_planned_again_with_only_what_changes(desk: Office, planner: 
     assert desk.person.ticket(made["c"]).ticket.after == []
     epic = desk.person.epic(desk.cwd, "shop")
     assert (epic.done, epic.total, epic.landed) == (1, 3, ["d" * 40])
+
+
+def test_an_epic_without_a_goal_is_planned_again_without_the_reasons_of_earlier_times(desk: Office, planner: Planner):
+    (number,) = dispatch(desk, NewTicket(title="Large", epic="by hand"))
+    desk.person.split(number, SplitTicket())
+    desk.person.replan(ReplanEpic(cwd=desk.cwd, epic="by hand", why="First."))
+    again = desk.person.replan(ReplanEpic(cwd=desk.cwd, epic="by hand", why="Second."))
+    assert again.plan.goal == "Complete the epic by hand.\n\nSecond."
 
 
 def test_an_estimate_comes_from_what_landed_and_says_how_wrong_it_was(desk: Office, planner: Planner):

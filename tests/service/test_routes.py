@@ -43,3 +43,15 @@ def test_a_pattern_and_the_conversation_of_a_ticket_are_kept_as_they_are(board: 
     for agent in ("boss-*", conversation):
         board.service.set_route(SetRoute(model="claude-*", to=["local"], agent=agent))
     assert {one.agent for one in board.service.routes().routes} == {"boss-*", conversation}
+
+
+def test_a_new_route_goes_behind_those_that_are_for_fewer_runs(board: Board):
+    board.service.hire(HireAgent(task="lead", cwd=board.cwd, name="boss"))
+    for labels in ({}, {"role": "qa"}, {"agent": "boss", "role": "qa"}, {"role": "engineer"}, {"provider": "local"}):
+        board.service.set_route(SetRoute(model="*", to=["local"], **labels))
+    board.service.set_route(SetRoute(model="claude-*", to=["local"]))
+    found = [(one.model, one.role or one.provider, bool(one.agent)) for one in board.service.routes().routes]
+    assert found == [
+        ("*", "qa", True), ("*", "local", False), ("*", "engineer", False), ("*", "qa", False),
+        ("claude-*", "", False), ("*", "", False),
+    ]  # fmt: skip

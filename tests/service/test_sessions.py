@@ -186,7 +186,7 @@ def test_a_branch_that_changed_under_its_session_is_asked_about_once_and_the_ans
     shop.repository.git("branch", "-f", "feature/renamed", "fresh")
     dispatch(shop, "c")
     (asked,) = shop.service.inbox().questions
-    assert asked.choices == ["rebuild", "leave"]
+    assert asked.choices == ["rebase", "rebuild", "leave"]
     assert f"no longer contains {shop.base[:9]}" in asked.words
     shop.service.answer(asked.id, AnswerQuestion(choice="rebuild"))
     assert shop.service.sessions(shop.cwd).sessions[1].target == shop.repository.git("rev-parse", "fresh")

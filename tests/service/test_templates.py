@@ -26,6 +26,7 @@ VALUES = {
     "docs": {"topics": "install,use"},
     "migration": {"old": "print", "new": "logging", "files": "*.txt"},
     "spec": {"goal": "A shop"},
+    "changelog": {},
 }
 SMALL = """\
 extends = "feature"
@@ -53,7 +54,7 @@ def test_every_shipped_template_is_listed_explained_and_makes_a_sound_plan(desk:
         assert all(one.help for one in listed[name].variables)
         made = desk.person.run_template(RunTemplate(cwd=desk.cwd, name=name, values=values, dry_run=True))
         assert (made.plan, made.findings) == (None, []), name
-        assert len(made.tickets) >= 2
+        assert made.tickets, name
     page = (ROOT / "docs/templates.md").read_text()
     assert {*re.findall(r"^\| `([a-z]+)` \|", page.partition("## The file")[0], re.MULTILINE)} == {*VALUES}
 

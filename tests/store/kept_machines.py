@@ -6,8 +6,8 @@ from legion.domain.agents.wheel import AgentWheel
 from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agent_wheels
-from legion.store.work import machines, runs
+from legion.store.staff import agent_wheels, agents
+from legion.store.work import adoptions, machines, runs
 
 
 def machine(tx: Transaction) -> None:
@@ -31,3 +31,13 @@ def places(tx: Transaction) -> None:
 
 def agent_wheel(tx: Transaction) -> None:
     assert agent_wheels.of_agent(tx, 1) == AgentWheel(agent=1, owes=True, since=2000.0)
+
+
+def agent_driver(tx: Transaction) -> None:
+    assert agents.numbered(tx, 1).driver == "qwen"
+
+
+def adoption(tx: Transaction) -> None:
+    found = adoptions.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)

@@ -66,9 +66,9 @@ from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
-from legion.store.work import adoptions, attendances, claims, idempotency, runs, usage, watchdog
+from legion.store.work import attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
-from tests.store.kept_machines import agent_wheel, machine, places
+from tests.store.kept_machines import adoption, agent_driver, agent_wheel, machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
 NEXT = SHIPPED[-1].number + 1
@@ -288,12 +288,6 @@ def race(tx: Transaction) -> None:
     assert runs.get(tx, 1).driver == "codex"
 
 
-def adoption(tx: Transaction) -> None:
-    found = adoptions.of_ticket(tx, 1)
-    assert found is not None
-    assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
-
-
 def forge(tx: Transaction) -> None:
     known = forges.of_project(tx, 1)
     assert known is not None
@@ -336,6 +330,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "specs": specs,
     "places": places,
     "agent_wheels": agent_wheel,
+    "agent_drivers": agent_driver,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -162,6 +162,10 @@ class Board:
         # The next run has the number of one that was.
         shutil.rmtree(self.data.runs)
         self.data.prepare()
+        queue = self.context.live.queue
+        queue.tests.remove(list(queue.tests.current))
+        queue.suspected.remove(list(queue.suspected.current))
+        queue.blamed.remove(list(queue.blamed.current))
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):

@@ -8,6 +8,8 @@ from legion.tui.app import LegionApp
 from legion.tui.keys import KEYS, Key, KeyContext
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
+from legion.wire.machine_pages import MachineLine, MachineList
+from legion.wire.sessions import SessionLine, SessionList
 from legion.wire.tickets import Acted, Diff
 from tests.support.board import Board
 from tests.tui.driving import Shown, drive, opened
@@ -52,6 +54,20 @@ async def back_to(ui: Shown, place: str) -> None:
     await ui.pilot.pause()
 
 
+def machine(name: str, head: bool = False) -> MachineLine:
+    return MachineLine(
+        name=name, head=head, state="open", labels=[], slots=4, runs=1, version="1", heard_at=None, joined_at=None,
+        quiet_hours="", tools="", advice="",
+    )  # fmt: skip
+
+
+def session(name: str, *, acting: bool = False, ended_at: float | None = None) -> SessionLine:
+    return SessionLine(
+        name=name, branch=name, acting=acting, open=0, ahead=0, target="t", folder="", created_at=0.0,
+        ended_at=ended_at,
+    )  # fmt: skip
+
+
 def prepared(board: Board) -> None:
     fill(board)
     board.run(2, "I look at the code.\n", ended=False)
@@ -60,6 +76,8 @@ def prepared(board: Board) -> None:
     history.lines[-1].rewind = "1:7"
     done = Acted(tickets=[2], message="Done.")
     board.callers.instead = {
+        "machines": MachineList(machines=[machine("here", head=True), machine("desk")], reachable=""),
+        "sessions": SessionList(sessions=[session("default", acting=True), session("old", ended_at=1.0)], checkout=""),
         "history": history,
         "diff": Diff(ticket=3, base="b", head="h", text=DIFF, live=False),
         **dict.fromkeys(("undo", "review", "land", "submit_ticket", "pause_ticket", "checkout", "rewind"), done),
@@ -79,6 +97,10 @@ def test_every_key_of_every_place(board: Board):
                 own = keys_of(contexts[place])
                 for one, key in own:
                     await back_to(ui, place)
+                    if place == "squad":
+                        # Esc interrupts the agent whose pane has the focus.
+                        await ui.until(lambda: ui.rows("#panes").selected == "2")
+                        ui.rows("#panes").focus()
                     await pressed(ui, one, key)
             for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
                 await back_to(ui, "queue")
@@ -129,12 +151,19 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                 await ui.press("n")
                 await ui.shows("New ticket")
                 await pressed(ui, one, key)
-            for one, key in keys_of(KeyContext.MODELS):
+            lists = {"remove": "teams", "complete": "sessions", "forget": "sessions"}
+            for one, key in keys_of(KeyContext.MODELS, KeyContext.MACHINES):
                 await back_to(ui, "board")
-                ui.app.open_catalog({"remove": "teams", "complete": "sessions"}.get(one.action, "providers"))
+                ui.app.open_catalog(
+                    "machines" if one.context is KeyContext.MACHINES else lists.get(one.action, "providers")
+                )
                 await ui.settled()
                 if one.action == "test":
                     continue
+                if one.action == "forget":
+                    ui.rows("#body").select("ended old")
+                elif one.context is KeyContext.MACHINES:
+                    ui.rows("#body").select("desk")
                 await pressed(ui, one, key)
 
     drive(work)

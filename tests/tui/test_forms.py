@@ -44,9 +44,13 @@ def test_retry_with_feedback(board: Board):
     async def work() -> None:
         async with opened(board) as ui:
             await ui.shows("First")
-            await ui.press("r", *"Use the copy", "ctrl+s")
+            await ui.press("r", *"Use the copy")
+            await ui.shows("Make it so.")
+            await ui.press("tab", "tab", *"It is old.", "ctrl+s")
             await ui.until(lambda: board.tickets[1].state.value == "queued")
             assert "Use the copy" in board.tickets[1].feedback
+            assert board.tickets[1].spec.context == "It is old."
+            assert board.tickets[1].spec.text == "Make it so.", "a text that was not touched stays"
 
     drive(work)
 
@@ -96,7 +100,7 @@ def test_the_menu_finds_actions_and_lists(board: Board):
             await ui.press("n")
             for name, words in (
                 ("roles", "engineer"), ("teams", "qa_team"), ("settings in", "agents.parallel"), ("providers", "add"),
-                ("routes", "Models of your providers"), ("worktrees of", "trash"),
+                ("answers for", "Models of your providers"), ("worktrees of", "trash"),
             ):  # fmt: skip
                 await ui.press("ctrl+p", *name, "enter")
                 await ui.shows(words)
@@ -139,10 +143,16 @@ def test_sessions_are_started_switched_and_completed_in_the_menu(board: Board):
             await ui.shows("● change")
             await ui.press("enter")
             await ui.until(lambda: sessions() == {"default": True, "change": False})
+            await ui.shows("The board is empty.")
+            ui.app.open_catalog("sessions")
             await ui.shows("● default")
             await ui.press("j", "c")
             await ui.shows("Collect what landed in change")
             await ui.press("y")
             await ui.until(lambda: sessions() == {"default": True})
+            await ui.shows("ended ")
+            ui.rows("#body").select("ended change")
+            await ui.press("x")
+            await ui.until(lambda: len(board.service.sessions(board.cwd, all=True).sessions) == 1)
 
     drive(work)

@@ -12,15 +12,30 @@ import pytest
 from legion.client.text.terminal import sanitize, sanitize_lines
 from legion.tui.link.connection import Phase
 from legion.tui.output_feed import Tail
-from legion.tui.views import agents, board, catalog, diff, inbox, queue, squad, status_line, ticket, usage
+from legion.tui.views import (
+    agents,
+    board,
+    catalog,
+    diff,
+    inbox,
+    machines,
+    models,
+    queue,
+    squad,
+    status_line,
+    ticket,
+    usage,
+)
 from legion.tui.views.rows import Row
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
 from legion.wire.live import RunningLine
+from legion.wire.machine_pages import MachineList, MachineLog
 from legion.wire.mail import Mail
 from legion.wire.projects import Config, Graph, Status, WorktreeList
 from legion.wire.providers import Models, Providers, Routes
 from legion.wire.questions import Inbox
+from legion.wire.sessions import SessionList
 from legion.wire.teams import Roles, Teams
 from legion.wire.tickets import TicketPage
 from legion.wire.usage import UsageReport
@@ -91,8 +106,8 @@ def every_view() -> dict[str, list[Row]]:
         "board": [*board.listed(status.tickets, 90), *board.cards(status.tickets, 30), *board.tree(graph, 90, "")],
         "lines": [status_line.status_line(status, providers, 200), *(one for one in steps if one is not None)],
         "ticket": [
-            ticket.head_row(page.ticket, 200), ticket.next_row(page, KEYS, 200), *ticket.about_rows(page, 90),
-            *ticket.receipt_rows(page, 90), *ticket.review_rows(page, 90), *ticket.history_rows(events, 90),
+            *ticket.head_rows(page.ticket, 200), *ticket.next_rows(page, KEYS, 200), *ticket.about_rows(page, 90),
+            *ticket.receipt_rows(page, 90), *ticket.review_rows(page, KEYS, 90), *ticket.history_rows(events, 90),
         ],
         "diff": [*diff.rows(diff.parse(text), 90, (), {}), *diff.rows(diff.parse(text), 150, (), {})],
         "inbox": inbox.rows(filled(Inbox), events, 90, 0.0, KEYS),
@@ -105,8 +120,13 @@ def every_view() -> dict[str, list[Row]]:
         ],
         "queue": queue.rows(status, events, 90),
         "usage": usage.rows(filled(UsageReport), providers, 90, ("day",)),
+        "models": models.rows(
+            models.ModelTable(routes=filled(Routes), roles=filled(Roles), agents=found, providers=providers),
+            filled(Models), 90,
+        ),
+        "machines": [*machines.rows(filled(MachineList), 90), *machines.log_rows(filled(MachineLog), 90)],
         "catalog": [
-            *catalog.provider_rows(providers, 90), *catalog.route_rows(filled(Routes), filled(Models), 90),
+            *catalog.provider_rows(providers, 90), *catalog.session_rows(filled(SessionList), 90),
             *catalog.team_rows(filled(Teams), 90), *catalog.role_rows(filled(Roles), 90),
             *catalog.setting_rows(filled(Config), 90), *catalog.worktree_rows(filled(WorktreeList), 90),
         ],

@@ -12,6 +12,8 @@ from legion.tui.screens.catalog import CatalogPlace
 from legion.tui.screens.change_tab import ChangeList
 from legion.tui.screens.forms import Form
 from legion.tui.screens.history_tab import HistoryList
+from legion.tui.screens.machines import MachinesPlace
+from legion.tui.screens.models import ModelsPlace
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.ticket import TicketScreen
 from legion.tui.views.help import help_rows
@@ -27,6 +29,7 @@ def place_class(name: str) -> type[Place]:
 
 SCREENS: dict[str, type[Place]] = {
     **{name: place_class(name) for name in PLACES}, "ticket": TicketScreen, "catalog": CatalogPlace,
+    "machines": MachinesPlace, "models": ModelsPlace,
 }  # fmt: skip
 OWNERS: dict[KeyContext, list[type]] = {
     KeyContext.EVERYWHERE: [LegionApp],
@@ -65,7 +68,8 @@ def test_a_key_means_one_thing_on_a_screen_and_lists_come_first(name: str):
     keys = [key for one in KEYS if one.context in own for key in one.keys]
     assert len(keys) == len(set(keys))
     inside = {key for one in KEYS if one.context is KeyContext.LIST for key in one.keys}
-    assert not inside & set(keys)
+    # A key with priority is the screen's on purpose: the squad selects agents where lists scroll.
+    assert not inside & {key for one in KEYS if one.context in own and not one.priority for key in one.keys}
 
 
 def test_the_keys_that_people_know_are_there():
@@ -78,7 +82,9 @@ def test_the_keys_that_people_know_are_there():
         "tickets.attach": "o", "tickets.pause": "c", "list.scroll_up": "shift+up", "everywhere.help": "question_mark",
         "everywhere.board": "ctrl+t", "everywhere.refresh": "R", "ticket.next_tab": "l", "diff.comment": "c",
         "inbox.yes": "y", "inbox.no": "n", "tickets.message": "i", "history.rewind": "R", "tickets.copy": "y",
-        "tickets.push": "p",
+        "tickets.push": "p", "tickets.check": "B", "tickets.land": "m", "ticket.previous_tab": "h",
+        "squad.interrupt_selected": "escape", "squad.next_agent": "shift+down", "squad.previous_agent": "shift+up",
+        "machines.update": "r", "machines.clean": "c", "models.complete": "c", "models.forget": "x", "models.add": "n",
     }  # fmt: skip
     assert {id: key for id, key in known.items() if key not in BY_ID[id].keys} == {}
 

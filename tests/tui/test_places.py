@@ -288,6 +288,43 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
     drive(work)
 
 
+def test_on_the_squad_an_agent_is_selected_and_interrupted_after_one_question(board: Board):
+    fill(board)
+    board.put(7, "Another", "working")
+    for ticket in (2, 7):
+        board.run(ticket, "I look.\n", ended=False)
+    leader = board.service.hire(HireAgent(task="Lead.", name="ada", role="leader", cwd=board.cwd))
+
+    async def work() -> None:
+        async with opened(board, "squad", size=(140, 40)) as ui:
+            await ui.shows("▌ #2 The HTTP side", "▌ #7 Another", "ada", "Esc interrupt")
+            ui.app.screen.query_one("#say").focus()
+            await ui.press(*"wait", "shift+down")
+            assert ui.rows("#panes").selected == "2", "the first press shows which one is selected"
+            await ui.press("shift+down")
+            assert ui.rows("#panes").selected == "7"
+            await ui.press("escape")
+            await ui.shows("Interrupt the agent of #7")
+            await ui.press("escape", "shift+up", "escape")
+            await ui.shows("Interrupt the agent of #2")
+            await ui.press("y")
+            await ui.until(lambda: "interrupt" in board.callers.asked)
+            ui.app.screen.query_one("#say").focus()
+            await ui.until(lambda: "Esc interrupt" not in ui.text, "a leader that idles cannot be interrupted")
+            await ui.press("escape")
+            assert ui.rows("#panes").has_focus, "Esc leaves the line"
+            with board.store.write() as tx:
+                runs.start_turn(tx, agents.get(tx, leader.id), "prompt")
+            ui.app.screen.query_one("#say").focus()
+            await ui.shows("ada  at work", "Esc interrupt")
+            await ui.press("escape")
+            await ui.shows("Interrupt ada?")
+            await ui.press("n")
+            assert ui.app.drafts.get("talk") == "wait"
+
+    drive(work)
+
+
 def test_agents_get_messages_are_interrupted_and_fired(board: Board):
     hired = board.service.hire(HireAgent(task="Lead the release.", name="boss", cwd=board.cwd))
 

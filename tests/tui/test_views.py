@@ -7,15 +7,20 @@ from dataclasses import replace
 import pytest
 
 from legion.client.text.terminal import Cell, Colour, width
+from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.output_feed import KEPT_LINES, Tail
-from legion.tui.views import board, diff, inbox, squad, usage
+from legion.tui.views import board, diff, inbox, models, squad, usage
 from legion.tui.views.diff import CommentPlace, DiffKind
-from legion.tui.views.rows import Row, paragraph, table
+from legion.tui.views.help import help_rows
+from legion.tui.views.rows import Row, definitions, flow, paragraph, table
 from legion.tui.views.status_line import next_step, status_line, top_line
+from legion.wire.agents import AgentList
 from legion.wire.live import RunningLine
 from legion.wire.projects import Status
+from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers, RouteLine, Routes
 from legion.wire.questions import Inbox, QuestionLine
+from legion.wire.teams import RoleLine, Roles
 from legion.wire.tickets import TicketLine
 from tests.cli.pictured import Pictured
 
@@ -269,3 +274,68 @@ def test_tables_cut_the_widest_column_first():
 def test_a_paragraph_is_wrapped_and_cut():
     assert texts(paragraph("one two three", 10)) == ["one two", "three"]
     assert texts(paragraph("a\n" * 30, 10, most=3)) == ["a", "a", "a", "…"]
+
+
+def test_running_text_is_wrapped_and_keeps_its_colours():
+    cells = [Cell("It failed. ", Colour.YELLOW), Cell("r tries again"), Cell("  now", Colour.DIM)]
+    assert texts(flow(cells, 16)) == ["It failed. r", "tries again  now"]
+    assert texts(flow(cells, 12, indent=1)) == ["It failed. r", " tries again", " now"]
+    assert flow(cells, 16)[0].cells[-1] == Cell("r ")
+    assert "".join(texts(flow([Cell("x" * 30)], 10))).startswith("xxx"), "a word that is too long is cut"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_definitions_cut_nothing(columns: int):
+    lines = [("a", [Cell("key"), Cell("one two three four five six seven")]), ("b", [Cell("longer"), Cell("end")])]
+    rows = definitions(lines, columns, indent=2)
+    assert max(width(row.text) for row in rows) <= columns
+    assert " ".join(" ".join(texts(rows)).split()) == "key one two three four five six seven longer end"
+    assert {row.key for row in rows} == {"a", "b"}
+
+
+@pytest.mark.parametrize("columns", [50, 70, 120])
+def test_the_help_is_not_cut_on_a_narrow_terminal(columns: int):
+    rows = help_rows(KeyMap(), (KeyContext.BOARD, KeyContext.TICKETS, KeyContext.LIST), columns)
+    assert max(width(row.text) for row in rows) <= columns
+    shown = " ".join(" ".join(texts(rows)).split())
+    for key in KeyMap().of(KeyContext.TICKETS):
+        assert key.id in shown
+        assert key.help in shown
+
+
+def test_in_the_graph_what_a_ticket_waits_for_is_below_its_title():
+    ticket = replace(a_board().tickets[5], title="End to end tests of the login")
+    lines = texts(board.wave_cards([ticket], 24, ()))
+    assert lines[:3] == ["○ #5 End to end tests of", "  the login", "  ← 2, 3"]
+
+
+def a_model_table(*routes: RouteLine) -> models.ModelTable:
+    qa = RoleLine(
+        name="qa", about="", part="read", tools=None, model="opus", provider="", driver="", origin="shipped", file=""
+    )
+    provider = ProviderLine(name="anthropic", url="", auth="", key="", found=True, default=True, limit=None)
+    return models.ModelTable(
+        routes=Routes(file="", routes=list(routes)),
+        roles=Roles(roles=[qa]),
+        agents=AgentList(you="root", agents=[]),
+        providers=Providers(file="", providers=[provider]),
+    )
+
+
+def test_the_table_of_models_says_what_answers_for_each_agent_and_why():
+    own = RouteLine(model="*", provider="", to=["ollama/qwen/3"], role="qa")
+    other = RouteLine(model="claude-*", provider="", to=["anthropic"])
+    before = {one.name: (one.provider, one.model, one.origin) for one in models.users(a_model_table(other))}
+    assert before == {"every agent": ("anthropic", "", "the default provider"), "qa": ("", "opus", "its role")}
+    found = a_model_table(other, own)
+    user = models.user_of(found, "role qa")
+    assert user is not None
+    assert (user.provider, user.model, user.origin, user.target) == ("ollama", "qwen/3", "set here", "ollama/qwen/3")
+    assert models.route_of(found, "role qa") is own
+    assert models.route_of(found, "route 0") is other
+    assert models.route_of(found, "all") is None
+    offered = Models(providers=[ModelsOf(provider="anthropic", models=["opus"])])
+    assert [value for value, _ in models.targets(found, offered, has_route=True)] == [
+        models.AS_BEFORE, "anthropic", "anthropic/opus",
+    ]  # fmt: skip
+    assert "Other routes" in texts(models.rows(found, None, 80))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+from legion.domain.checks import CheckResult
+from legion.domain.landing.queue import QueueTestKind
 from legion.domain.questions import QuestionKind
+from legion.jobs.live_state import QueueTest
+from legion.store.board import receipts
 from legion.wire.agents import HireAgent
 from legion.wire.templates import RunTemplate
 from tests.api.serving import Served
@@ -37,6 +43,42 @@ VIEWS = (
 )
 
 
+def _test_changes(served: Served, evil: str) -> None:
+    """The merge queue tests two changes together and one on top of them; another one is blamed."""
+    with served.board.store.write() as tx:
+        receipts.add(
+            tx,
+            project=1,
+            ticket=None,
+            name="lint",
+            command="make lint",
+            commit=served.board.change,
+            tree="t1",
+            verdict=CheckResult.GREEN,
+            exit_code=0,
+            duration=1.5,
+            tail="",
+            output="",
+            digest="",
+        )
+    checks = (("lint", "make lint"), (f"test {evil}", "make test"), ("types", "make types"))
+    batches = {"together": (2, 7), "ahead": (8,)}
+    tests = {
+        how: QueueTest(
+            project=1,
+            kind=QueueTestKind(how),
+            tickets=tickets,
+            upstream=False,
+            tree=f"t{n}",
+            checks=checks,
+            since=time.time() - 20 / n,
+        )
+        for n, (how, tickets) in enumerate(batches.items(), 1)
+    }
+    served.board.context.live.queue.tests.replace(tests)
+    served.board.context.live.queue.blamed.replace({9: (f"test {evil}",)})
+
+
 def fill(served: Served, evil: str = "") -> None:
     """A board in the middle of its work; `evil` is put into every text that agents or people write."""
     board = served.board
@@ -49,6 +91,11 @@ def fill(served: Served, evil: str = "") -> None:
     board.put(4, "Document it", "queued", after=[2, 3])
     board.put(5, "Remove dead code", "failed", reason=f"a check failed: {evil}")
     board.put(6, "Upgrade the parser", "parked")
+    board.put(7, f"Cache sessions {evil}", "landing")
+    board.put(8, "Rotate keys", "landing")
+    board.put(9, "Drop the old API", "landing")
+    board.put(10, "Fix the footer", "landing")
+    _test_changes(served, evil)
     board.ask(1, ticket=3, words=f"May it run {evil}", choices=("yes", "no"))
     board.ask(2, ticket=5, kind=QuestionKind.ATTEMPTS, words="Try again?", choices=("retry", "leave"), fallback="leave")
     plans = RunTemplate(cwd=board.cwd, name="bug", values={"bug": f"The parser drops the last line {evil}"})

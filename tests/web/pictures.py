@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
@@ -28,14 +28,18 @@ SHOWN: dict[str, tuple[str, ViewportSize, Colours]] = {
     "web-board": ("board", DESK, "light"),
     "web-diff": ("ticket/2/diff", DESK, "dark"),
     "web-plan": ("plan/1", DESK, "light"),
+    "web-queue": ("queue", DESK, "light"),
     "web-inbox": ("inbox", PHONE, "dark"),
 }
 
 
 def main() -> None:
-    looks: tuple[tuple[str, ViewportSize, Colours], ...] = (("desk", DESK, "light"), ("phone", PHONE, "dark"))
-    everything = {
-        f"{name}-{view.replace('/', '-')}": (view, size, colours) for name, size, colours in looks for view in VIEWS
+    sizes, both = (("desk", DESK), ("phone", PHONE)), get_args(Colours)
+    everything: dict[str, tuple[str, ViewportSize, Colours]] = {
+        f"{name}-{colours}-{view.replace('/', '-')}": (view, size, colours)
+        for name, size in sizes
+        for colours in both
+        for view in VIEWS
     }
     folder, wanted = (Path(sys.argv[1]), everything) if len(sys.argv) > 1 else (DOCUMENTS, SHOWN)
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,15 @@ import re
 import tomllib
 
 from legion.api.page import PageFiles
+from legion.tui.keys import BY_ID, shown_key
 from legion.web import STATIC, first_view
 
+NOT_IN_A_BROWSER = {
+    *("everywhere.quit", "everywhere.start_daemon", "everywhere.light", "everywhere.next_pane"),
+    *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
+    *("squad.narrower", "squad.wider", "models.complete"),
+}
+"""The browser has these keys itself, or the page has a control for it."""
 VENDOR = STATIC / "vendor"
 MOST_FIRST_VIEW = 60_000
 
@@ -58,3 +65,12 @@ def test_modules_of_the_first_view_are_joined_and_export_the_same_names_by_thems
         "export const { useEffect, useMemo, useRef, useState, computed, signal, render, html } = module;",
     ]
     assert b"export default module.default;" in files.get("vendor/htm.mjs").content
+
+
+def test_the_keys_are_those_of_the_terminal_ui():
+    rows = re.findall(
+        r'^  \["(\w+)", "(\w+)", "([^"]+)", "[^"]+"\],$', (STATIC / "app/keys.js").read_text(), re.MULTILINE
+    )
+    keys = {f"{place}.{action}": key for place, action, key in rows}
+    assert set(BY_ID) - set(keys) == NOT_IN_A_BROWSER
+    assert {name for name, key in keys.items() if key not in map(shown_key, BY_ID[name].keys)} == set()

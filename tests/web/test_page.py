@@ -166,7 +166,7 @@ def test_agents_at_work_show_their_last_lines_and_are_sent_messages(visitor: Vis
     run = served.board.run(1, "Reading the code\n", ended=False)
     served.board.run(2, "Nothing yet\n", ended=False)
     page = visitor.enter()
-    page.keyboard.press("w")
+    page.keyboard.press("1")
     one = page.locator(".at-work", has_text="Talks")
     expect(one).to_contain_text("Reading the code")
     served.board.print(run, "Writing a test\n")
@@ -266,7 +266,20 @@ def test_keys_move_and_open(visitor: Visitor, served: Served):
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#/ticket/"))
     page.keyboard.press("i")
-    expect(page).to_have_url(re.compile("#/inbox"))
+    expect(page.get_by_label("Send a message to its agent")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    expect(page).to_have_url(re.compile("/diff$"))
+    page.keyboard.press("s")
+    expect(page.get_by_text("Stop it?")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_text("Stop it?")).to_have_count(0)
+    page.keyboard.press("3")
+    expect(page.locator(".question")).to_have_count(2)
+    page.keyboard.press("G")
+    page.keyboard.press("n")
+    expect(page.locator(".question")).to_have_count(1)
+    assert served.board.question(2).choice == "leave"
 
 
 def test_another_site_cannot_use_the_browser(visitor: Visitor, served: Served, tmp_path: Path):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,14 +24,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from legion.api import machine_relay, problems
-from legion.service.machines.dial_in import DialIn, MachineOld, WrongOffset
+from legion.service.machines.dial_in import DialIn, MachineNews, MachineOld, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 from legion.wire.machines import MachineAccepted, MachineBeat, MachineFileSize, MachineJoin, MachineRunEnd
+
+log = logging.getLogger(__name__)
 
 PREFIX = "/machine/v1"
 LONGEST_WAIT = 25.0
 _LOOK_AGAIN = 1.0
-"""Seconds after which a waiting beat looks again even without a signal. A removed machine is out within them."""
+"""Seconds between two looks for news without a signal. A machine that another head removed is out within them."""
 _MOST_JSON = 8 << 20
 _MOST_PIECE = 8 << 20
 _RUN = PREFIX + "/runs/{run}/{generation:int}"
@@ -45,6 +48,7 @@ def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette
             Route(f"{PREFIX}/authority", _authority, methods=["GET"]),
             Route(f"{PREFIX}/join", _answering(_join), methods=["POST"]),
             Route(f"{PREFIX}/beat", _answering(_beat), methods=["POST"]),
+            Route(f"{PREFIX}/projects/{{project:int}}/pack", _answering(_get_target), methods=["GET"]),
             Route(f"{_RUN}/pack", _answering(_get_pack), methods=["GET"]),
             Route(f"{_RUN}/end", _answering(_end), methods=["POST"]),
             Route(f"{_RUN}/snapshot", _answering(_snapshot), methods=["POST"]),
@@ -56,38 +60,64 @@ def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette
     )
     app.state.head = head
     app.state.authority = authority
-    app.state.signal = _CommitBell(head)
+    app.state.signal = _NewsBell(head)
     return app
 
 
-class _CommitBell:
-    """Wakes the beats that wait on this event loop after every commit."""
+class _NewsBell:
+    """Wakes the beats of machines that have news. One look after a commit serves all that wait on this event loop."""
 
     def __init__(self, head: DialIn) -> None:
+        self._head = head
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: set[asyncio.Event] = set()
+        self._waiting: dict[asyncio.Event, int] = {}
+        self._known: Mapping[int, MachineNews] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._again = False
+        self._looked_at = 0.0
         head.store.on_commit(self._committed)
+
+    @contextlib.asynccontextmanager
+    async def listening(self, machine: int) -> AsyncIterator[asyncio.Event]:
+        self._loop = asyncio.get_running_loop()
+        event = asyncio.Event()
+        self._waiting[event] = machine
+        try:
+            yield event
+        finally:
+            del self._waiting[event]
+
+    def look_if_due(self) -> None:
+        """Another head, or a queue that did not answer, gives no signal."""
+        if time.monotonic() - self._looked_at >= _LOOK_AGAIN / 2:
+            self._look()
 
     def _committed(self) -> None:
         loop = self._loop
         if loop is not None:
             # The loop has ended with the daemon.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._ring)
+                loop.call_soon_threadsafe(self._look)
 
-    def _ring(self) -> None:
-        for event in self._waiting:
-            event.set()
+    def _look(self) -> None:
+        self._again = True
+        if self._waiting and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.get_running_loop().create_task(self._ring())
 
-    @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[asyncio.Event]:
-        self._loop = asyncio.get_running_loop()
-        event = asyncio.Event()
-        self._waiting.add(event)
-        try:
-            yield event
-        finally:
-            self._waiting.discard(event)
+    async def _ring(self) -> None:
+        while self._again:
+            self._again = False
+            self._looked_at = time.monotonic()
+            try:
+                news = await run_in_threadpool(self._head.news)
+            except LegionError as trouble:
+                log.warning("no look for news of machines, will retry: %s", trouble.message)
+                return
+            for event, machine in self._waiting.items():
+                now = news.get(machine)
+                if now is None or now.has_waiting or now != self._known.get(machine):
+                    event.set()
+            self._known = news
 
 
 def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request], Any]:
@@ -133,17 +163,23 @@ async def _beat(request: Request, head: DialIn) -> Response:
     wanted = await _body(request, MachineBeat)
     machine = await _machine(request, head)
     deadline = time.monotonic() + min(max(wanted.wait, 0.0), LONGEST_WAIT)
-    async with request.app.state.signal.listening() as committed:
+    signal: _NewsBell = request.app.state.signal
+    async with signal.listening(machine.id) as news:
         answer = await run_in_threadpool(head.beat, machine, wanted)
-        while not (answer.jobs or answer.stop or answer.commands):
+        while not (answer.jobs or answer.stop or answer.commands or answer.targets):
             left = deadline - time.monotonic()
             if left <= 0 or await request.is_disconnected():
                 break
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(committed.wait(), min(left, _LOOK_AGAIN))
-            committed.clear()
-            machine = await _machine(request, head)
-            answer = await run_in_threadpool(head.look_again, machine, wanted)
+                await asyncio.wait_for(news.wait(), min(left, _LOOK_AGAIN))
+            if not news.is_set():
+                signal.look_if_due()
+                continue
+            news.clear()
+            try:
+                answer = await run_in_threadpool(head.look_again, _token(request), wanted)
+            except NotAllowed as refused:
+                raise _Unknown(refused) from refused
     return JSONResponse(asdict(answer))
 
 
@@ -165,17 +201,31 @@ async def _put_file(request: Request, head: DialIn) -> Response:
 
 async def _get_pack(request: Request, head: DialIn) -> Response:
     machine = await _machine(request, head)
-    have = [one for one in request.query_params.get("have", "").split(",") if one]
     file = await run_in_threadpool(
         head.pack,
         machine,
         run=request.path_params["run"],
         generation=request.path_params["generation"],
-        have=have,
+        have=_haves(request),
     )
     offset = _number(request, "offset")
     piece, size = await run_in_threadpool(_read_piece, file, offset)
     return Response(piece, media_type="application/octet-stream", headers={"legion-size": str(size)})
+
+
+async def _get_target(request: Request, head: DialIn) -> Response:
+    """A project's target for a machine that follows it. What is too long for one answer waits for the next job."""
+    machine = await _machine(request, head)
+    pack = await run_in_threadpool(
+        head.target_pack,
+        machine,
+        project=request.path_params["project"],
+        commit=request.query_params.get("commit", ""),
+        have=_haves(request),
+    )
+    if len(pack) > _MOST_PIECE:
+        raise BadInput(f"That pack is larger than {_MOST_PIECE >> 20} MB: wait for a job of the project.")
+    return Response(pack, media_type="application/octet-stream")
 
 
 async def _end(request: Request, head: DialIn) -> Response:
@@ -237,6 +287,10 @@ async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a r
 def _token(request: Request) -> str:
     """In a header of its own: a relayed request carries the run's pass in the usual one."""
     return str(request.headers.get("legion-machine", ""))
+
+
+def _haves(request: Request) -> list[str]:
+    return [one for one in request.query_params.get("have", "").split(",") if one]
 
 
 def _number(request: Request, name: str) -> int:

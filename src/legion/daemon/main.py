@@ -31,6 +31,7 @@ from legion.daemon.page_server import PageServer
 from legion.daemon.standby import FolderInUse, Leadership, serve_in_turn
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.domain.machines.leases import LeaseTimes
+from legion.jobs.background.epic_landings import EpicLandings
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.backup import restore
@@ -50,6 +51,7 @@ from legion.service.leader.routines import start as start_routine
 from legion.service.machines.dial_in import DialIn
 from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets.epic_change import land_wanted
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
@@ -288,13 +290,15 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
         routines = RoutineClock(context, partial(start_routine, context))
+        epics = EpicLandings(context, partial(land_wanted, context))
         gateway, mirror = GatewaySupervisor(context), Mirror(context)
         reaper = Reaper(context)
         store.on_commit(housekeeper.poke)
         store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
         store.on_commit(routines.poke)
-        housekeeper.also(routines)
+        store.on_commit(epics.poke)
+        housekeeper.also(routines, epics)
         gateway.start()
         mirror.start()
         if context.machines.engine is not None:

@@ -85,6 +85,8 @@ class EventKind(Enum):
     """The target contains a ticket's change."""
     BATCH = "landing.batch"
     """The merge queue tests these changes together, in this order."""
+    QUEUE_TEST = "landing.test"
+    """The merge queue starts checks on these changes: a batch, a part of it, the next ones, or a blamed one alone."""
     BATCH_SIZE = "landing.batch-size"
     """The merge queue changed the size of its batches."""
     SENT_BACK = "landing.sent-back"

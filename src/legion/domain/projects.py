@@ -73,6 +73,11 @@ class Project:
         return self.session or DEFAULT_SESSION
 
     @property
+    def resumed_by(self) -> str:
+        """The command that lets a paused project start work again."""
+        return "legion thaw" if self.frozen else "legion resume"
+
+    @property
     def baseline_known(self) -> bool:
         """The checks have run on the target as it is now."""
         return self.baseline_commit == self.target and self.baseline_verdict is not None

@@ -71,6 +71,8 @@ BIND = "bind"
 """Another branch, which the answer's text names."""
 REBUILD = "rebuild"
 """The branch as it is becomes the target."""
+REBASE = "rebase"
+"""The branch as it is becomes the target, and landed work lands on it again."""
 RELEASE = "release"
 """Back on the board, for any agent."""
 
@@ -85,7 +87,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.GATE: (LAND, BACK, STOP),
     QuestionKind.IDLE: (RELEASE, LEAVE),
     QuestionKind.ASK: (),
-    QuestionKind.BRANCH: (RECREATE, BIND, REBUILD, LEAVE),
+    QuestionKind.BRANCH: (RECREATE, BIND, REBASE, REBUILD, LEAVE),
     QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""

@@ -217,6 +217,7 @@ FACTS = frozenset(
             EventKind.TICKET_FORKED,
             EventKind.RUN_STARTED,
             EventKind.RUN_ENDED,
+            EventKind.QUEUE_TEST,
         ),
         *(
             EventKind.AGENT_HIRED,

@@ -71,6 +71,10 @@ class Forge(Protocol):
 
     def set_label(self, number: int, name: str, *, there: bool) -> None: ...
 
+    def close_issue(self, number: int) -> None:
+        """Say that it is completed."""
+        ...
+
     # Pull requests
 
     def pull_of(self, branch: str) -> PullRequest | None:

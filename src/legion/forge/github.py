@@ -162,6 +162,12 @@ class GitHub:
             reply = self._http.send("DELETE", path, None, accept=(200, 204, 404, 410))
         self._raise_unless(reply, 200, 204, 404, 410)
 
+    def close_issue(self, number: int) -> None:
+        wanted = {"state": "closed", "state_reason": "completed"}
+        reply = self._http.send("PATCH", f"{self._repo}/issues/{number}", wanted, accept=(200, 404, 410))
+        # An issue that a person deleted needs no end.
+        self._raise_unless(reply, 200, 404, 410)
+
     # Pull requests
 
     def pull_of(self, branch: str) -> PullRequest | None:

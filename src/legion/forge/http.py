@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 from legion import __version__
 from legion.forge.errors import ForgeLimited, ForgeProblem, ForgeUnreachable
+from legion.system import crash
+from legion.system.crash import Point
 
 _PATIENCE = 20.0
 _SHORTEST_WAIT, _LONGEST_WAIT = 60.0, 3600.0
@@ -93,14 +95,18 @@ class ForgeHttp:
         return rows
 
     def send(self, method: str, path: str, body: object, *, accept: tuple[int, ...] = (200, 201, 204)) -> HttpReply:
+        """Every effect on the forge passes here, so two crash points cover all of them."""
         with self._writing:
             wait = self._wrote_at + self._pace - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
+            crash.reach(Point.FORGE_WRITE_BEFORE_SEND)
             try:
-                return self._checked(method, path, body, accept)
+                reply = self._checked(method, path, body, accept)
             finally:
                 self._wrote_at = time.monotonic()
+            crash.reach(Point.FORGE_WRITE_AFTER_SEND)
+            return reply
 
     def _inside(self, url: str) -> str | None:
         """A link of the forge as a path below our own address. One that leads elsewhere is not followed."""

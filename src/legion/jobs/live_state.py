@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from legion.domain.landing.conflicts import PredictedConflict
+from legion.domain.landing.queue import QueueTestKind
 from legion.domain.scheduling.admission import HoldReason, StartCandidate
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import Change
@@ -89,11 +90,33 @@ class SchedulerState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueueTest:
+    """A test that a merge queue runs now."""
+
+    project: int
+    kind: QueueTestKind
+    tickets: tuple[int, ...]
+    """In the order in which they are put on the target."""
+    upstream: bool
+    """The person's own commits are tested with them."""
+    tree: str
+    checks: tuple[tuple[str, str], ...]
+    """Name and command of each, in the order in which they run."""
+    since: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueueState:
     """Written by the merge queues of all projects."""
 
     notes: SharedMap[int, str] = field(default_factory=SharedMap)
     """By ticket: what its merge queue does with it now. A ticket that only waits has no note."""
+    tests: SharedMap[str, QueueTest] = field(default_factory=SharedMap)
+    """Those that run now, the oldest first."""
+    suspected: SharedMap[int, tuple[int, ...]] = field(default_factory=SharedMap)
+    """By project: the tickets of a red batch of which one is to blame, while that is searched."""
+    blamed: SharedMap[int, tuple[str, ...]] = field(default_factory=SharedMap)
+    """By ticket: the checks that blame it, until they were repeated alone."""
     red_batches: SharedMap[int, int] = field(default_factory=SharedMap)
     """By project: how many batches in a row were red."""
     change_sizes: SharedMap[Change, int] = field(default_factory=lambda: SharedMap(_MOST_SIZES))

@@ -46,7 +46,7 @@ class MachineHousekeeper:
         self._wake.set()
 
     def poke(self) -> None:
-        """No run works any more: there is time to make trees for the next ones."""
+        """No run works any more, so there is time to make trees for the next ones; or a target has moved."""
         self._wake.set()
 
     def _watch(self) -> None:
@@ -71,10 +71,12 @@ class MachineHousekeeper:
         settings = self._context.user.worktrees
         for record in known:
             project = self._context.project_of(record)
-            if self._busy() or project.hub.target() is None:
-                return
+            if project.hub.target() is None:
+                continue
             setup.drop_stale_pool(project)
             project.worktrees.freshen(project.target)
+            if self._busy():
+                continue
             project.worktrees.fill(
                 settings.warm(project.config.agents.parallel),
                 project.target,

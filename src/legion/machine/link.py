@@ -72,9 +72,7 @@ class HeadLink:
         asked = f"{PREFIX}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"legion-machine": self._token, "content-type": "application/json"}
         try:
-            connection = self._connection(patience)
-            connection.request(method, asked, body=data, headers=headers)
-            answer = connection.getresponse()
+            answer = self._request(method, asked, data, headers, patience)
             content_ = answer.read(_MOST_ANSWER)
         except (OSError, http.client.HTTPException) as broken:
             self._forget()
@@ -85,6 +83,23 @@ class HeadLink:
         if answer.status >= 300:
             raise _error(answer.status, content_)
         return HeadAnswer(body=content_, headers={name.lower(): value for name, value in answer.getheaders()})
+
+    def _request(
+        self, method: str, asked: str, data: bytes | None, headers: Mapping[str, str], patience: float
+    ) -> http.client.HTTPResponse:
+        """The head closes connections that were idle; requests may be repeated, so such a one is sent again at once."""
+        connection = self._connection(patience)
+        was_open = connection.sock is not None
+        try:
+            connection.request(method, asked, body=data, headers=headers)
+            return connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+            if not was_open:
+                raise
+        self._forget()
+        connection = self._connection(patience)
+        connection.request(method, asked, body=data, headers=headers)
+        return connection.getresponse()
 
     def _connection(self, patience: float) -> http.client.HTTPSConnection:
         known: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from pathlib import Path
 
 from legion.git.hub import machine_packs
@@ -11,22 +13,67 @@ from legion.machine.errors import OffsetGap
 from legion.machine.link import HeadLink
 from legion.system import crash, files
 from legion.system.crash import Point
+from legion.system.paths import DataDir
 
 _PIECE = 4 << 20
 _SHA256 = 64
 
 
-def prepare(link: HeadLink, hub_path: Path, job: MachineJob) -> Hub:
-    """The mirror with everything that the job needs. Raises a MachineError, or GitError for a damaged pack."""
-    object_format = "sha256" if len(job.base) == _SHA256 else "sha1"
-    mirror = machine_packs.make_mirror(hub_path, object_format=object_format)
-    if machine_packs.lacks(mirror, job.commits):
-        pack = _fetch(link, job, machine_packs.mirrored(mirror))
-        crash.reach(Point.MACHINE_FETCH_AFTER_PACK)
-        machine_packs.receive(mirror, pack, commits=job.commits, target=job.target)
-    else:
-        machine_packs.set_target(mirror, job.target)
-    return mirror
+class Mirrors:
+    """All mirrors of this machine, for many threads. What this process has seen in them is not asked of git again."""
+
+    def __init__(self, data: DataDir, link: HeadLink) -> None:
+        self._data = data
+        self._link = link
+        self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+        self._known: defaultdict[int, set[str]] = defaultdict(set)
+        self._targets: dict[int, str] = {}
+
+    def targets(self) -> dict[int, str]:
+        """Of each project whose code is here."""
+        places = self._data.projects.glob("*/hub.git")
+        for number in (int(place.parent.name) for place in places if place.parent.name.isdecimal()):
+            if number not in self._targets:
+                self._targets[number] = self._hub(number).target() or ""
+        return dict(self._targets)
+
+    def prepare(self, job: MachineJob) -> None:
+        """Everything that the job needs. Raises a MachineError, or GitError for a damaged pack."""
+        project = job.project.id
+        with self._locks[project]:
+            known = self._known[project]
+            if known.issuperset(job.commits) and self._targets.get(project) == job.target:
+                return
+            object_format = "sha256" if len(job.base) == _SHA256 else "sha1"
+            mirror = machine_packs.make_mirror(self._path(project), object_format=object_format)
+            if machine_packs.lacks(mirror, job.commits):
+                pack = _fetch(self._link, job, machine_packs.mirrored(mirror))
+                crash.reach(Point.MACHINE_FETCH_AFTER_PACK)
+                machine_packs.receive(mirror, pack, commits=job.commits, target=job.target)
+            else:
+                machine_packs.set_target(mirror, job.target)
+            known.update(job.commits)
+            self._targets[project] = job.target
+
+    def follow(self, project: int, target: str) -> None:
+        """Fetch the target before a job needs it. Raises a MachineError, or GitError for a damaged pack."""
+        with self._locks[project]:
+            # Should it fail, the next job brings it: the head is not asked twice.
+            self._targets[project], before = target, self._targets.get(project)
+            mirror = self._hub(project)
+            if before != target and machine_packs.lacks(mirror, [target]):
+                query = {"commit": target, "have": ",".join(machine_packs.mirrored(mirror))}
+                pack = self._link.call("GET", f"/projects/{project}/pack", query=query).body
+                machine_packs.receive(mirror, pack, commits=[target], target=target)
+            else:
+                machine_packs.set_target(mirror, target)
+            self._known[project].add(target)
+
+    def _hub(self, project: int) -> Hub:
+        return Hub(self._path(project))
+
+    def _path(self, project: int) -> Path:
+        return self._data.project(project) / "hub.git"
 
 
 def _fetch(link: HeadLink, job: MachineJob, have: tuple[str, ...]) -> bytes:

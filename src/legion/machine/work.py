@@ -31,6 +31,7 @@ from legion.jobs.workspace.save import Saved, branch_name, save
 from legion.machine import mirror
 from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.link import HeadLink
+from legion.machine.mirror import Mirrors
 from legion.machine.snapshots import TreeSnapshots
 from legion.machine.uploads import Uploader
 from legion.runner import launch
@@ -63,6 +64,7 @@ class RunWork:
         self,
         context: Context,
         link: HeadLink,
+        mirrors: Mirrors,
         job: MachineJob,
         *,
         phase: Callable[[], LeasePhase],
@@ -75,6 +77,7 @@ class RunWork:
         self.job = job
         self._context = context
         self._link = link
+        self._mirrors = mirrors
         self._phase = phase
         self._lease = lease
         self._relay = relay
@@ -158,6 +161,8 @@ class RunWork:
             if not self._launch():
                 self._report(MachineRunEnd(failed=_CANCELLED))
                 return
+        else:
+            self._write_rows()
         ended = self._wait()
         if self._fenced.is_set():
             raise Fenced("the head has given it away")
@@ -166,7 +171,7 @@ class RunWork:
         crash.reach(Point.MACHINE_SEND_AFTER_FILES)
         self._send_end(ended, saved)
         if not self.job.saves:
-            self._project(fetch=False).worktrees.discard(self.job.run.seat)
+            self._project().worktrees.discard(self.job.run.seat)
 
     def _settle(self) -> FreshRun | LivingRun | EndedRun | LostRun:
         return launch.settle(self._folder)
@@ -174,11 +179,8 @@ class RunWork:
     def _prepare(self) -> None:
         """Code, worktree, dependencies, environment, spec."""
         job = self.job
-        project = self._project(fetch=True)
-        with self._context.store.write() as tx:
-            if job.run.ticket is not None:
-                tickets.mirror(tx, self._ticket())
-            mirrored.put_run(tx, job.run)
+        self._insist(lambda: self._mirrors.prepare(job))
+        project = self._write_rows()
         setup.drop_stale_pool(project)
         tree = self._worktree(project) if job.saves else self._checkout(project)
         if job.has_setup:
@@ -202,16 +204,28 @@ class RunWork:
         )
         write_spec(self._folder, spec)
 
-    def _project(self, *, fetch: bool) -> ProjectContext:
+    def _write_rows(self) -> ProjectContext:
+        """What the steps of a run read of its project, its ticket and itself. Returns the project."""
+        record = self._record()
+        with self._context.store.write() as tx:
+            mirrored.put_project(tx, record)
+            # The head sends jobs only of what the person trusts there.
+            projects.trust(tx, record.id, record.config_hash)
+            if self.job.run.ticket is not None:
+                tickets.mirror(tx, self._ticket())
+            mirrored.put_run(tx, self.job.run)
+        return self._context.project_of(record)
+
+    def _project(self) -> ProjectContext:
+        return self._context.project_of(self._record())
+
+    def _record(self) -> Project:
         """The project as the head has it, with this machine's own folders."""
         job = self.job
         folder = self._context.data.project(job.project.id)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if fetch:
-            self._insist(lambda: mirror.prepare(self._link, folder / "hub.git", job))
         place = self._context.data.root / "worktrees" / str(job.project.id)
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        record = Project(
+        return Project(
             id=job.project.id,
             name=job.project.name,
             root=str(place),
@@ -223,11 +237,6 @@ class RunWork:
             config_origin=ConfigOrigin.TARGET,
             target=job.target,
         )
-        with self._context.store.write() as tx:
-            mirrored.put_project(tx, record)
-            # The head sends jobs only of what the person trusts there.
-            projects.trust(tx, record.id, record.config_hash)
-        return self._context.project_of(record)
 
     def _worktree(self, project: ProjectContext) -> Path:
         """The one of the run before, where that was here; else a new one with the files that it left."""
@@ -236,12 +245,14 @@ class RunWork:
         last = project.folder / "worktrees" / f"{seat}.run"
         before = last.read_text() if last.exists() else ""
         here = before in (job.previous, job.run.name) and before != "" and job.plant is None
-        if here and project.worktrees.path(seat).exists():
+        exists = project.worktrees.path(seat).exists()
+        if (here and exists) or (job.plant is None and job.start is None and not exists):
             tree = project.worktrees.acquire(seat, job.base, branch)
         else:
             start = job.plant or project.hub.tree_of(job.start or job.base)
             tree = project.worktrees.replant(seat, job.base, start, branch, attempt=job.run.id)
-        files.write_atomic(last, job.run.name)
+        # An empty file means another run, whose worktree is replaced.
+        files.write_atomic(last, job.run.name, durable=False)
         return tree
 
     def _checkout(self, project: ProjectContext) -> Path:
@@ -302,7 +313,7 @@ class RunWork:
 
     def _save(self) -> Saved | None:
         """The tree as a commit in the mirror. Same tree, same commit."""
-        project = self._project(fetch=False)
+        project = self._project()
         tree = project.worktrees.path(self.job.run.seat)
         try:
             saved = save(self._context, project, self._ticket(), self.job.run, tree)
@@ -335,7 +346,7 @@ class RunWork:
 
     def _send_end(self, ended: EndedRun | LostRun, saved: Saved | None) -> None:
         result = json.loads(RunFolder(self._folder).result.read_bytes()) if isinstance(ended, EndedRun) else None
-        tree = str(self._project(fetch=False).worktrees.path(self.job.run.seat))
+        tree = str(self._project().worktrees.path(self.job.run.seat))
         over = quota.exceeded(self._context, self.job.run)
         end = MachineRunEnd(
             result=result,
@@ -379,6 +390,7 @@ class RunWork:
             self._stop_program(grace=0.0)
             found = launch.wait(self._folder)
         if not isinstance(found, FreshRun):
+            self._write_rows()
             saved = self._save() if self.job.saves else None
             self._release(found)
             if saved is not None:

@@ -30,8 +30,10 @@ from legion.jobs.machines.travel import MachineJob
 from legion.jobs.workspace.quota import QuotaWatch
 from legion.machine import facts
 from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
+from legion.machine.follow import TargetFollower
 from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.membership import Membership
+from legion.machine.mirror import Mirrors
 from legion.machine.relay import Relay
 from legion.machine.snapshots import BEATS
 from legion.machine.work import RunWork, unfinished, write_job
@@ -43,7 +45,7 @@ from legion.runner.spec import RunnerError
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system import files, folder_watch, kernel, toolchain
 from legion.system.paths import DataDir
-from legion.wire.machines import MachineBeat, RunRef
+from legion.wire.machines import MachineBeat, MirrorTarget, RunRef
 
 log = logging.getLogger("legion")
 
@@ -75,7 +77,9 @@ class Worker:
         self._update: int | None = None
         """The request to start again, while the head does not know that it arrived."""
         self.starts_again = False
+        self._mirrors = Mirrors(context.data, self._link)
         self._housekeeper = MachineHousekeeper(context, self._busy_seats)
+        self._follower = TargetFollower(self._mirrors, self._housekeeper.poke)
         self._relay = Relay(context.data.root, membership)
 
     def run(self) -> int:
@@ -85,6 +89,7 @@ class Worker:
             self._take_up(job)
         housekeeper = self._housekeeper
         housekeeper.start()
+        self._follower.start()
         quota_watch = QuotaWatch(self.context)
         quota_watch.start()
         beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
@@ -95,6 +100,7 @@ class Worker:
         for work in works:
             work.close()
         housekeeper.stop()
+        self._follower.stop()
         quota_watch.stop()
         beating.join()
         self._relay.stop()
@@ -121,7 +127,8 @@ class Worker:
         pause = _PAUSE
         while not self._over.is_set():
             fresh = self.phase() is LeasePhase.FRESH
-            wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh else 0.0
+            # A request to start again is acknowledged at once.
+            wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh and self._update is None else 0.0
             if self._beat(free=1000, wait=wait, patience=wait + self._times.beat):
                 pause = _PAUSE
             else:
@@ -133,17 +140,19 @@ class Worker:
         with self._lock:
             running = [RunRef(run=one.name, generation=one.job.run.generation) for one in self._works.values()]
             acks = set(self._acks)
+        targets = self._mirrors.targets()
         wanted = MachineBeat(
             boot=facts.boot(),
             worker=self._name,
             version=__version__,
             protocol=PROTOCOL,
             running=running,
-            mirrors=self._mirrors(),
+            mirrors=sorted(targets),
             acks=sorted(acks),
             free=free,
             wait=wait,
             toolchain=None if self._knows_toolchain else toolchain.fingerprint(),
+            targets=[MirrorTarget(project=project, commit=commit) for project, commit in targets.items()],
         )
         sent = lease.now()
         try:
@@ -197,6 +206,8 @@ class Worker:
                 self._take_up(write_job(self.context, facts_))
             except (ValueError, KeyError, TypeError) as strange:
                 log.error("a job of the head cannot be read, update Legion here: %r", strange)
+        if moved := {int(one["project"]): str(one["commit"]) for one in answer.get("targets", ())}:
+            self._follower.moved(moved)
         for command in answer.get("commands", ()):
             if self._pass_on(command):
                 with self._lock:
@@ -209,6 +220,7 @@ class Worker:
             work = self._works[job.run.name] = RunWork(
                 self.context,
                 self._link,
+                self._mirrors,
                 job,
                 phase=self.phase,
                 lease=self._lease_file,
@@ -257,10 +269,6 @@ class Worker:
             log.warning("run %s: %s", work.name, silent.message)
         return False
 
-    def _mirrors(self) -> list[int]:
-        places = self.context.data.projects.glob("*/hub.git")
-        return sorted(int(place.parent.name) for place in places if place.parent.name.isdecimal())
-
     def _end(self, why: MachineError) -> None:
         """The head has removed this machine, or is too far apart: agents end now, and nothing is sent any more."""
         if self._over.is_set():
@@ -286,7 +294,8 @@ def opened(data: DataDir, membership: Membership) -> Iterator[Worker]:
     folder_watch.watch(lock.path, lambda: folder_watch.end_process(lock.path))
     launcher = Launcher()
     launcher.warm()
-    store = Store(sqlite_url(data.database))
+    # After a power cut, job files bring back every row that counts.
+    store = Store(sqlite_url(data.database), durable=False)
     try:
         store.migrate()
         context = Context(

@@ -33,7 +33,7 @@ from legion.service.providers import agent_programs, catalog, probe
 from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.tickets import attach as attaching
-from legion.service.tickets import by_hand, epic_change, imports, record
+from legion.service.tickets import by_hand, epic_change, imports, record, session_rebase
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
@@ -66,6 +66,7 @@ class PlainOperations(Operations):
     drop_session = use_case(session_cases.drop)
     bind_session = use_case(session_cases.bind)
     rebuild_session = use_case(session_cases.rebuild)
+    rebase_session = use_case(session_rebase.rebase)
     recreate_session = use_case(session_cases.recreate)
 
     # Work from other tools

@@ -31,9 +31,9 @@ from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
-from legion.service.projects import sessions
 from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets import session_rebase
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents
@@ -95,7 +95,7 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
     if question.kind is QuestionKind.BRANCH and choice != LEAVE:
         if choice == BIND and not why:
             raise BadInput(f"Say which branch: `legion answer {question.id} {BIND} BRANCH`.")
-        message = sessions.answer_branch(context, question.project, choice, why)
+        message = session_rebase.answer_branch(context, question.project, choice, why)
         return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=message)
     if question.kind is QuestionKind.BUDGET:
         usage.catch_up(context)

@@ -12,6 +12,7 @@ from legion.store.work import idempotency
 
 _REQUEST = "epic-branch:"
 _ENDING = "epic-ending:"
+_WANTED = "epic-wanted:"
 
 
 def request_of(session: Project) -> str:
@@ -28,6 +29,25 @@ def ticket_of(tx: ReadTransaction, parent: int, session: Project) -> int | None:
     """The ticket of the default session that lands the branch of an ended one."""
     made = idempotency.recall(tx, parent, request_of(session))
     return None if made is None else int(made["ids"][0])
+
+
+def want(tx: Transaction, parent: int, session: Project) -> None:
+    """Record that a person wants the branch of a session to land as soon as it may."""
+    if not is_wanted(tx, parent, session):
+        idempotency.remember(tx, parent, f"{_WANTED}{session.id}", {})
+
+
+def is_wanted(tx: ReadTransaction, parent: int, session: Project) -> bool:
+    return idempotency.recall(tx, parent, f"{_WANTED}{session.id}") is not None
+
+
+def want_no_more(tx: Transaction, parent: int, session: Project) -> None:
+    idempotency.forget(tx, parent, f"{_WANTED}{session.id}")
+
+
+def wanted(tx: ReadTransaction) -> list[tuple[int, int]]:
+    """The project and the session of each branch that a person wants to land."""
+    return [(parent, int(name.removeprefix(_WANTED))) for parent, name in idempotency.starting_with(tx, _WANTED)]
 
 
 def end_to_land(tx: Transaction, parent: int, session: Project) -> None:

@@ -76,10 +76,6 @@ class Point(Enum):
     FORGE_BEFORE_CLAIM = "jobs.forge.before-claim"
     FORGE_AFTER_CLAIM = "jobs.forge.after-claim"
     FORGE_AFTER_OFFER = "jobs.forge.after-offer"
-    FORGE_AFTER_PULL = "jobs.forge.after-pull"
-    FORGE_AFTER_SAY = "jobs.forge.after-say"
-    FORGE_AFTER_REPLY = "jobs.forge.after-reply"
-    FORGE_AFTER_MERGE = "jobs.forge.after-merge"
     REWIND_BEFORE_MOVE = "jobs.rewind.before-move"
     REWIND_AFTER_MOVE = "jobs.rewind.after-move"
     REWIND_AFTER_STOP = "jobs.rewind.after-stop"
@@ -88,6 +84,14 @@ class Point(Enum):
     REBUILD_BEFORE_ASIDE = "jobs.rebuild.before-aside"
     REBUILD_BEFORE_PUBLISH = "jobs.rebuild.before-publish"
     REBUILD_AFTER_PUBLISH = "jobs.rebuild.after-publish"
+
+    # service
+    EPIC_BEFORE_END = "service.epic.before-end"
+    EPIC_AFTER_END = "service.epic.after-end"
+
+    # forge
+    FORGE_WRITE_BEFORE_SEND = "forge.write.before-send"
+    FORGE_WRITE_AFTER_SEND = "forge.write.after-send"
 
     # store
     STORE_MIGRATION_BEFORE_COMMIT = "store.migration.before-commit"

@@ -48,7 +48,11 @@ TICKET_ACTIONS = {
         applies=lambda ticket: ticket.state != "queued" and not ticket.checkpoint,
         perform=lambda legion, id: legion.review(id).message,
     ),
-    "land": TicketAction(applies=_is_in("parked"), perform=lambda legion, id: legion.land(id).message),
+    "land": TicketAction(
+        # One that waits for its checks or its review is refused with the reason.
+        applies=_is_in("parked", "checking", "reviewing", "landing"),
+        perform=lambda legion, id: legion.land(id).message,
+    ),
     "undo": TicketAction(
         applies=_is_in("done"),
         perform=lambda legion, id: legion.undo(id).message,

@@ -14,11 +14,12 @@ from textual.theme import Theme
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
 from legion.tui.attachment import Attachment
+from legion.tui.branch_offer import BranchOffer, offer_of
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
-from legion.tui.screens.prompts import Reader, YesNo
+from legion.tui.screens.prompts import Choice, Reader, YesNo
 from legion.tui.store import BoardStore, StartedWith
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import clean
@@ -41,6 +42,7 @@ THEMES = (
 )  # fmt: skip
 DARK, LIGHT = ("legion-dark", "ansi-dark"), ("legion-light", "ansi-light")
 _FIRST = "squad"
+_BRANCH_OFFERED = "ui.branch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,7 @@ class LegionApp(App[None]):
         self._attachment = Attachment(self.store.requests, self.suspend)
         self._places: dict[str, Place] = {}
         self._work: set[asyncio.Task[None]] = set()
+        self._branch_seen: tuple[str, ...] = ()
         for theme in THEMES:
             self.register_theme(theme)
         light = self.drafts.get("ui.light")
@@ -97,6 +100,45 @@ class LegionApp(App[None]):
         self.push_screen(self._place(self.options.first))
         self._begin(self.store.run())
         self._begin(self._read_settings())
+        self.store.status.watch(self._look_at_branch)
+
+    def on_app_focus(self) -> None:
+        # The person may have changed the branch in another terminal, which is no event.
+        self.store.status.invalidate()
+
+    def _look_at_branch(self) -> None:
+        """With the first status, and where its notes about the project changed."""
+        project = self.store.project
+        seen = (project.root, project.session, *project.notes) if project is not None else None
+        if seen is None or seen == self._branch_seen or not self._is_free:
+            return
+        first, self._branch_seen = not self._branch_seen, seen
+        if first or (project is not None and project.notes):
+            self._begin(self._offer_sessions(first))
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether the person looks at a place, and neither types nor answers something."""
+        return isinstance(self.screen, Place) and not self.has_screen_on_top
+
+    async def _offer_sessions(self, first: bool) -> None:
+        """One question where the checkout has another branch; at the start the list, where there are several."""
+        try:
+            found = await self.store.requests.ask(lambda legion: legion.sessions(self.store.cwd))
+        except LegionError:
+            return
+        offer = offer_of(found)
+        if offer is None or self.drafts.get(_BRANCH_OFFERED) == offer.key:
+            if first and len(found.sessions) > 1 and self._is_free:
+                self.open_catalog("sessions")
+        elif self._is_free:
+            self.push_screen(Choice(offer.question, offer.choices), lambda choice: self._follow_branch(offer, choice))
+
+    def _follow_branch(self, offer: BranchOffer, choice: str | None) -> None:
+        self.drafts.put(_BRANCH_OFFERED, offer.key)
+        request = offer.request(choice or "", self.store.cwd)
+        if request is not None:
+            self.send(request, self.store.invalidate)
 
     def _place(self, name: str) -> Place:
         if name not in self._places:
@@ -198,16 +240,24 @@ class LegionApp(App[None]):
         else:
             self.push_screen(TicketScreen(id, tab))
 
+    def open_agent(self, id: str) -> None:
+        from legion.tui.screens.agents import AgentsPlace
+
+        place = self._place("agents")
+        assert isinstance(place, AgentsPlace)
+        place.wanted = id
+        self.go("agents")
+
     def open_catalog(self, name: str) -> None:
         """A list of the menu: providers, workers, sessions and so on."""
-        from legion.tui.screens.catalog import CatalogPlace
+        from legion.tui.screens.lists import list_place
 
-        self.push_screen(CatalogPlace(name))
+        self.push_screen(list_place(name))
 
     def open_retry(self, ticket: TicketLine) -> None:
-        from legion.tui.screens.forms import retry_form
+        from legion.tui.screens.forms import RetryForm
 
-        self.push_screen(retry_form(ticket))
+        self.push_screen(RetryForm(ticket.id))
 
     def action_squad(self) -> None:
         self.go("squad")
@@ -297,6 +347,9 @@ class LegionApp(App[None]):
         self.send(lambda legion: (legion.resume(where) if project.paused else legion.pause(where)).message)
 
     def action_clear_ended(self) -> None:
+        self.clear_ended()
+
+    def clear_ended(self) -> None:
         project, status = self.store.project, self.store.status.value
         if project is None or status is None:
             self.notify("Open Legion in a project's folder to clear its board.", severity="warning")

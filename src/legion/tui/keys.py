@@ -28,6 +28,7 @@ class KeyContext(Enum):
     QUEUE = "queue"
     USAGE = "usage"
     MODELS = "models"
+    MACHINES = "machines"
     FORM = "form"
 
 
@@ -90,10 +91,11 @@ KEYS: tuple[Key, ...] = (
     _key(_L, "scroll_down", "shift+down", "scroll down", "Scroll without moving the selection."),
     _key(_L, "scroll_up", "shift+up", "scroll up", "Scroll without moving the selection."),
     _main(_L, "choose", "enter", "open", "Open what is selected."),
+    _main(KeyContext.SQUAD, "interrupt_selected", "escape", "interrupt", "Interrupt the selected agent; asks once."),
     _key(_T, "attach", "o", "attach", "Sit down at its agent's terminal, or take over; Ctrl+Q leaves."),
     _key(_T, "open", "O", "open", "Its screen: live output, change, terminal, receipts, reviews, history."),
     _key(_T, "shell", "e", "shell", "A shell in its worktree; exit leaves."),
-    _key(_T, "checkout", "b", "branch", "Its work as a new branch in your repository."),
+    _key(_T, "checkout", "b", "branch", "Its work as a new branch in your repository; copies the name."),
     _key(_T, "push", "p", "push", "Push its work to your remote, as a new branch."),
     _key(_T, "submit", "S", "submit", "Submit the change of a ticket that you work on yourself."),
     _main(_T, "message", "i", "message", "Send one line to its agent, without attaching."),
@@ -101,7 +103,7 @@ KEYS: tuple[Key, ...] = (
     _main(_T, "retry", "r", "retry", "Try an ended ticket again, with feedback; resume a paused one."),
     _main(_T, "stop", "s", "stop", "Stop it; its work is kept."),
     _key(_T, "interrupt", "x", "interrupt", "Interrupt its agent; without a message the ticket is paused."),
-    _key(_T, "pause", "c", "pause", "Save its work and pause it."),
+    _key(_T, "pause", "c", "check out", "Save its work, pause it, make it a branch and copy the name."),
     _key(_T, "drop", "d", "drop", "Remove it from the board."),
     _key(_T, "review", "v", "review", "Have its change reviewed."),
     _key(_T, "check", "B", "run checks", "Run all checks on the code that it landed."),
@@ -112,7 +114,9 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.BOARD, "mode", "t", "columns, tree, graph", "The next form of the board."),
     _key(KeyContext.BOARD, "left", "h left alt+left", "left", "To the column on the left."),
     _key(KeyContext.BOARD, "right", "l right alt+right", "right", "To the column on the right."),
-    _main(KeyContext.SQUAD, "narrower", "left_square_bracket ctrl+left", "narrower", "Move the divider to the left."),
+    _key(KeyContext.SQUAD, "next_agent", "shift+down", "next agent", "Select the next agent at work.", priority=True),
+    _key(KeyContext.SQUAD, "previous_agent", "shift+up", "agent before", "Select the agent before.", priority=True),
+    _key(KeyContext.SQUAD, "narrower", "left_square_bracket ctrl+left", "narrower", "Move the divider to the left."),
     _key(KeyContext.SQUAD, "wider", "right_square_bracket ctrl+right", "wider", "Move the divider to the right."),
     _key(KeyContext.TICKET, "next_tab", "tab l right", "next tab", "To the next tab."),
     _key(KeyContext.TICKET, "previous_tab", "shift+tab h left", "previous tab", "To the tab before."),
@@ -135,10 +139,15 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.QUEUE, "undo_landed", "u", "undo", "Revert the landed ticket that is selected."),
     _main(KeyContext.USAGE, "next_cut", "t l right", "group by", "The next grouping: day, ticket, agent, model, epic."),
     _key(KeyContext.USAGE, "previous_cut", "h left", "group before", "The grouping before."),
-    _main(KeyContext.MODELS, "add", "a", "add", "Add a provider, a route or a session, or write a new team or role."),
+    _main(KeyContext.MODELS, "add", "a n", "add", "Add a provider, a route or a session, or write a new team or role."),
     _main(KeyContext.MODELS, "test", "t", "test", "Send one small request to the selected provider."),
     _main(KeyContext.MODELS, "remove", "d", "remove", "Remove what is selected."),
     _main(KeyContext.MODELS, "complete", "c", "complete", "Collect what a session landed, and end the session."),
+    _main(KeyContext.MODELS, "forget", "x", "forget", "Remove an ended session from the list."),
+    _main(KeyContext.MACHINES, "update", "u r", "restart, update", "Its worker starts again as the installed release."),
+    _main(KeyContext.MACHINES, "pause_machine", "p", "pause, resume", "Start nothing new there; again: resume."),
+    _main(KeyContext.MACHINES, "clean", "c", "clean", "Remove ended tickets; their worktrees go to the trash."),
+    _main(KeyContext.MACHINES, "remove_machine", "d", "remove", "Remove the machine; its token opens nothing then."),
     _main(KeyContext.FORM, "send", "ctrl+s", "send", "Send the form."),
     _main(KeyContext.FORM, "leave", "escape", "leave", "Leave the form; what you typed is kept."),
 )  # fmt: skip

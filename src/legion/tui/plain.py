@@ -29,7 +29,7 @@ _COMMANDS_AS_KEYS = {
     "inbox": "inbox", "retry": "retry N", "drop": "drop N", "undo": "undo N", "message": "tell N TEXT",
     "interrupt": "interrupt N", "stop": "stop N", "new_ticket": "legion dispatch", "collect": "legion collect",
     "pause_project": "legion resume", "yes": "answer N yes:", "no": "answer N no:", "answer": "answer N TEXT:",
-    "hire": "legion hire",
+    "hire": "legion hire", "review": "review N",
 }  # fmt: skip
 """The views name keys; here they name the line to type."""
 
@@ -117,11 +117,11 @@ def _inbox(legion: Legion, cwd: str, words: list[str]) -> Iterable[str]:
 def _ticket(legion: Legion, cwd: str, words: list[str]) -> Iterable[str]:
     page = legion.ticket(_number(words))
     rows = [
-        ticket.head_row(page.ticket, WIDTH),
-        ticket.next_row(page, _COMMANDS_AS_KEYS, WIDTH),
+        *ticket.head_rows(page.ticket, WIDTH),
+        *ticket.next_rows(page, _COMMANDS_AS_KEYS, WIDTH),
         *ticket.about_rows(page, WIDTH),
         *ticket.receipt_rows(page, WIDTH),
-        *ticket.review_rows(page, WIDTH),
+        *ticket.review_rows(page, _COMMANDS_AS_KEYS, WIDTH),
     ]
     return plain_lines(rows)
 

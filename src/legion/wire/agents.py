@@ -27,6 +27,8 @@ class HireAgent:
     """It only reads until a plan of its is approved."""
     delegate: bool = False
     """It only leads: it has Legion's tools alone, and can give those in `tools`."""
+    driver: str = ""
+    """The driver of its program; empty: Claude Code."""
     request: str = ""
     """The same request again gets the first answer."""
 
@@ -44,6 +46,7 @@ class Hired:
     depth: int | None
     message: str
     notes: list[str] = field(default_factory=list)
+    driver: str = ""
 
 
 @dataclass(kw_only=True)
@@ -144,6 +147,8 @@ class AgentLine:
     fired_at: float | None = None
     delegate: bool = False
     """It only leads, and uses none of the tools itself but Legion's."""
+    driver: str = ""
+    """The driver of its program; empty: Claude Code."""
 
 
 @dataclass(kw_only=True)

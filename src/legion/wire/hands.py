@@ -41,11 +41,52 @@ class QueueLine:
 
 
 @dataclass(kw_only=True)
+class QueueCheck:
+    name: str
+    state: str
+    """`green`, `red`, `broken`, `runs` or `waits`."""
+
+
+@dataclass(kw_only=True)
+class QueueTestLine:
+    """A test that runs now."""
+
+    kind: str
+    """`together`: the next batch; `part`: a part of a red one; `ahead`: the next ones, on top of a batch in test;
+    `alone`: what blamed a change, once more."""
+    tickets: list[int]
+    """In the order in which they are put on the target."""
+    upstream: bool
+    """The person's own commits are tested with them."""
+    checks: list[QueueCheck]
+    since: float
+
+
+@dataclass(kw_only=True)
+class QueueBlame:
+    """A change that a conflict or a failed check keeps from landing."""
+
+    ticket: int
+    title: str
+    state: str
+    """`blamed` while the failed checks are repeated alone; after that the state of the ticket."""
+    checks: list[str]
+    """The names of the checks that blame it; empty for a conflict."""
+    why: str
+    at: float
+
+
+@dataclass(kw_only=True)
 class MergeQueuePage:
     schema: str = "legion.queue/1"
     gate: str
     """The project's: `auto` or `person`."""
     changes: list[QueueLine]
+    tests: list[QueueTestLine] = field(default_factory=list)
+    suspects: list[int] = field(default_factory=list)
+    """The tickets of a red batch of which one is to blame, while that is searched."""
+    blamed: list[QueueBlame] = field(default_factory=list)
+    """The newest first."""
 
 
 @dataclass(kw_only=True)

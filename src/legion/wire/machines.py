@@ -69,6 +69,14 @@ class RunRef:
 
 
 @dataclass(kw_only=True)
+class MirrorTarget:
+    """The target of a project's hub."""
+
+    project: int
+    commit: str
+
+
+@dataclass(kw_only=True)
 class MachineBeat:
     """A sign of life, and what the machine has."""
 
@@ -88,6 +96,8 @@ class MachineBeat:
     wait: float = 0.0
     """Seconds that the answer may wait for a job or a command."""
     toolchain: str | None = None
+    targets: list[MirrorTarget] | None = None
+    """The targets of its mirrors, as it knows them; null: a release that does not follow them."""
 
 
 @dataclass(kw_only=True)
@@ -109,6 +119,8 @@ class MachineAnswer:
     """Runs that are no longer this machine's: it ends them, and sends what they left as late work."""
     commands: list[MachineCommand] = field(default_factory=list)
     lease: MachineLeaseTimes | None = None
+    targets: list[MirrorTarget] = field(default_factory=list)
+    """Targets that have moved, of projects whose runs it was given: it fetches them before the next run needs them."""
     notice: str = ""
     """For the machine's log: its release is too far from the head's, so it gets no new jobs. Empty where it is not."""
 

@@ -257,6 +257,8 @@ class EpicPage:
     """`auto` or `person`, if the epic has a gate of its own."""
     stages: list[EpicStageLine] = field(default_factory=list)
     """Of the specifications that its plans start with; their documents are on the plan's page."""
+    lands_when: str = ""
+    """What its branch waits for, if a person asked to land it."""
 
 
 @dataclass(kw_only=True)

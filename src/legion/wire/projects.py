@@ -95,6 +95,8 @@ class ProjectLine:
     notes: list[str] = field(default_factory=list)
     session: str = ""
     """The session; empty for the default one."""
+    frozen: bool = False
+    """Paused with all others by `legion freeze`."""
 
 
 @dataclass(kw_only=True)

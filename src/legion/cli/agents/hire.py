@@ -22,6 +22,7 @@ from legion.wire.mail import MessageLine, ReadMail
 @click.argument("task", metavar="TASK")
 @click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
 @click.option("--model", metavar="M", default="", help="Its model; agents that it hires get no better one.")
+@click.option("--driver", metavar="D", default="", help="Its program (`legion driver list`); else Claude Code.")
 @click.option("--tools", metavar="A,B", default=None, help="The only tools that it has and may pass on.")
 @click.option("--role", metavar="R", default="", help="Its role in a few words; every turn starts with it.")
 @click.option("--name", metavar="N", default="", help="A unique name for people.")
@@ -40,7 +41,7 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
         request=os.urandom(16).hex(),
         **{**given, "cwd": _folder(call, str(given["cwd"]))},  # type: ignore[arg-type]
     )
-    for name in ("model", "role", "name"):
+    for name in ("model", "driver", "role", "name"):
         valid_text(getattr(wanted, name), f"--{name}")
     legion = call.legion()
     before = legion.status(None).last_event if waits else 0

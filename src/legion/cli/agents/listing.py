@@ -16,6 +16,7 @@ from legion.wire.agents import AgentLine, AgentList, AgentPage
 from legion.wire.mail import Broadcast, Mail, MessageLine
 
 _FIRST_LINES = 6
+_STATES = {"heard": "read"}
 _SHORT = 8
 
 
@@ -42,7 +43,8 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     line = page.agent
     yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({agent_state(line)})"))
     yield from screen.aside(sanitize(line.doing))
-    facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
+    facts = [("role", line.role), ("reports to", line.parent), ("project", line.project)]
+    facts += [("program", line.driver), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
     facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
@@ -119,6 +121,7 @@ def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) ->
     ago = duration(time.time() - message.sent_at)
     names = f"{message.sender_name} to {message.recipient_name}"
     answers = f", answers {message.reply_to}" if message.reply_to else ""
-    facts = f"  {message.number}, {message.kind}, {ago} ago, {message.delivery}{answers}, {message.id[:_SHORT]}"
+    state = _STATES.get(message.delivery, message.delivery)
+    facts = f"  {message.number}, {message.kind}, {ago} ago, {state}{answers}, {message.id[:_SHORT]}"
     yield screen.line(Cell(sanitize(names), Colour.BOLD), Cell(facts, Colour.DIM))
     yield from screen.paragraph(message.text, most_lines=most_lines, rest="--json")

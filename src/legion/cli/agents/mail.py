@@ -37,7 +37,7 @@ def mail(call: CommandCall, words: tuple[str, ...], dead: bool, everything: bool
         "search": _search,
         "archive": _archive,
     }
-    if words and words[0] in verbs and (len(words) > 1 or words[0] == "archive"):
+    if words and words[0] in verbs:
         verbs[words[0]](call, words[1:])
         return
     if len(words) > 1:
@@ -63,6 +63,8 @@ def _thread(call: CommandCall, words: tuple[str, ...]) -> None:
 
 
 def _search(call: CommandCall, words: tuple[str, ...]) -> None:
+    if not words:
+        raise BadInput("Name what to find: `legion mail search login`.")
     found = call.legion().find_mail(FindMail(text=valid_text(" ".join(words), "TEXT")))
     call.answer(found, lambda: mail_lines(found, call.screen, nothing="No message has this text."))
 

@@ -89,6 +89,25 @@ class NativeTeamLine:
 
 
 @dataclass(kw_only=True)
+class EpicLine:
+    """An epic in a list."""
+
+    name: str
+    done: int
+    total: int
+    counts: dict[str, int]
+    """Its tickets by state."""
+
+
+@dataclass(kw_only=True)
+class EpicsShape:
+    """`legion epic` without a name: those with tickets that are open or failed."""
+
+    schema: str = "legion.epics/1"
+    epics: list[EpicLine]
+
+
+@dataclass(kw_only=True)
 class PluginAt:
     """A place where the plugin can be."""
 
@@ -101,12 +120,24 @@ class PluginAt:
 
 
 @dataclass(kw_only=True)
+class PluginCommand:
+    """A slash command or an agent that the plugin brings."""
+
+    name: str
+    about: str
+
+
+@dataclass(kw_only=True)
 class PluginShape:
     """`legion plugin`."""
 
     schema: str = "legion.plugin/1"
     places: list[PluginAt]
     message: str
+    files: list[str] = field(default_factory=list)
+    """Of `install --dry-run`: every file that would be written."""
+    commands: list[PluginCommand] = field(default_factory=list)
+    """Of `install --list`: what Claude Code gets."""
 
 
 @dataclass(kw_only=True)

@@ -132,7 +132,7 @@ def hints(status: Status) -> Iterable[str]:
         yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plans"
     if project is not None:
         if project.paused:
-            yield "Nothing new starts while paused: legion resume"
+            yield f"Nothing new starts while paused: {'legion thaw' if project.frozen else 'legion resume'}"
         if project.ahead:
             waits = count(project.ahead, "landed commit waits", "landed commits wait")
             after = "legion collect" if project.collectable else "your own commits have to enter the target first"

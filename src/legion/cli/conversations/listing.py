@@ -15,6 +15,8 @@ from legion.cli.board.status import dollars
 from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
 
 _SHORT_ID = 8
+_OWN = "legion"
+"""The program of Legion's own runs."""
 _FIRST_WAIT, _WAIT = 2.0, 20.0
 Report = TypeVar("Report")
 
@@ -81,7 +83,7 @@ def row(line: ConversationLine, screen: Screen) -> list[Cell]:
     dot = "●" if screen.unicode else "*"
     return [
         Cell(dot if line.alive else " ", Colour.GREEN),
-        Cell(sanitize(line.id)[:_SHORT_ID] if line.ticket is None else f"#{line.ticket}", Colour.BOLD),
+        Cell(_name(line), Colour.BOLD),
         Cell(line.program, Colour.CYAN),
         Cell(clock(line.modified_at), Colour.DIM),
         Cell(sanitize(line.project).rpartition("/")[2]),
@@ -90,6 +92,14 @@ def row(line: ConversationLine, screen: Screen) -> list[Cell]:
         Cell(sanitize(line.title)),
         Cell(sanitize(line.last_answer), Colour.DIM),
     ]
+
+
+def _name(line: ConversationLine) -> str:
+    """What other commands take for it. Runs of one agent differ only at the end of their ids."""
+    if line.ticket is not None:
+        return f"#{line.ticket}"
+    id = sanitize(line.id)
+    return id if line.program == _OWN else id[:_SHORT_ID]
 
 
 def listed(found: Conversations, screen: Screen) -> Iterator[str]:
@@ -109,7 +119,7 @@ def _hits(found: SearchResult, screen: Screen) -> Iterator[str]:
         yield f"Nothing found for {sanitize(found.query)}."
     for hit in found.hits:
         line = hit.conversation
-        name = sanitize(line.id)[:_SHORT_ID] if line.ticket is None else f"#{line.ticket}"
+        name = _name(line)
         place = sanitize(line.project).rpartition("/")[2]
         yield screen.line(
             Cell(name, Colour.BOLD),

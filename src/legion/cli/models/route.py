@@ -39,7 +39,7 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
 
     `*` in MODEL and in names matches any letters. If a provider is at its limit, overloaded or does not answer, the
     next one is used, and a conversation stays with the provider that answered it. The first route that matches counts;
-    a new one goes before all others.
+    a new one goes before all others, but behind those that are for fewer runs.
     """
     wanted = SetRoute(
         model=valid_text(model, "MODEL"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.progress import progress
+from legion.cli.base.shapes import EpicLine, EpicsShape
 from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
+from legion.client.text.states import Group, style_of
+from legion.wire.errors import BadInput
 from legion.wire.hands import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
 from legion.wire.projects import Graph
@@ -25,19 +29,31 @@ _STAGE_COLOURS = {
     "failed": Colour.RED,
 }
 _GATES = ("auto", "person", "project")
+_VERBS = {
+    "create": "The first ticket makes an epic: legion dispatch --epic {name}, or legion plan --epic {name} GOAL.",
+    "add": "A ticket joins an epic when it is dispatched: legion dispatch --epic {name}.",
+    "stage": "`legion plan --epic {name} GOAL` stages tickets, and `legion approve` starts them.",
+    "launch": "`legion plan --epic {name} GOAL` stages tickets, and `legion approve` starts them.",
+    "status": "Leave `status` out: legion epic {name}",
+    "watch": "Write legion epic {name} --watch",
+    "land": "Tickets land one by one. With a branch of its own, see `--own-branch`: legion epic {name} --land",
+    "close": "It is complete when its last ticket has ended; legion epic {name} --stop ends what is open.",
+    "stop": "Write legion epic {name} --stop",
+}
+"""Verbs of tools in which an epic is a thing of its own."""
 
 
-@command("epic", example="legion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
-@click.argument("name", metavar="NAME")
+@command("epic", example="legion epic\nlegion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
+@click.argument("words", nargs=-1, metavar="[NAME]")
 @click.option("-w", "--watch", is_flag=True, help="Wait until all of it has ended, then show it.")
 @click.option("--stop", is_flag=True, help="Stop all of it that has not ended.")
 @click.option("--budget", metavar="USD", type=float, help="Limit what all its tickets may cost together; 0 removes it.")
 @click.option("--gate", type=click.Choice(_GATES), help="Whether its changes wait for `legion land`.")
 @click.option("--own-branch", is_flag=True, help="Let its new tickets land on a branch of its own.")
-@click.option("--land", is_flag=True, help="Land that branch as one change, or as one pull request.")
+@click.option("--land", is_flag=True, help="Land that branch as one change or one pull request, as soon as it may.")
 def epic(
     call: CommandCall,
-    name: str,
+    words: tuple[str, ...],
     watch: bool,
     stop: bool,
     budget: float | None,
@@ -45,13 +61,20 @@ def epic(
     own_branch: bool,
     land: bool,
 ) -> int:
-    """An epic: progress, tickets, cost, plans and what landed. The tickets of a plan are the epic of its name.
+    """An epic: progress, tickets, cost, plans and what landed. Without NAME, the epics that have open tickets.
+
+    An epic exists by its tickets: `legion dispatch --epic NAME` and `legion plan --epic NAME` make or extend it, and
+    the tickets of a plan are the epic of its name. It is complete when the last of them has ended.
 
     A plan with --spec is an epic from the start: the stages of its specification come before its tickets.
 
     With --watch the exit codes are those of `legion wait`.
     """
-    name = valid_text(name, "NAME")
+    if not words or words == ("list",):
+        found = _open_epics(call)
+        call.answer(found, lambda: _list_lines(found, call.screen))
+        return 0
+    name = valid_text(_name(words), "NAME")
     if sum((watch, stop, budget is not None, gate is not None, own_branch, land)) > 1:
         raise click.UsageError(
             "Choose one of --watch, --stop, --budget, --gate, --own-branch and --land", click.get_current_context()
@@ -81,6 +104,40 @@ def epic(
     page = call.legion().epic(call.cwd, name)
     call.answer(page, lambda: epic_lines(page, call.screen))
     return code
+
+
+def _name(words: tuple[str, ...]) -> str:
+    """Raises BadInput with the command that does what another tool's verb does."""
+    verb, *rest = words
+    if rest and verb in _VERBS:
+        raise BadInput(_VERBS[verb].format(name=shlex.quote(rest[0])))
+    if rest:
+        raise BadInput(f"NAME must be one argument: legion epic {shlex.quote(' '.join(words))}")
+    return verb
+
+
+def _open_epics(call: CommandCall) -> EpicsShape:
+    """A failed ticket is open, too: something has to be done about it."""
+    tickets = call.legion().status(call.cwd).tickets
+    names = dict.fromkeys(one.epic for one in tickets if one.epic and style_of(one.state).group is not Group.ENDED)
+    pages = [call.legion().epic(call.cwd, name) for name in names]
+    return EpicsShape(
+        epics=[EpicLine(name=one.name, done=one.done, total=one.total, counts=one.counts) for one in pages]
+    )
+
+
+def _list_lines(found: EpicsShape, screen: Screen) -> list[str]:
+    if not found.epics:
+        return ["No epic has open tickets: legion dispatch --epic NAME, legion plan GOAL"]
+    rows = [
+        [Cell(sanitize(one.name), Colour.BOLD), Cell(f"{one.done} of {one.total} landed"), Cell(_states(one.counts))]
+        for one in found.epics
+    ]
+    return screen.table(rows, indent=0)
+
+
+def _states(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
 
 
 def _watch(call: CommandCall, name: str) -> int:
@@ -131,11 +188,11 @@ def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     filled = round(_BAR * page.done / max(1, page.total))
     full, empty = ("█", "░") if screen.unicode else ("#", ".")
     yield screen.line(Cell(full * filled + empty * (_BAR - filled), Colour.GREEN), indent=2)
-    states = ", ".join(f"{number} {state}" for state, number in sorted(page.counts.items()))
     money = f"${page.usage.usd:.2f}" if page.usage else "nothing counted"
     limit = f" of ${page.budget:.2f}" if page.budget is not None else ""
-    rows = [("tickets", states), ("cost", f"{money}{limit}")]
+    rows = [("tickets", _states(page.counts)), ("cost", f"{money}{limit}")]
     rows += [("gate", page.gate)] if page.gate else []
+    rows += [("lands", f"as one change, when {page.lands_when}")] if page.lands_when else []
     rows += [("plans", ", ".join(f"{one.id} {one.state}" for one in page.plans))] if page.plans else []
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in rows])
     edges = [[ticket.id, other] for ticket in page.tickets for other in ticket.after]

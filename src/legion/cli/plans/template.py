@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, sanitize_lines
-from legion.cli.base.parameters import teams
+from legion.cli.base.parameters import named_values, teams
 from legion.cli.base.texts import valid_text
 from legion.cli.plans.page import page_lines
 from legion.client.discovery import find
@@ -58,12 +58,13 @@ def template_list(call: CommandCall) -> None:
     call.answer(found, lambda: _list(found, call.screen))
 
 
-@command("show", example="legion template show bug")
+@command("show", example="legion template show bug\nlegion template show bug --text > .legion/templates/bug.toml")
 @click.argument("name", metavar="NAME", shell_complete=_names)
-def template_show(call: CommandCall, name: str) -> None:
+@click.option("--text", is_flag=True, help="Only its text, for a file of your own.")
+def template_show(call: CommandCall, name: str, text: bool) -> None:
     """A template with its variables and its text."""
     page = call.legion().template(call.cwd, valid_text(name, "NAME"))
-    call.answer(page, lambda: _page(page, call.screen))
+    call.answer(page, lambda: sanitize_lines(page.text) if text else _page(page, call.screen))
 
 
 @command("check", example="legion template check bug\nlegion template check bug --var bug='It crashes'")
@@ -81,7 +82,7 @@ def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int
     if not values and needed:
         call.answer(page, lambda: [f"{name} is a valid template. It needs {', '.join(needed)}."])
         return 0
-    made = call.legion().run_template(RunTemplate(cwd=call.cwd, name=name, values=_given(values), dry_run=True))
+    made = call.legion().run_template(RunTemplate(cwd=call.cwd, name=name, values=named_values(values), dry_run=True))
     call.answer(made, lambda: _expanded(made, call.screen))
     return 6 if made.findings else 0
 
@@ -97,7 +98,7 @@ def template_run(call: CommandCall, name: str, values: tuple[str, ...], team: st
     wanted = RunTemplate(
         cwd=call.cwd,
         name=valid_text(name, "NAME"),
-        values=_given(values),
+        values=named_values(values),
         team=valid_text(team, "--team"),
         epic=valid_text(epic, "--epic"),
         dry_run=dry_run,
@@ -116,16 +117,6 @@ def template_from(call: CommandCall, epic: str) -> None:
 
 for _one in (template_list, template_show, template_check, template_run, template_from):
     template.add_command(_one)
-
-
-def _given(values: tuple[str, ...]) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for one in values:
-        name, equals, value = valid_text(one, "--var").partition("=")
-        if not equals or not name.strip():
-            raise BadInput(f"`{sanitize(one)[:40]}` is no value; write --var NAME=VALUE.")
-        given[name.strip()] = value
-    return given
 
 
 def _list(found: TemplateList, screen: Screen) -> Iterator[str]:

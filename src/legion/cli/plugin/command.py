@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.shapes import PluginAt, PluginShape
+from legion.cli.base.output import Cell, Colour
+from legion.cli.base.shapes import PluginAt, PluginCommand, PluginShape
 from legion.cli.plugin import news as spoken
 from legion.cli.plugin import place as places
-from legion.cli.plugin.files import PLAIN, program_of_person
+from legion.cli.plugin.files import PLAIN, commands, program_of_person
 from legion.cli.plugin.place import PluginPlace
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.errors import LegionError
@@ -30,10 +32,12 @@ def _place(call: CommandCall, where: str) -> PluginPlace:
     return places.of_person(program_of_person(call.data_dir, Path(default_data_dir())))
 
 
-@command("install", example="legion plugin install\nlegion plugin install --project")
+@command("install", example="legion plugin install\nlegion plugin install --project --dry-run")
 @_WHERE[0]
 @_WHERE[1]
-def install(call: CommandCall, where: str) -> None:
+@click.option("--list", "listed", is_flag=True, help="List the commands and agents that it brings; change nothing.")
+@click.option("--dry-run", is_flag=True, help="List the files that would be written; change nothing.")
+def install(call: CommandCall, where: str, listed: bool, dry_run: bool) -> None:
     """Install the plugin, or renew it after an update of Legion. Your settings stay as they are.
 
     It brings /legion:plan, /legion:dispatch, /legion:status, /legion:inbox, /legion:diff and /split-tickets, Legion's
@@ -41,6 +45,17 @@ def install(call: CommandCall, where: str) -> None:
     questions at your next turn.
     """
     place = _place(call, where)
+    if listed:
+        brought = [PluginCommand(name=name, about=about) for name, about in commands(place.program).items()]
+        rows = [[Cell(one.name, Colour.BOLD), Cell(one.about)] for one in brought]
+        call.answer(replace(_shape(call, ""), commands=brought), lambda: call.screen.table(rows, indent=0))
+        return
+    if dry_run:
+        paths = [str(path) for path in places.would_write(place)]
+        call.answer(
+            replace(_shape(call, "Nothing was changed."), files=paths), lambda: [*paths, "Nothing was changed."]
+        )
+        return
     notes = places.install(place)
     _make_token(DataDir(call.data_dir))
     message = f"The plugin is in {place.plugin}. Start Claude Code again, or run /reload-plugins in it."

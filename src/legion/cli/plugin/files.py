@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -16,6 +17,9 @@ from legion import __version__
 
 SPLIT = "split-tickets.md"
 """Also a command of its own, without the name of the plugin: people of legion_cc type /split-tickets."""
+
+_SHOWN = {"commands": "/legion:{}", "agents": "agent legion:{}"}
+_ABOUT = re.compile(r"^description: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,17 @@ PLAIN = LegionProgram(argv=("legion",))
 def plugin_files(program: LegionProgram) -> dict[str, str]:
     """Texts by path below the plugin's folder."""
     return {path: _filled(text, program) for path, text in _shipped(files("legion") / "plugin", "").items()}
+
+
+def commands(program: LegionProgram) -> dict[str, str]:
+    """What a person can type or choose in Claude Code, with one line about each."""
+    found = {}
+    for path, text in plugin_files(program).items():
+        folder, _, file = path.rpartition("/")
+        about = _ABOUT.search(text)
+        if folder in _SHOWN and about:
+            found[_SHOWN[folder].format(file.removesuffix(".md"))] = about[1]
+    return found
 
 
 def split_command(program: LegionProgram) -> str:

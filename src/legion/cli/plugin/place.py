@@ -67,8 +67,7 @@ def _root(cwd: Path) -> Path:
 
 def install(place: PluginPlace) -> list[str]:
     """Write the plugin; returns notes. Files of the person that are in the way stay as they are."""
-    if place.plugin.exists() and not place.installed:
-        raise BadInput(f"{place.plugin} is there and not ours: move it away first.")
+    _refuse_foreign(place)
     notes: list[str] = []
     before = _settings_before(place)
     _write_all(place)
@@ -86,6 +85,20 @@ def install(place: PluginPlace) -> list[str]:
     record = {"settings": before.get("settings"), "written": written, "line": place.line_command}
     _write(place.plugin / _RECORD, json.dumps(record, indent=2))
     return notes
+
+
+def would_write(place: PluginPlace) -> list[Path]:
+    """The files that `install` would write now."""
+    _refuse_foreign(place)
+    changed, _ = status_line.with_line(_read(place.settings), place.line_command)
+    found = [place.plugin / path for path in (*plugin_files(place.program), _RECORD)]
+    found += [] if _split_of_person(place) else [place.split]
+    return [*found, *([place.settings] if changed is not None else [])]
+
+
+def _refuse_foreign(place: PluginPlace) -> None:
+    if place.plugin.exists() and not place.installed:
+        raise BadInput(f"{place.plugin} is there and not ours: move it away first.")
 
 
 def remove(place: PluginPlace) -> list[str]:
@@ -135,11 +148,15 @@ def _write_all(place: PluginPlace) -> None:
 
 
 def _add_split(place: PluginPlace) -> list[str]:
-    there, ours = _read(place.split), split_command(place.program)
-    if there is not None and there != ours and not place.installed:
+    if _split_of_person(place):
         return [f"{place.split} is yours and stays; /legion:split-tickets is ours."]
-    _write(place.split, ours)
+    _write(place.split, split_command(place.program))
     return []
+
+
+def _split_of_person(place: PluginPlace) -> bool:
+    there = _read(place.split)
+    return there is not None and there != split_command(place.program) and not place.installed
 
 
 def _read(path: Path) -> str | None:

@@ -132,6 +132,13 @@ def session_rebuild(call: CommandCall, name: str) -> None:
     call.report(call.legion().rebuild_session(_named(call, name)))
 
 
+@command("rebase", example="legion session rebase feature-login")
+@_NAME
+def session_rebase(call: CommandCall, name: str) -> None:
+    """Start again from its branch as it is, and land on it again what was not collected, as one checked change."""
+    call.report(call.legion().rebase_session(_named(call, name)))
+
+
 @command("recreate", example="legion session recreate feature-login")
 @_NAME
 def session_recreate(call: CommandCall, name: str) -> None:
@@ -146,7 +153,7 @@ session = group(
     "another one.",
     "legion session new feature/login\nlegion session switch default",
     *(session_list, session_new, session_switch, session_complete, session_delete, session_drop),
-    *(session_bind, session_rebuild, session_recreate),
+    *(session_bind, session_rebuild, session_rebase, session_recreate),
 )
 
 

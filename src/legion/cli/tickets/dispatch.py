@@ -14,13 +14,15 @@ from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKETS, drivers, files, teams
 from legion.cli.base.texts import decode, read_stdin, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
+from legion.cli.tickets.template_dispatch import dispatch_template, names_template
 from legion.wire.errors import BadInput, NotFound
 from legion.wire.ticket_fields import FieldKind, TicketField
 from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
-legion dispatch --from plan.toml"""
+legion dispatch --from plan.toml
+legion dispatch --from bug --var bug='The cart loses items'"""
 _COMPLETIONS = {"driver": drivers, "team": teams}
 
 
@@ -77,25 +79,37 @@ def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[...,
     "plan_file",
     metavar="FILE",
     shell_complete=files,
-    help="A TOML file with many tickets, all or none; - is stdin.",
+    help="A TOML file with many tickets, all or none; - is stdin. Or the name of a template.",
 )
+@click.option("--var", "values", metavar="K=V", multiple=True, help="A value for a variable of the template of --from.")
 @click.option("--to", metavar="AGENT", default="", help="The standing agent that works on it, at once.")
 @click.option("--dry-run", is_flag=True, help="Check everything and show what would be created.")
 def dispatch(
     call: CommandCall,
     plan_file: str | None,
+    values: tuple[str, ...],
     to: str,
     dry_run: bool,
     arguments: tuple[str, ...],
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Create a ticket, or many from a plan file.
+    """Create a ticket, or many from a plan file or a template.
 
     TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
     A text that starts with a dash goes behind --.
 
+    --from with the name of a template dispatches its tickets at once, if what it expands to has no findings;
+    `legion template run` shows you the plan first.
+
     WORKER is a number that legion_cc's callers pass first. It has no effect: the next free agent takes the ticket.
     """
+    if plan_file is None and values:
+        raise BadInput("--var is for a template: add --from NAME.")
+    if plan_file is not None and names_template(plan_file, values):
+        if arguments or to or any(value for name, value in options.items() if name not in ("team", "epic")):
+            raise BadInput("--from takes everything from the template; remove all but --team, --epic and --dry-run.")
+        dispatch_template(call, plan_file, values, team=options["team"], epic=options["epic"], dry_run=dry_run)
+        return
     if plan_file is not None:
         if arguments or any(options.values()):
             raise BadInput("--from takes everything from the plan file; remove TEXT and the other options.")

@@ -8,6 +8,14 @@ from legion.config.base.settings import choice, flag, text, texts, whole
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import ReviewPolicy
 
+_LONGEST_POINT = 300
+
+
+def _point_fault(text: str) -> str | None:
+    if not text.strip() or "\n" in text or len(text) > _LONGEST_POINT:
+        return f"is no line of 1 to {_LONGEST_POINT} characters"
+    return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
@@ -27,6 +35,11 @@ class ReviewSettings:
     )
     approvals: int = whole(
         0, 0, 10, help="How many of its readers must approve a change, such as 2 of a team's 3. 0: all of them."
+    )
+    checklist: tuple[str, ...] = texts(
+        allowed="a list of sentences",
+        fault=_point_fault,
+        help="What every reviewer must judge, apart from the ticket's criteria; an approval without it is refused.",
     )
     required: bool = flag(
         True, help="Whether a change waits for the approval. Without, it lands and the findings are shown."

@@ -91,6 +91,8 @@ class Agent:
     """Its first parent, also after another adopted it; empty: its parent."""
     delegates: bool = False
     """It only leads: it has Legion's tools alone, whatever it may give to others."""
+    driver: str = ""
+    """The driver of its program; empty: the default one."""
 
     @property
     def only_reads(self) -> bool:

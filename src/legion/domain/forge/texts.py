@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from legion.domain.forge.issues import marker
+from legion.domain.forge.issues import asked_in, inert, marker
 
 _MOST = 60_000
 _MOST_ASKED = 6_000
@@ -47,7 +47,7 @@ def pull_key(ticket: int) -> str:
 
 
 def pull_title(facts: PullFacts) -> str:
-    return facts.title[:200]
+    return inert(facts.title)[:200]
 
 
 def pull_body(facts: PullFacts) -> str:
@@ -56,14 +56,14 @@ def pull_body(facts: PullFacts) -> str:
     cost = "not counted" if facts.usd is None else f"${facts.usd:.2f}"
     parts = [
         closes,
-        _section("Asked", [] if facts.issues else fenced([_cut(facts.asked, _MOST_ASKED)])),
+        _section("Asked", fenced([_cut(asked_in(facts.asked), _MOST_ASKED)])),
         _section("Tickets of this epic", fenced(facts.parts)),
         _section("Done, as its agent reports it (a claim)", fenced([_cut(facts.done, _MOST_ASKED)])),
         _section("Checked on exactly this commit", [*unchecked, *_checks(facts.checks)]),
         _section("Proven criteria", fenced(facts.proven)),
         _section("Unproven", fenced(facts.unproven)),
         _section("Findings of reviewers", fenced(facts.findings)),
-        _section("Files", [f"- `{path}`" for path in facts.files[:50]]),
+        _section("Files", fenced([" ".join(path.split()) for path in facts.files[:50]])),
         f"Ticket {facts.ticket}, attempt {facts.attempts}, cost {cost}.",
         "Comments of people who may write to this repository go back to the agent.",
         marker(pull_key(facts.ticket)),
@@ -79,8 +79,8 @@ def _checks(checks: Sequence[ProvenCheck]) -> list[str]:
 
 
 def fenced(texts: Sequence[str]) -> list[str]:
-    """As code: what an agent wrote must mention no one and close no issue."""
-    there = [text.strip() for text in texts if text.strip()]
+    """As code, and inert: what an agent or a stranger wrote must mention no one and close no issue."""
+    there = [inert(text.strip()) for text in texts if text.strip()]
     longest = max((len(run) for text in there for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}text", *there, fence] if there else []

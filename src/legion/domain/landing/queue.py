@@ -52,6 +52,19 @@ def _rank(one: QueueEntry) -> tuple[int, int, int, bool, int, float, int]:
     return one.place, -one.priority, -one.lost, not one.overdue, size, one.since, one.ticket
 
 
+class QueueTestKind(Enum):
+    """Why the merge queue runs checks."""
+
+    TOGETHER = "together"
+    """The next batch, all of it."""
+    PART = "part"
+    """A part of a red batch: which change is to blame?"""
+    AHEAD = "ahead"
+    """The changes behind a batch that is still in test, on top of it."""
+    ALONE = "alone"
+    """What blamed a change, once more and with no other test in parallel."""
+
+
 class QueueGoal(Enum):
     """Where a person moves a change in the queue."""
 

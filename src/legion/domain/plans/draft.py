@@ -30,10 +30,12 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 class MalformedDraft(ValueError):
     """The form is broken. The message names the ticket and the field, without a full stop."""
 
-    def __init__(self, message: str, ticket: int | None = None) -> None:
+    def __init__(self, message: str, ticket: int | None = None, unknown: str = "") -> None:
         super().__init__(message)
         self.ticket = ticket
         """The position of the ticket that is wrong, for the line in a file."""
+        self.unknown = unknown
+        """The field that no plan has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +254,7 @@ def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str, 
         if name not in known:
             near = get_close_matches(str(name), known, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
-            raise MalformedDraft(f"{where} has no field {shown(name)}; {hint}", n)
+            raise MalformedDraft(f"{where} has no field {shown(name)}; {hint}", n, unknown=str(name))
 
 
 def _text(table: Mapping[str, Any], name: str, where: str, n: int | None) -> str:

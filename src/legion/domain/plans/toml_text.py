@@ -85,19 +85,26 @@ def _escaped(text: str) -> str:
 
 def _line(text: str, wrong: MalformedDraft) -> int | None:
     """The line of the named field in the ticket that is wrong, else the ticket's first line."""
-    if wrong.ticket is None:
-        return None
     heads = list(_headers(text))
-    if wrong.ticket >= len(heads):
+    lines = text.splitlines()
+    if wrong.ticket is None:
+        start, end = 0, heads[0] if heads else len(lines)
+    elif wrong.ticket < len(heads):
+        start, end = (*heads[wrong.ticket :], len(lines))[:2]
+    else:
         return None
-    start = heads[wrong.ticket]
-    end = heads[wrong.ticket + 1] if wrong.ticket + 1 < len(heads) else None
-    lines = text.splitlines()[start:end]
-    for name in _NAMED.findall(str(wrong)):
-        for n, line in enumerate(lines):
-            if re.match(rf"\s*{name}\s*=", line):
-                return start + n + 1
-    return start + 1
+    for name in _fields(wrong):
+        assigned = re.compile(rf"""(?:^|[{{,])\s*["']?{re.escape(name)}["']?\s*=""")
+        for n in range(start, end):
+            if assigned.search(lines[n]):
+                return n + 1
+    return None if wrong.ticket is None else start + 1
+
+
+def _fields(wrong: MalformedDraft) -> list[str]:
+    """The fields that the message names, without the key of its ticket."""
+    _, _, after_ticket = str(wrong).partition(": ")
+    return [wrong.unknown] if wrong.unknown else _NAMED.findall(after_ticket)
 
 
 def _headers(text: str) -> Iterator[int]:

@@ -138,6 +138,8 @@ class ReviewSubject:
     """Is a path a file of the change or of its base?"""
     criteria: int = 0
     """How many the ticket has."""
+    checklist: tuple[str, ...] = ()
+    """Points of the project that an approval must judge, numbered after the criteria."""
     root: str = ""
     """The folder in which the reviewer saw the files, since it may use absolute paths."""
     unseen: tuple[str, ...] = ()
@@ -163,6 +165,7 @@ def parse(text: str, subject: ReviewSubject) -> Verdict:
     _refuse_contradictions(verdict)
     _refuse_unread(verdict, subject)
     _refuse_unknown(verdict, subject)
+    _refuse_unjudged(verdict, subject)
     return verdict
 
 
@@ -387,11 +390,19 @@ def _refuse_unknown(verdict: Verdict, subject: ReviewSubject) -> None:
             raise MalformedVerdict(f"a finding is about {_shown(finding.file)}, and there is no such file")
     numbers = [one.number for one in verdict.criteria]
     for number in numbers:
-        if not 1 <= number <= subject.criteria:
-            there = f"there are {subject.criteria}" if subject.criteria else "the ticket has none"
+        most = subject.criteria + len(subject.checklist)
+        if not 1 <= number <= most:
+            there = f"there are {most}" if most else "the ticket has none"
             raise MalformedVerdict(f"it judges criterion {number}, and {there}")
         if numbers.count(number) > 1:
             raise MalformedVerdict(f"it judges criterion {number} twice")
+
+
+def _refuse_unjudged(verdict: Verdict, subject: ReviewSubject) -> None:
+    judged = {one.number for one in verdict.criteria}
+    for number, point in enumerate(subject.checklist, subject.criteria + 1):
+        if verdict.ruling is Ruling.APPROVE and number not in judged:
+            raise MalformedVerdict(f'it approves, and "criteria" does not judge point {number} ({_shown(point)})')
 
 
 def _below(path: str, folders: Collection[str]) -> bool:

@@ -161,6 +161,7 @@ class AcpAgent:
                 session_id=session,
                 mcp_servers=servers,
             )
+            await self._client.end_replay()
         except _Refused as refused:
             self._process.keep(f"The conversation could not be resumed: {refused}\n".encode())
             conversations.forget(self._options.home, self._options.conversation)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +18,10 @@ from legion.drivers.acp.updates import Updates
 from legion.drivers.acp.worktree_files import WorktreeFiles
 from legion.drivers.turns.journal import RunJournal, summary
 from legion.drivers.turns.options import TurnOptions
+
+_REPLAY_SILENCE = 0.2
+"""Seconds without an update after which the history of a loaded conversation is complete."""
+_LONGEST_REPLAY = 60.0
 
 
 class SessionClient:
@@ -46,6 +52,7 @@ class SessionClient:
         self._questions: dict[str, asyncio.Future[PermissionAnswer]] = {}
         self.replays = False
         """While a conversation is loaded, its history comes as updates."""
+        self._replayed = asyncio.Event()
         self.denied: list[str] = []
 
     def answer(self, answer: PermissionAnswer) -> None:
@@ -53,8 +60,17 @@ class SessionClient:
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
+    async def end_replay(self) -> None:
+        """Some programs answer that the conversation is loaded while they still send its history."""
+        latest = time.monotonic() + _LONGEST_REPLAY
+        with contextlib.suppress(TimeoutError):
+            while time.monotonic() < latest:
+                await asyncio.wait_for(self._replayed.wait(), _REPLAY_SILENCE)
+                self._replayed.clear()
+
     async def session_update(self, session_id: str, update: Any, **_meta: Any) -> None:  # noqa: ANN401 (the library's)
         if self.replays:
+            self._replayed.set()
             return
         if not isinstance(update, schema.AvailableCommandsUpdate | schema.ConfigOptionUpdate | schema.UserMessageChunk):
             self._on_work()

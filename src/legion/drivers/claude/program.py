@@ -15,7 +15,8 @@ from legion.drivers.profile import ProgramFile, ProgramUnusable
 OLDEST = (2, 1, 248)
 """Earlier releases could not send prompts verbatim."""
 
-_VERSION_TIMEOUT = 20.0
+_VERSION_TIMEOUT = 60.0
+"""Seconds. The file has hundreds of megabytes, which a busy machine may have to read from its disk first."""
 
 
 def find(wanted: str = "") -> ProgramFile:
@@ -66,7 +67,11 @@ def _read_version(path: str, _changed: int, _size: int) -> str:
             timeout=_VERSION_TIMEOUT,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as trouble:
+    except subprocess.TimeoutExpired as slow:
+        raise ProgramUnusable(
+            f"{path} did not report its version within {_VERSION_TIMEOUT:g} s: see whether `{path} --version` does."
+        ) from slow
+    except OSError as trouble:
         raise ProgramUnusable(f"{path} does not run ({trouble}): install Claude Code again.") from trouble
     found = re.search(rb"(\d+)\.(\d+)\.(\d+)", done.stdout)
     if done.returncode != 0 or found is None:

@@ -99,6 +99,8 @@ class AbilityPart:
     images: bool = False
     usage: bool = False
     """It reports its tokens. The gateway counts them in any case."""
+    transcript: bool = False
+    """The files of its conversations hold its prompts as they were sent: needed by standing agents."""
     cost: bool = False
 
 

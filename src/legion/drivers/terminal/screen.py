@@ -15,6 +15,7 @@ from legion.drivers.terminal_options import TerminalOptions
 _KEPT = 6000
 _NEAR_THE_END = 1500
 """Characters of plain text in which a question counts as the present one."""
+_LONGEST_QUESTION = 200
 _CONTROL = re.compile(
     rb"\x1b\](?P<osc>[^\x07\x1b]{0,4096})(?:\x07|\x1b\\)"
     rb"|\x1b[PX^_][^\x1b]{0,4096}\x1b\\"
@@ -40,7 +41,7 @@ class ScreenState(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The text that matched, and whether a rule accepts it."""
+    """The question's line up to what matched, and whether a rule accepts it."""
 
     text: str
     rule: str
@@ -88,12 +89,17 @@ class ScreenReader:
         return ScreenState.QUIET
 
     def asked(self) -> Asked | None:
+        """The last question on the screen. A rule accepts it only by text that follows the question before it."""
         near = self._plain[-_NEAR_THE_END:]
-        for pattern in self._asking:
-            if found := pattern.search(near):
-                rule = next((one.pattern for one in self._accept if one.search(near)), "")
-                return Asked(text=found[0].strip()[:200], rule=rule)
-        return None
+        found = [list(pattern.finditer(near)) for pattern in self._asking]
+        latest = max((one for one in found if one), key=lambda matches: matches[-1].start(), default=None)
+        if latest is None:
+            return None
+        *earlier, last = latest
+        before = earlier[-1].end() if earlier else 0
+        rule = next((one.pattern for one in self._accept if one.search(near, before)), "")
+        line = near[before : last.start()].rpartition("\n")[2] + last[0]
+        return Asked(text=line.strip()[-_LONGEST_QUESTION:], rule=rule)
 
     def answered(self) -> None:
         """An answer was typed: what is on the screen so far is no longer a question."""

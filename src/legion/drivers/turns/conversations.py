@@ -6,6 +6,7 @@ The agent can write there. A forged id misleads only the agent that reads it, an
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from legion.system import safe_files
@@ -24,6 +25,23 @@ def remembered(home: Path, conversation: str) -> str:
 
 def remember(home: Path, conversation: str, id: str) -> None:
     safe_files.write(home, f"{_FOLDER}/{conversation}", id.encode())
+
+
+def marked(text: str, id: str) -> str:
+    """A prompt that its conversation's file shows to be this one."""
+    return f"{text.rstrip()}\n\n(prompt {id})"
+
+
+def delivered(home: Path, places: Iterable[str], conversation: str, ids: Collection[str]) -> frozenset[str]:
+    """Those of the marked prompts that the files of this conversation hold."""
+    session = remembered(home, conversation).encode()
+    found: set[str] = set()
+    for path in sorted({path for place in places for path in home.glob(place)} if session else ()):
+        place = str(path.relative_to(home))
+        content = safe_files.read(home, place) or b""
+        if session in content or session in place.encode():
+            found |= {id for id in ids if f"(prompt {id})".encode() in content}
+    return frozenset(found)
 
 
 def copy_before_load(home: Path, places: tuple[str, ...], name: str, id: str) -> None:

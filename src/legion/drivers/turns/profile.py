@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,9 @@ class DescribedProfile(DriverProfile):
 
     def has_conversation(self, state: Path, conversation: str) -> bool:
         return bool(conversations.remembered(state / self.name, conversation))
+
+    def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
+        return conversations.delivered(state / self.name, self.program.conversations, conversation, ids)
 
     def prepare(self, request: RunRequest) -> PreparedRun:
         assert request.model is not None, "this driver uses models"
@@ -176,6 +179,7 @@ def capabilities(program: ProgramDescription) -> Capabilities:
         budgets=True,
         models=True,
         usage=can.usage,
+        transcript=talks and can.resume and can.transcript,
     )
 
 

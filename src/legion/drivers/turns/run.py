@@ -24,7 +24,7 @@ from legion.drivers import (
     StopRequest,
     TellRequest,
 )
-from legion.drivers.turns import gateway
+from legion.drivers.turns import conversations, gateway
 from legion.drivers.turns.journal import RunJournal
 from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.outcome import ENDED_WELL, GatewayAnswer, StopCause, TurnsFacts, judge
@@ -177,7 +177,7 @@ class TurnRun:
         self._activity.note()
         watching = asyncio.create_task(self._watch_gateway())
         try:
-            self._end = await self._agent.turn(message.text)
+            self._end = await self._agent.turn(self._text(message))
         except ProgramGone:
             if self._current is not None:
                 self._host.record("not-heard", id=message.id)
@@ -195,6 +195,10 @@ class TurnRun:
             cost_usd=self._end.cost_usd,
             denials=self._agent.denied,
         )
+
+    def _text(self, message: TellRequest) -> str:
+        """Where the run's first prompt has an id, a mark shows later which prompts the conversation holds."""
+        return conversations.marked(message.text, message.id) if self._options.prompt_id else message.text
 
     def heard(self) -> None:
         """The program works on the message, so it was delivered."""

@@ -19,6 +19,7 @@ from legion.git.hub.repository import TARGET, Hub
 from legion.system import files
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_OURS = "refs/legion/"
 _MIRRORED = "mirror"
 _MOST_MIRRORED = 40
 
@@ -28,14 +29,17 @@ def is_id(text: str) -> bool:
 
 
 def write(hub: Hub, file: Path, *, wanted: Sequence[str], have: Iterable[str]) -> None:
+    files.write_atomic(file, pack(hub, wanted=wanted, have=have), durable=False)
+
+
+def pack(hub: Hub, *, wanted: Sequence[str], have: Iterable[str]) -> bytes:
     """A thin pack with what leads to the wanted commits and is not part of those in `have`."""
     known = [one for one in have if hub.resolve(f"{one}^{{commit}}") is not None]
     revisions = "".join(f"{one}\n" for one in (*wanted, *(f"^{one}" for one in known)))
-    packed = git(
+    return git(
         "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset",
         git_dir=hub.path, stdin=revisions.encode(),
-    )  # fmt: skip
-    files.write_atomic(file, packed.stdout, durable=False)
+    ).stdout  # fmt: skip
 
 
 def take(hub: Hub, pack: Path | None, *, base: str, head: str) -> bool:
@@ -89,12 +93,22 @@ def make_mirror(path: Path, *, object_format: str) -> Hub:
 
 def mirrored(mirror: Hub) -> tuple[str, ...]:
     """Commits that the mirror has with everything that leads to them, at most so many as a request may name."""
-    return tuple(dict.fromkeys(mirror.kept(_MIRRORED).values()))[:_MOST_MIRRORED]
+    kept = mirror.kept()
+    target = kept.get(TARGET.removeprefix(_OURS))
+    remembered = (commit for name, commit in kept.items() if name.startswith(f"{_MIRRORED}/"))
+    return tuple(dict.fromkeys((*(() if target is None else (target,)), *remembered)))[:_MOST_MIRRORED]
 
 
 def lacks(mirror: Hub, commits: Iterable[str]) -> tuple[str, ...]:
+    """Those that the mirror does not have: neither remembered nor part of its target."""
     known = set(mirrored(mirror))
-    return tuple(one for one in commits if one not in known)
+    unknown = [one for one in commits if one not in known]
+    target = mirror.target() if unknown else None
+    return tuple(one for one in unknown if target is None or not _is_part(mirror, one, target))
+
+
+def _is_part(mirror: Hub, commit: str, target: str) -> bool:
+    return mirror.resolve(f"{commit}^{{commit}}") is not None and mirror.is_ancestor(commit, target)
 
 
 def receive(mirror: Hub, pack: bytes, *, commits: Sequence[str], target: str) -> None:
@@ -104,6 +118,15 @@ def receive(mirror: Hub, pack: bytes, *, commits: Sequence[str], target: str) ->
         git("rev-list", "--quiet", "--objects", commit, git_dir=mirror.path)
         mirror.keep(f"{_MIRRORED}/{commit}", commit)
     set_target(mirror, target)
+    _forget_merged(mirror, target)
+
+
+def _forget_merged(mirror: Hub, target: str) -> None:
+    """The target stands for all commits that it contains; each landing would leave one more otherwise."""
+    place = f"{_OURS}{_MIRRORED}/"
+    merged = git("for-each-ref", f"--merged={target}", "--format=%(refname)", place, git_dir=mirror.path).text
+    gone = [name for name in merged.splitlines() if not name.endswith(target)]
+    git("update-ref", "--stdin", git_dir=mirror.path, stdin="".join(f"delete {name}\n" for name in gone).encode())
 
 
 def set_target(mirror: Hub, commit: str) -> None:

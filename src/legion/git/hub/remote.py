@@ -59,17 +59,13 @@ def push(
 
     A branch that is at the commit already counts as pushed.
     """
-    crash.reach(Point.GIT_REMOTE_BEFORE_PUSH)
-    result = _update(hub, url, settings, branch, f"{commit}:refs/heads/{branch}", expected, commit)
-    crash.reach(Point.GIT_REMOTE_AFTER_PUSH)
-    return result
+    return _update(hub, url, settings, branch, f"{commit}:refs/heads/{branch}", expected, commit)
 
 
 def fast_forward(hub: Hub, url: str, settings: Mapping[str, str], branch: str, commit: str) -> PushResult:
     """Move a branch forward to a commit. The remote itself refuses anything else."""
     try:
-        flags = ("--quiet", "--no-verify", "--end-of-options")
-        _run(hub, "push", *flags, url, f"{commit}:refs/heads/{branch}", settings=settings)
+        _push(hub, "--end-of-options", url, f"{commit}:refs/heads/{branch}", settings=settings)
     except GitError as refused:
         if any(sign in refused.complaint for sign in _REFUSED):
             return PushResult.MOVED
@@ -95,12 +91,19 @@ def _update(
 ) -> PushResult:
     lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
     try:
-        _run(hub, "push", "--quiet", "--no-verify", lease, "--end-of-options", url, spec, settings=settings)
+        _push(hub, lease, "--end-of-options", url, spec, settings=settings)
     except GitError as refused:
         if not any(sign in refused.complaint for sign in _REFUSED):
             raise _translated(refused) from None
         return PushResult.PUSHED if tips(url, settings, branch).get(branch) == commit else PushResult.MOVED
     return PushResult.PUSHED
+
+
+def _push(hub: Hub, *args: str, settings: Mapping[str, str]) -> None:
+    """Raises GitError where the remote refuses."""
+    crash.reach(Point.GIT_REMOTE_BEFORE_PUSH)
+    git("push", "--quiet", "--no-verify", *args, git_dir=hub.path, settings=settings, timeout=_PATIENCE)
+    crash.reach(Point.GIT_REMOTE_AFTER_PUSH)
 
 
 def _run(hub: Hub, *args: str, settings: Mapping[str, str]) -> None:

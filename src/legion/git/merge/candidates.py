@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +117,38 @@ def revert(
         return None
     commit = write_commit(hub, tree=merged, parents=(target,), author=stamp, committer=stamp, message=message)
     return MergeCandidate(commit=commit, tree=merged)
+
+
+def reapply(
+    hub: Hub, target: str, changes: Iterable[tuple[str, str]], *, committer: Signature, when: int
+) -> MergeCandidate | MergeConflict:
+    """Put landed changes on another target, one commit each, with the message and the author that they landed with.
+
+    A change is the commit that holds it and the one that it was put on. One that is on the target already adds nothing.
+    """
+    stamp = committer.stamp(when)
+    at, tree = target, hub.tree_of(target)
+    for landed, before in changes:
+        text = read_commit(hub, landed)
+        ours, theirs = (
+            write_commit(hub, tree=one, parents=(before,), author=stamp, committer=stamp, message="stand-in")
+            for one in (tree, hub.tree_of(landed))
+        )
+        merged = _merge_trees(hub, ours, theirs)
+        if isinstance(merged, MergeConflict):
+            return merged
+        if merged != tree:
+            at = write_commit(
+                hub,
+                tree=merged,
+                parents=(at,),
+                author=text.author,
+                committer=stamp,
+                message=text.message,
+                encoding=text.encoding,
+            )
+            tree = merged
+    return MergeCandidate(commit=at, tree=tree)
 
 
 def _replay(

@@ -41,12 +41,11 @@ def offer(checkout_root: Path, hub: Hub, commit: str, wanted: str) -> str:
 
 def push(checkout_root: Path, branch: str, remote: str) -> None:
     """Push a branch to a branch of the same name. By an ordinary git of the person: their login, their hooks."""
-    facts = look(checkout_root)
     env = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
     }
     argv = ("git", "push", "--quiet", "--end-of-options", remote, f"refs/heads/{branch}:refs/heads/{branch}")
-    answer = run(argv, cwd=facts.common_dir, env={**env, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"})
+    answer = run(argv, cwd=checkout_root, env={**env, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"})
     if answer.code != 0:
         why = " ".join(answer.complaint.split())[-400:]
         raise CollectRefused(f"git could not push {branch} to {remote}: {why}")

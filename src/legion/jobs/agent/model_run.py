@@ -152,10 +152,7 @@ def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:
 def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
     program = find_program(context, driver)
     access = model_access.choose(context, given.provider)
-    if isinstance(access, OwnLogin) and driver.login_file() is None:
-        raise NoModelAccess(
-            f"{driver.title} reaches a model only through a provider: run `legion provider add anthropic`."
-        )
+    refuse_login(access, driver)
     endpoint = _open_access(context, this_run, driver, given, access)
     with context.store.write() as tx:
         runs.note_access(tx, this_run.id, access.label)
@@ -169,6 +166,14 @@ def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: 
         # The gateway counts what it serves; without it only the program itself can.
         budget_usd=_budget_left(given) if isinstance(access, OwnLogin) else None,
     )
+
+
+def refuse_login(access: Access, driver: DriverProfile) -> None:
+    """Raises NoModelAccess where the program would need a login that it does not have."""
+    if isinstance(access, OwnLogin) and driver.login_file() is None:
+        raise NoModelAccess(
+            f"{driver.title} reaches a model only through a provider: run `legion provider add anthropic`."
+        )
 
 
 def for_machine(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput) -> TravellingModel:

@@ -23,7 +23,6 @@ from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.result_conditions import ResultConditions
-from legion.jobs.background.routine_clock import RoutineClock
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
@@ -82,9 +81,9 @@ class Housekeeper(BackgroundLoop):
         """Notifications name a place below this address."""
         self._notifier.page_url = page_url
 
-    def also(self, clock: RoutineClock) -> None:
-        """Start and stop this clock with the others. It needs a use case, so the daemon makes it."""
-        self._timed.append(clock)
+    def also(self, *loops: BackgroundLoop) -> None:
+        """Start and stop these with the others. They need use cases, so the daemon makes them."""
+        self._timed.extend(loops)
 
     def start(self) -> None:
         super().start()

@@ -13,6 +13,7 @@ from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import AUTHOR
+from legion.store import session_restarts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +27,13 @@ class ChainLink:
 
 def candidate(context: Context, project: ProjectContext, target: str, ticket: Ticket) -> MergeCandidate | MergeConflict:
     """The ticket's change on top of `target`, in the project's landing mode."""
-    assert ticket.change is not None, "only a ticket with a change has a candidate"
+    change = _without_former_history(context, project, target, ticket)
+    if isinstance(change, MergeConflict):
+        return change
     return candidates.merge(
         project.hub,
         target,
-        ticket.change.commit,
+        change,
         mode=project.config.landing.mode,
         message=message(ticket),
         author=AUTHOR,
@@ -38,6 +41,23 @@ def candidate(context: Context, project: ProjectContext, target: str, ticket: Ti
         when=int(ticket.moved_at),
         trailers=trailers(context, project, ticket),
     )
+
+
+def _without_former_history(
+    context: Context, project: ProjectContext, target: str, ticket: Ticket
+) -> str | MergeConflict:
+    """The commit of a ticket's change. If the session was started again from a rewritten branch after the ticket had
+    started, a commit with the change alone: a merge would bring back the commits that the person removed.
+    """
+    assert ticket.change is not None, "only a ticket with a change has a candidate"
+    change = ticket.change
+    with context.store.read() as tx:
+        restarted = session_restarts.happened(tx, project.id)
+    if not restarted or project.hub.is_ancestor(change.base, target):
+        return change.commit
+    alone = [(change.commit, change.base)]
+    made = candidates.reapply(project.hub, target, alone, committer=AUTHOR, when=int(ticket.moved_at))
+    return made if isinstance(made, MergeConflict) else made.commit
 
 
 def part(

@@ -64,10 +64,7 @@ def test_unless_cancelled(
     context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
     """The same, until the token is cancelled: then it raises Cancelled."""
-    tree = project.hub.tree_of(commit)
-    with context.store.read() as tx:
-        have = receipts.for_tree(tx, project.id, tree)
-    todo = missing((want.check for want in wanted), tree, have)
+    tree, have, todo = _open(context, project, commit, wanted)
     new: list[Receipt] = []
     if todo:
         owners = {want.check.command: want.ticket for want in wanted}
@@ -79,6 +76,21 @@ def test_unless_cancelled(
     green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
     return _tested(commit, wanted, by_command)
+
+
+def is_proven(context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]) -> bool:
+    """Whether every wanted check has a receipt already, so that a test runs nothing."""
+    return not _open(context, project, commit, wanted)[2]
+
+
+def _open(
+    context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
+) -> tuple[str, tuple[Receipt, ...], tuple[Check, ...]]:
+    """The commit's tree, its receipts, and the checks that have none."""
+    tree = project.hub.tree_of(commit)
+    with context.store.read() as tx:
+        have = receipts.for_tree(tx, project.id, tree)
+    return tree, have, missing((want.check for want in wanted), tree, have)
 
 
 def confirm(context: Context, project: ProjectContext, tested: CheckedCommit) -> CheckedCommit:

@@ -6,18 +6,17 @@ import hashlib
 from dataclasses import replace
 
 from legion.domain.forge.connections import ClaimStage, IssueClaim
-from legion.domain.forge.issues import WORKING, marker
+from legion.domain.forge.issues import WORKING, ForgeIssue, inert, marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.forge.questions import question_text
 from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
+from legion.domain.landing.destination import LandingTarget
 from legion.domain.tickets.ticket import State
 from legion.git.hub import remote
 from legion.jobs.forge.issue_work import IssueWork, work_of
 from legion.jobs.forge.visit import Visit
 from legion.store.board import forges, questions
 from legion.store.database.transactions import ReadTransaction
-from legion.system import crash
-from legion.system.crash import Point
 
 _STATES = {
     State.QUEUED: "waiting to start",
@@ -41,39 +40,47 @@ def inform(visit: Visit) -> None:
     with visit.context.store.read() as tx:
         there = forges.claims(tx, visit.project.id, [ClaimStage.CLAIMED])
     for one in there:
-        if one.ticket is not None and not _stop_with_issue(visit, one, one.ticket):
-            _inform(visit, one, one.ticket)
+        if one.ticket is None:
+            continue
+        issue = visit.forge.issue(one.number)
+        _stop_with_issue(visit, one, one.ticket, issue)
+        if issue is None:
+            _release(visit, one, "the issue was deleted")
+        else:
+            _inform(visit, one, one.ticket, issue)
 
 
-def _stop_with_issue(visit: Visit, one: IssueClaim, number: int) -> bool:
-    """True where a person deleted the issue: its ticket stops, and there is nothing left to inform."""
+def _stop_with_issue(visit: Visit, one: IssueClaim, number: int, issue: ForgeIssue | None) -> None:
+    """A person who closes or deletes the issue stops its ticket."""
     with visit.context.store.read() as tx:
         work = work_of(tx, visit.project.id, number)
         pull = forges.pull_of(tx, work.lander.id) if work is not None else None
-    issue = visit.forge.issue(one.number)
     merged = pull is not None and pull.stage in (PullStage.MERGED, PullStage.LANDED)
     if issue is not None and (issue.open or merged):
-        return False
+        return
     if work is not None and not work.ticket.ended and not merged:
         how = "deleted" if issue is None else "closed"
         visit.actions.stop(number, f"issue {one.number} was {how}")
-    if issue is None:
-        _release(visit, one, "the issue was deleted")
-    return issue is None
 
 
-def _inform(visit: Visit, one: IssueClaim, number: int) -> None:
+def _inform(visit: Visit, one: IssueClaim, number: int, issue: ForgeIssue) -> None:
     with visit.context.store.read() as tx:
         work = work_of(tx, visit.project.id, number)
         news = _news(tx, work) if work is not None else IssueNews(ticket=number, state="dropped")
     body, ended = issue_comment(news), work is None or work.ended
     if digest(body) != one.wrote:
         comment = visit.forge.say(one.number, body, known=one.comment, mark=marker(issue_key(number)))
-        crash.reach(Point.FORGE_AFTER_SAY)
-        visit.forge.set_label(one.number, WORKING, there=not ended)
+        if (WORKING in issue.labels) is ended:
+            visit.forge.set_label(one.number, WORKING, there=not ended)
         one = replace(one, comment=comment, wrote=digest(body))
         with visit.context.store.write() as tx:
             forges.claim(tx, one)
+    if work is not None and work.lander.landed and visit.project.config.landing.target is LandingTarget.BRANCH:
+        if visit.base is None or not visit.project.hub.is_ancestor(work.lander.landed, visit.base):
+            # The next pass pushes it.
+            return
+        if issue.open:
+            visit.forge.close_issue(one.number)
     if ended:
         _release(visit, one, work.lander.state.value if work is not None else "dropped")
 
@@ -93,7 +100,7 @@ def _news(tx: ReadTransaction, work: IssueWork) -> IssueNews:
     if lander.state is State.DONE and lander.landed and not work.waits_on:
         lines.append(f"It landed as {lander.landed[:12]}.")
     if lander.state in (State.FAILED, State.STOPPED) and lander.reason:
-        lines.append(f"Why: {lander.reason}")
+        lines.append(f"Why: {inert(lander.reason)}")
     asked = (ticket.id,) if lander == ticket else (ticket.id, lander.id)
     lines += [question_text(one) for number in asked for one in questions.open_ones(tx, ticket=number)]
     return IssueNews(ticket=ticket.id, state=state, lines=lines)

@@ -35,8 +35,6 @@ from legion.jobs.forge.notices import digest
 from legion.jobs.forge.visit import Visit
 from legion.store.board import forges, receipts, tickets
 from legion.store.database.transactions import Transaction
-from legion.system import crash
-from legion.system.crash import Point
 
 METHODS = ("merge", "squash", "rebase")
 
@@ -109,7 +107,6 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         there = visit.forge.open_pull(
             title=title, body=body, branch=known.branch, base=visit.connection.branch, draft=False
         )
-        crash.reach(Point.FORGE_AFTER_PULL)
     elif digest(body) != known.wrote:
         visit.forge.describe_pull(there.number, title=title, body=body)
     if there.draft:
@@ -126,7 +123,6 @@ def _answer(visit: Visit, known: TicketPull, pull: PullRequest) -> None:
         if one.thread is not None:
             text, mark = texts.answer_text(one.source, known.tested), marker(f"answer {one.source}")
             visit.forge.reply(pull.number, one.thread, text, mark=mark)
-            crash.reach(Point.FORGE_AFTER_REPLY)
         with visit.context.store.write() as tx:
             forges.answered(tx, one)
 
@@ -201,7 +197,6 @@ def _test_again(visit: Visit, known: TicketPull) -> None:
 def merge(visit: Visit, known: TicketPull, pull: PullRequest, method: str) -> str:
     """Merge exactly what was looked at. Empty where the forge queued it."""
     commit = visit.forge.merge(pull, method)
-    crash.reach(Point.FORGE_AFTER_MERGE)
     if commit:
         _change(visit, known, stage=PullStage.MERGED, merged=commit)
     return commit

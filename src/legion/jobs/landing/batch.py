@@ -27,7 +27,7 @@ from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import gate, offer, target
+from legion.jobs.landing import gate, offer, shown_test, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
@@ -236,6 +236,7 @@ class Batch:
             yield
         finally:
             notes.remove(mine)
+            self._context.live.queue.suspected.remove([self._project.id])
 
     def _search(
         self, speculation: Speculation, early: CheckedCommit | None
@@ -265,7 +266,13 @@ class Batch:
             search = bisect.with_results(search, green)
             if search.red is not None:
                 speculation.give_up()
+                self._show_suspects(search)
         return search, tried
+
+    def _show_suspects(self, search: BisectState) -> None:
+        between = self._chain[search.green : search.red]
+        suspected = tuple(link.ticket.id for link in between if link.ticket is not None)
+        self._context.live.queue.suspected.update({self._project.id: suspected})
 
     def _try(self, probe: BisectProbe) -> _CheckedChain | None:
         """The project's checks and every ticket's proofs on the tip of the part that the probe names."""
@@ -273,7 +280,9 @@ class Batch:
         if links is None:
             return None
         crash.reach(Point.LAND_BEFORE_TEST)
-        tested = execution.test(self._context, self._project, links[-1].commit, self._wanted(links))
+        wanted, complete = self._wanted(links), probe == BisectProbe(len(self._chain))
+        with shown_test.of_chain(self._context, self._project, links, wanted, complete=complete):
+            tested = execution.test(self._context, self._project, links[-1].commit, wanted)
         return _CheckedChain(links=links, tested=tested)
 
     def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:

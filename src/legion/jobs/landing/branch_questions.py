@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from legion.domain.projects import Project
-from legion.domain.questions import BIND, LEAVE, REBUILD, RECREATE, QuestionKind, SettledBy
+from legion.domain.questions import BIND, LEAVE, REBASE, REBUILD, RECREATE, QuestionKind, SettledBy
 from legion.jobs.context import Context
 from legion.store.board import questions
 from legion.store.database.transactions import Transaction
@@ -25,10 +25,11 @@ def ask_rewritten(context: Context, record: Project, before: str) -> None:
     """`before` is the tip that the branch no longer contains."""
     words = (
         f"The branch {record.branch} of session {record.session_name} was rewritten: it no longer contains "
-        f"{before[:9]}, which the target has. `{LEAVE}` merges your new commits into the target, as usual; "
-        f"`{REBUILD}` makes the branch as it is the target and keeps the old target in the hub under a name."
+        f"{before[:9]}, which the target has. `{REBASE}` makes the branch as it is the target and lands on it again "
+        f"what you have not collected; `{REBUILD}` leaves that out and keeps it in the hub under a name; `{LEAVE}` "
+        f"merges your new commits into the target, as usual."
     )
-    _ask(context, record, f"rewritten:{before}", words, (REBUILD, LEAVE))
+    _ask(context, record, f"rewritten:{before}", words, (REBASE, REBUILD, LEAVE))
 
 
 def settle_open(tx: Transaction, project: int, choice: str) -> None:

@@ -6,6 +6,7 @@ A change that a failed test blames is tested again alone before it goes back to 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from legion.domain.events import EventKind
@@ -17,7 +18,7 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import baseline, races, target, upstream
+from legion.jobs.landing import baseline, races, shown_test, target, upstream
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
@@ -55,7 +56,11 @@ class _QueueWorker:
                 pass
         finally:
             self._speculation.give_up()
-            self._context.live.queue.notes.remove(self._suspects.ids)
+            self._forget(self._suspects.ids)
+
+    def _forget(self, suspects: Iterable[int]) -> None:
+        self._context.live.queue.notes.remove(suspects)
+        self._context.live.queue.blamed.remove(suspects)
 
     def _land_next(self) -> bool:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
@@ -98,6 +103,8 @@ class _QueueWorker:
             self._suspects.add(Suspect(ticket=blamed.ticket, against=blamed.against, alone=blamed.alone, room=room))
             note = "checks failed; repeating them alone to rule out flakiness"
             self._context.live.queue.notes.update({blamed.ticket.id: note})
+            names = tuple(receipt.name for receipt in blamed.against.red)
+            self._context.live.queue.blamed.update({blamed.ticket.id: names})
 
     def _trusted(self, project: ProjectContext) -> bool:
         """The last batch may have brought a legion.toml that the person has not seen."""
@@ -145,13 +152,14 @@ class _QueueWorker:
             with self._context.store.read() as tx:
                 if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
                     return
-            tested = confirmed(self._context, project, suspect.against)
+            with shown_test.repeated(self._context, project, suspect.ticket, suspect.against):
+                tested = confirmed(self._context, project, suspect.against)
             if tested.green:
                 self._queue.unlearn(project, suspect.room)
             elif not (suspect.alone and self._park_for_red_target(project, suspect.ticket, tested)):
                 self._send_back(project, suspect.ticket, tested)
         finally:
-            self._context.live.queue.notes.remove([suspect.ticket.id])
+            self._forget([suspect.ticket.id])
 
     def _park_for_red_target(self, project: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> bool:
         """Whether the target itself fails the same checks; then the ticket waits and is not blamed."""

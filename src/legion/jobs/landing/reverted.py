@@ -43,21 +43,26 @@ def reverse(
     return candidates.revert(project.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when)
 
 
-def removed_from_target(context: Context, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
-    """Tickets whose work this move removes from the target."""
-    gone = {one.commit for one in project.hub.commits_between(intent.commit, intent.base)}
+def removed_from_target(
+    context: Context, project: ProjectContext, *, old: str, new: str
+) -> tuple[tuple[Ticket, str], ...]:
+    """Tickets whose work this move removes from the target, in the order in which they landed, each with the commit
+    that its change was put on.
+    """
+    gone = {one.commit: place for place, one in enumerate(project.hub.commits_between(new, old))}
     if not gone:
         return ()
     with context.store.read() as tx:
         landed = [one for one in tickets.landed(tx, project.id, noted=False) if one.landed in gone]
-        return tuple(_without(tx, project, intent.commit, landed))
+        landed.sort(key=lambda one: gone[one.landed or ""])
+        return tuple((one, before(tx, project, one)) for one in _without(tx, project, new, landed))
 
 
 def restored_to_target(context: Context, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
     """Tickets whose removed work this move restores to the target."""
     with context.store.read() as tx:
         away = tickets.landed(tx, project.id, noted=True)
-        still = set(_without(tx, project, intent.commit, away))
+        still = {one.id for one in _without(tx, project, intent.commit, away)}
     return tuple(one.id for one in away if one.id not in still)
 
 
@@ -69,8 +74,8 @@ def record(tx: Transaction, project: ProjectContext, commit: str, left: Iterable
             tx.record(kind, project=project.id, ticket=number, data=data)
 
 
-def _without(tx: ReadTransaction, project: ProjectContext, target: str, landed: Iterable[Ticket]) -> Iterable[int]:
+def _without(tx: ReadTransaction, project: ProjectContext, target: str, landed: Iterable[Ticket]) -> Iterable[Ticket]:
     for one in landed:
         made = reverse(project, target, one, before(tx, project, one), text="probe", when=int(one.moved_at))
         if made is None:
-            yield one.id
+            yield one

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from legion.domain.checks import CheckResult
 from legion.domain.errors import LegionError
+from legion.domain.landing.queue import QueueTestKind
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.candidates import MergeCandidate
 from legion.jobs.checks import execution, held_out
@@ -24,6 +25,7 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing.queue import MergeQueue
+from legion.jobs.landing.shown_test import shown
 from legion.jobs.workspace.cancellation import CancelToken, cancel_all
 from legion.store.board import receipts, tickets
 
@@ -195,8 +197,8 @@ class Speculation:
     def _test(self, project: ProjectContext, ahead: _SpeculativeBatch) -> None:
         try:
             wanted = held_out.of_batch(self._context, project, ahead.batch)
-            ahead.tested.set_result(
-                execution.test_unless_cancelled(self._context, project, ahead.tip, wanted, ahead.cancel)
-            )
+            with shown(self._context, project, QueueTestKind.AHEAD, ahead.batch, ahead.tip, wanted):
+                tested = execution.test_unless_cancelled(self._context, project, ahead.tip, wanted, ahead.cancel)
+            ahead.tested.set_result(tested)
         except Exception as trouble:  # the batch is tested again when its turn comes, and the error shows there
             ahead.tested.set_exception(trouble)

@@ -79,12 +79,12 @@ def finish_open_landings(context: Context, project: ProjectContext) -> None:
 
 
 def _record(context: Context, project: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
-    left = reverted.removed_from_target(context, project, intent) if moved else ()
+    left = reverted.removed_from_target(context, project, old=intent.base, new=intent.commit) if moved else ()
     back = reverted.restored_to_target(context, project, intent) if moved else ()
     with context.store.write() as tx:
         landings.close(tx, intent.id, landed=moved)
         if moved:
-            reverted.record(tx, project, intent.commit, left, back)
+            reverted.record(tx, project, intent.commit, (one.id for one, _ in left), back)
             _record_target(tx, project, intent.commit, sorted(intent.tickets))
             for number, own_commit in intent.tickets.items():
                 _record_ticket(tx, project, intent, number, own_commit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import placements
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
 from legion.jobs.machines.travel import FILE
+from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines
 from legion.system import crash
@@ -36,6 +37,8 @@ class BeatFacts:
     acks: frozenset[int]
     free: int
     toolchain: str | None
+    targets: Mapping[int, str] | None = None
+    """The targets of its mirrors, as it knows them; None where it does not follow them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +46,8 @@ class BeatAnswer:
     jobs: tuple[dict[str, Any], ...]
     stop: tuple[RunKey, ...]
     commands: tuple[RunCommand, ...]
-
-    @property
-    def empty(self) -> bool:
-        return not (self.jobs or self.stop or self.commands)
+    targets: Mapping[int, str]
+    """Where they have moved to, of projects that the machine has worked for."""
 
 
 def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
@@ -73,6 +74,7 @@ def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
     with context.store.read() as tx:
         mine = {(one.name, one.generation): one for one in machines.open_on(tx, machine.id)}
         commands = machines.commands(tx, machine.id)
+        targets = _moved_targets(tx, machine, facts)
         given_away = [key for key in facts.running if not _holds(mine.get(key)) and not _reported(tx, machine, key)]
     taken_here = {key: one for key, one in mine.items() if _holds(one) and one.taken_by == facts.worker}
     lost = [one for key, one in taken_here.items() if key not in facts.running]
@@ -81,7 +83,18 @@ def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
         jobs=tuple(job for name in names if (job := _job(context, name)) is not None),
         stop=tuple(sorted(given_away)),
         commands=tuple(one for one in commands if one.id not in facts.acks),
+        targets=targets,
     )
+
+
+def _moved_targets(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> dict[int, str]:
+    if not facts.targets or machine.state is not MachineState.ACTIVE:
+        return {}
+    return {
+        one.id: one.target
+        for one in projects.all(tx)
+        if facts.targets.get(one.id, one.target) != one.target and machines.was_given(tx, machine.id, one.id)
+    }
 
 
 def _holds(placed: PlacedRun | None) -> bool:

@@ -7,14 +7,15 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from legion.domain.errors import BadInput
+from legion.domain.errors import BadInput, NotAllowed
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.git.hub import machine_packs
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence
 from legion.jobs.machine_runs.arrivals import PACK, drop_pack
 from legion.jobs.machines.travel import FILE, MachineJob
-from legion.store.work import runs
+from legion.store.board import projects
+from legion.store.work import machines, runs
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -28,8 +29,7 @@ def outgoing(context: Context, machine: Machine, *, run: str, generation: int, h
     """
     with context.store.read() as tx:
         placed = fence.current(tx, machine, run, generation)
-    if len(have) > _MOST_HAVES or not all(machine_packs.is_id(one) for one in have):
-        raise BadInput(f"Name at most {_MOST_HAVES} commits that you have, each by its full id.")
+    _check_haves(have)
     folder = context.data.runs / run
     job = job_of(context, run)
     key = hashlib.sha256(json.dumps([job.commits, sorted(have)]).encode()).hexdigest()[:16]
@@ -37,6 +37,27 @@ def outgoing(context: Context, machine: Machine, *, run: str, generation: int, h
     if not file.exists():
         machine_packs.write(context.hub(placed.project), file, wanted=job.commits, have=sorted(have))
     return file
+
+
+def ahead(context: Context, machine: Machine, *, project: int, commit: str, have: Collection[str]) -> bytes:
+    """A pack with the project's target, before a run needs it. Only for a machine that was given a run of the project.
+
+    Raises NotAllowed, and BadInput for a commit that is no longer the target.
+    """
+    with context.store.read() as tx:
+        given = machines.was_given(tx, machine.id, project)
+        target = projects.get(tx, project).target if given else ""
+    if not given:
+        raise NotAllowed(f"Machine {machine.name} was given no run of that project.")
+    _check_haves(have)
+    if commit != target:
+        raise BadInput("The target of that project has moved on: ask for the one of the next beat.")
+    return machine_packs.pack(context.hub(project), wanted=[commit], have=sorted(have))
+
+
+def _check_haves(have: Collection[str]) -> None:
+    if len(have) > _MOST_HAVES or not all(machine_packs.is_id(one) for one in have):
+        raise BadInput(f"Name at most {_MOST_HAVES} commits that you have, each by its full id.")
 
 
 def accept(context: Context, placed: PlacedRun, commit: str, *, keep_as: str) -> None:

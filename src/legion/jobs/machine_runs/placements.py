@@ -35,7 +35,8 @@ def place(context: Context, this_run: Run, make: Callable[[], MachineJob]) -> Pl
     """None where the machine was removed since it was chosen."""
     folder = context.data.runs / this_run.name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    files.write_atomic(RunFolder(folder).elsewhere, json.dumps({"machine": this_run.machine}))
+    # That it is there counts, and the file after it is durable.
+    files.write_atomic(RunFolder(folder).elsewhere, json.dumps({"machine": this_run.machine}), durable=False)
     job = make()
     write_spec(folder, _description(job))
     files.write_atomic(folder / FILE, json.dumps(job.to_json()))
@@ -59,6 +60,8 @@ def queue(context: Context, this_run: Run) -> None:
     except EngineUnavailable as down:
         raise QueueDown(f"{down}; start Postgres again.") from down
     crash.reach(Point.MACHINE_PLACE_AFTER_QUEUE)
+    # The queue is not in the store, so its machine does not know of it by a commit.
+    context.store.tell()
 
 
 def unqueue(context: Context, this_run: Run) -> None:

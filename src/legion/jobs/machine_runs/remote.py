@@ -128,8 +128,13 @@ def _wait(
             if now.state is PlacementState.PLACED and not wanted():
                 _withdraw(context, this_run)
                 continue
-            if not proxy.grown.wait(_LOOK_EVERY) and not wanted():
+            if proxy.grown.wait(_LOOK_EVERY):
+                continue
+            if not wanted():
                 stop_again(context, now)
+            elif now.state is PlacementState.PLACED:
+                # A server that crashed may have lost the job: its queue does not wait for the disk.
+                placements.queue(context, this_run)
 
 
 def stop_again(context: Context, placed: PlacedRun) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -25,6 +26,10 @@ _OPEN = (Status.TODO.value, Status.DOING.value)
 _CONNECTIONS = 4
 _PATIENCE = 10.0
 """Seconds to wait for a free connection, and for a lost server to be back."""
+_HEARTBEAT = 1.0
+"""Seconds for which one sign of life is enough, of a machine that asks for jobs."""
+_QUICK = f"{SEARCH_PATH} -c synchronous_commit=off"
+"""Commits do not wait for the disk: the rows of placed runs decide, and a job that the server lost is queued again."""
 _MACHINE = "SELECT worker_id FROM queue_machines WHERE machine = %(machine)s"
 _ADD_MACHINE = (
     "INSERT INTO queue_machines (machine, worker_id) VALUES (%(machine)s, %(worker)s)"
@@ -44,7 +49,7 @@ class PostgresQueue:
         self._app = App(
             connector=PsycopgConnector(
                 conninfo=conninfo,
-                kwargs={"options": SEARCH_PATH},
+                kwargs={"options": _QUICK},
                 min_size=1,
                 max_size=_CONNECTIONS,
                 timeout=_PATIENCE,
@@ -53,6 +58,8 @@ class PostgresQueue:
         self._jobs = self._app.job_manager
         self._workers: dict[str, int] = {}
         """The number of each machine as a worker of Procrastinate, as the table has it."""
+        self._renewed: dict[str, float] = {}
+        """When the last sign of life of each machine was written, by the monotonic clock."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="queue", daemon=True)
         self._thread.start()
@@ -72,7 +79,7 @@ class PostgresQueue:
         return self._wait(self._take(machine, most, running))
 
     def renew(self, machine: str) -> None:
-        self._wait(self._renew(machine))
+        self._wait(self._renew(machine, after=0.0))
 
     def finish(self, run: str, generation: int) -> None:
         self._wait(self._close(run, generation, Status.SUCCEEDED))
@@ -105,7 +112,7 @@ class PostgresQueue:
             await task.defer_async(run=job.run, generation=job.generation, project=job.project)
 
     async def _take(self, machine: str, most: int, running: Collection[RunKey]) -> list[PlacedJob]:
-        worker = await self._renew(machine)
+        worker = await self._renew(machine, after=_HEARTBEAT)
         taken = map(_read, await self._jobs.list_jobs_async(queue=machine, status=Status.DOING.value))
         jobs = [job for job in taken if job.key not in running]
         while len(jobs) < most:
@@ -115,11 +122,14 @@ class PostgresQueue:
             jobs.append(_read(job))
         return jobs
 
-    async def _renew(self, machine: str) -> int:
+    async def _renew(self, machine: str, *, after: float) -> int:
         worker = self._workers.get(machine)
         if worker is None:
             worker = self._workers[machine] = await self._worker(machine)
-        await self._jobs.update_heartbeat(worker_id=worker)
+        now = time.monotonic()
+        if now - self._renewed.get(machine, -after) >= after:
+            await self._jobs.update_heartbeat(worker_id=worker)
+            self._renewed[machine] = now
         return worker
 
     async def _worker(self, machine: str) -> int:

@@ -83,6 +83,8 @@ class ReviewMaterial:
     """All attempts at the same ticket, its own change included, where a race compares them."""
     whole_diff: str = ""
     """The file with the complete diff, where the prompt is too short for it."""
+    checklist: Sequence[str] = ()
+    """Points of the project that its verdict must judge."""
 
 
 def first(material: ReviewMaterial) -> str:
@@ -91,7 +93,10 @@ def first(material: ReviewMaterial) -> str:
     asked = _joined([spec.text, *_section("Context", spec.context), *_section("Plan", spec.plan)])
     parts = [f"# Read the change of ticket {ticket.id}: {spec.title}"]
     parts.append(_quote(asked, "what was asked for", f"agent {spec.dispatcher}") if spec.dispatcher else asked)
-    parts += _section("It is right when", _numbered(criteria_of(spec.criteria)))
+    criteria = criteria_of(spec.criteria)
+    parts += _section("It is right when", _numbered(criteria))
+    points = _numbered(material.checklist, after=len(criteria))
+    parts += _section('The project\'s checklist: judge each point under "criteria", by its number', points)
     parts += [_quote(one.text, "advice to its author", one.role) for one in material.advice]
     parts += _section("What was run on it", _ran(material))
     parts += _earlier_findings(material)
@@ -213,8 +218,8 @@ def _quote(text: str, about: str, source: str) -> str:
     return quoted(text, source=source, id=secrets.token_hex(8), about=about)
 
 
-def _numbered(lines: Sequence[str]) -> str:
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+def _numbered(lines: Sequence[str], *, after: int = 0) -> str:
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, after + 1))
 
 
 def _listed(rows: Sequence[str]) -> str:

@@ -124,6 +124,7 @@ def subject(
             )
         ),
         criteria=len(criteria_of(ticket.spec.criteria)),
+        checklist=project.config.review.checklist,
         root=coverage.tree_of(context, project, this_run),
         unseen=coverage.unseen(context, project, reading, this_run, paths),
         attempts=_letters(context, this_run),
@@ -226,6 +227,7 @@ def _material(
         advice=advice,
         attempts=_attempts(project, change, rivals),
         whole_diff=write_diff(diff) if cut else "",
+        checklist=project.config.review.checklist,
     )
 
 

@@ -95,7 +95,7 @@ class _AccountResolver:
 
     def agents(self) -> Iterator[ModelUser]:
         for one in staff.standing(self._tx):
-            accounts = self._accounts_of(_RunPreview(model=one.model, agent=one.id, role=one.role))
+            accounts = self._accounts_of(_RunPreview(driver=one.driver, model=one.model, agent=one.id, role=one.role))
             yield ModelUser(
                 candidate=agent_seat(one.number),
                 project=one.project,

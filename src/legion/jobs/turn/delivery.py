@@ -1,6 +1,7 @@
 """Records which messages were delivered: those whose prompt the program echoed and its transcript holds.
 
-The echo alone is not enough: a program that is killed may have echoed more than it stored.
+The echo alone is not enough: a program that is killed may have echoed more than it stored. After a turn that ended by
+itself it is: a transcript that cannot be read must not start the same turn again and again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message, MessageKind
+from legion.domain.runs import Outcome
 from legion.drivers import registry
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import JournalEvent
@@ -44,7 +46,15 @@ def state_folder(project: ProjectContext, seat: str) -> Path:
 
 def delivered(state: Path, agent: Agent, ids: Collection[str]) -> frozenset[str]:
     """Those of the prompts that the agent's conversation holds."""
-    return registry.default().delivered(state, agent.id, ids)
+    driver = registry.find(agent.driver or registry.DEFAULT)
+    return frozenset() if driver is None else driver.delivered(state, agent.id, ids)
+
+
+def in_ended_turn(events: Iterable[JournalEvent], outcome: Outcome) -> frozenset[str]:
+    """The prompts that a turn worked on before it ended by itself: nothing was cut off, so they are delivered."""
+    if outcome is not Outcome.FINISHED:
+        return frozenset()
+    return frozenset(str(event.facts.get("id")) for event in events if event.kind == "heard")
 
 
 def mark_delivered(tx: Transaction, agent: Agent, batches: Collection[str]) -> None:

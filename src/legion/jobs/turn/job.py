@@ -30,10 +30,9 @@ from legion.domain.scheduling.after_turn import (
 from legion.domain.scheduling.decide import Claim
 from legion.domain.scheduling.limit_waits import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain
-from legion.drivers import registry
 from legion.drivers.profile import RunInput
 from legion.git.core.errors import TreeGone
-from legion.jobs.agent import mail_prompt, model_run, plan_approval, resume_prompt, tool_access
+from legion.jobs.agent import mail_prompt, model_run, plan_approval, resume_prompt, standing_program, tool_access
 from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import CutOffTurn
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
@@ -216,7 +215,7 @@ def _spec(
     readable = (given, mail_prompt.long_mail_folder(project, this_run.seat), *access.readable)
     box = sandbox.sandbox(context, project, writable=(tree, state, *workspace.writable), readable=readable)
     paths = RunPaths(tree=tree, state=state, given=given, env=env, sandbox=box)
-    chosen = AgentProgram(driver=registry.default(), timeout=project.config.agents.timeout)
+    chosen = AgentProgram(driver=standing_program.profile(agent), timeout=project.config.agents.timeout)
     run_input = replace(_input(context, project, agent, this_run), tool_link=access.link)
     with context.store.read() as tx:
         attended = wheel.attendance(tx, agent)
@@ -278,6 +277,7 @@ def conclude(
     with context.store.read() as tx:
         offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
     arrived = delivery.delivered(state, agent, offered)
+    arrived |= offered & delivery.in_ended_turn(read_journal(context.data.runs / this_run.name), end.outcome)
     size = leading.size(project, agent, this_run.seat) if is_leader(agent) else None
     onward = idle_hook.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
 

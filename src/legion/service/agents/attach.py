@@ -11,6 +11,7 @@ from legion.domain.agents.agent import Agent
 from legion.domain.agents.wheel import AgentWheel
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
+from legion.jobs.agent import standing_program
 from legion.jobs.context import Context
 from legion.runner import launch
 from legion.service.shared.terminals import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
@@ -68,6 +69,9 @@ def _turn(tx: ReadTransaction, agent: Agent) -> Run | None:
 
 def _take(context: Context, agent: Agent, turn: Run | None) -> None:
     """Record that a person wants the conversation. An idle agent gets a turn for it, without mail."""
+    driver = standing_program.profile(agent)
+    if not driver.capabilities.interactive:
+        raise StateConflict(f"{driver.title} has no interactive form: `legion tell {agent.name}` sends it a message.")
     with context.store.write() as tx:
         if agent_wheels.of_agent(tx, agent.number) is None:
             agent_wheels.put(tx, agent.number, owes=agent.owes)

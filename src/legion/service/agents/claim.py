@@ -9,11 +9,11 @@ from legion.domain.errors import BadInput, NotAllowed, StateConflict
 from legion.domain.landing.conflicts import AT_WORK, Overlap, overlapping
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.agent import plan_approval
+from legion.jobs.agent import plan_approval, standing_program
 from legion.jobs.context import Context
 from legion.jobs.turn import claimed_tickets
 from legion.service.agents.mail import remembered, repeated
-from legion.store.board import projects, tickets
+from legion.store.board import plan_approvals, projects, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
@@ -34,7 +34,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
         held = ticket_holders.current(tx, agent.id)
         if held is not None:
             raise StateConflict(f"You hold ticket {held.ticket}: submit it first, or release it.")
-        ready = [ticket for ticket in _ready(tx, agent.project) if _fits(agent, ticket)]
+        ready = [ticket for ticket in _ready(tx, agent.project) if _fits(tx, agent, ticket)]
         if wanted.ticket:
             ready = [ticket for ticket in ready if ticket.id == wanted.ticket]
             if not ready:
@@ -88,10 +88,12 @@ def standing(tx: Transaction, caller: str) -> Agent:
     return agent
 
 
-def _fits(agent: Agent, ticket: Ticket) -> bool:
-    """No agent with more tools than the ticket's dispatcher may give, and no ticket for which a person chose another
-    program."""
-    if ticket.spec.driver not in ("", STANDING, CLAUDE):
+def _fits(tx: Transaction, agent: Agent, ticket: Ticket) -> bool:
+    """No agent with more tools than the ticket's dispatcher may give, no ticket for which a person chose another
+    program, and none with a plan first for a program that cannot be limited to reading."""
+    if ticket.spec.driver not in ("", STANDING, agent.driver or CLAUDE):
+        return False
+    if plan_approvals.of_ticket(tx, ticket.id) is not None and not standing_program.can_limit_tools(agent):
         return False
     given, mine = ticket.spec.tools, agent.rights.tools
     return given is None or (mine is not None and mine <= set(given))

@@ -16,7 +16,7 @@ from legion.domain.runs import Run, agent_seat
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
-from legion.jobs.agent import extra_rights, model_access, plan_approval
+from legion.jobs.agent import extra_rights, model_access, model_run, plan_approval, standing_program
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as run_usage
@@ -24,6 +24,7 @@ from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
 from legion.service.agents import mail as mail_cases
+from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
@@ -81,6 +82,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
             rights=rights,
             plan=Planning.WANTED if wanted.plan else Planning.NONE,
             delegates=wanted.delegate,
+            driver=program.driver(context, tx, caller, wanted, rights),
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=MessageKind.TASK, text=task, project=here.id)
         answer = _hired(new, [*said, *_notes(context, tx, new)])
@@ -229,7 +231,8 @@ def _notes(context: Context, tx: ReadTransaction, new: Agent) -> list[str]:
     if why := AgentLines(context, tx).why_waiting(new):
         notes.append(f"{new.name} does not start yet: {why}.")
     try:
-        model_access.choose(context)
+        access = model_access.choose(context)
+        model_run.refuse_login(access, standing_program.profile(new))
     except NoModelAccess as missing:
         notes.append(missing.message)
     return notes

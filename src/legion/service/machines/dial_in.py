@@ -5,7 +5,8 @@ Nothing else is reachable with that token, and everything here is about runs tha
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from legion import __version__
@@ -18,8 +19,10 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
 from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
 from legion.jobs.machine_runs.beats import BeatAnswer, BeatFacts
+from legion.store.board import projects
 from legion.store.database.transactions import Store
 from legion.store.work import machines
+from legion.store.work.machines import MachineNews
 from legion.wire.machines import (
     MachineAnswer,
     MachineBeat,
@@ -28,10 +31,11 @@ from legion.wire.machines import (
     MachineJoined,
     MachineLeaseTimes,
     MachineRunEnd,
+    MirrorTarget,
     RunRef,
 )
 
-__all__ = ["MachineOld", "WrongOffset"]
+__all__ = ["MachineNews", "MachineOld", "WrongOffset"]
 
 BAD_CODE = (
     "This invitation was used already, or is older than 15 minutes: run `legion machine invite` on the head again."
@@ -91,10 +95,20 @@ class DialIn:
         beats.note(self._context, machine, facts)
         return self._answer(facts, beats.answer(self._context, machine, facts))
 
-    def look_again(self, machine: Machine, wanted: MachineBeat) -> MachineAnswer:
-        """For a beat whose answer waits: what there is to do now, without another sign of life."""
+    def look_again(self, token: str, wanted: MachineBeat) -> MachineAnswer:
+        """For a beat whose answer waits: what there is to do now, without another sign of life. Raises NotAllowed."""
         facts = _facts(wanted)
-        return self._answer(facts, beats.answer(self._context, machine, facts))
+        return self._answer(facts, beats.answer(self._context, self.machine(token), facts))
+
+    def news(self) -> Mapping[int, MachineNews]:
+        """What concerns each machine now, by its number, with the targets of its mirrors."""
+        with self._context.store.read() as tx:
+            found = machines.news(tx)
+            targets = {one.id: one.target for one in projects.all(tx)}
+        return {
+            number: replace(one, facts=(one.facts, *(targets.get(mirror) for mirror in one.mirrors)))
+            for number, one in found.items()
+        }
 
     def append(
         self, machine: Machine, *, run: str, generation: int, file: str, offset: int, piece: bytes, late: bool
@@ -110,6 +124,9 @@ class DialIn:
 
     def pack(self, machine: Machine, *, run: str, generation: int, have: Collection[str]) -> Path:
         return packs.outgoing(self._context, machine, run=run, generation=generation, have=have)
+
+    def target_pack(self, machine: Machine, *, project: int, commit: str, have: Collection[str]) -> bytes:
+        return packs.ahead(self._context, machine, project=project, commit=commit, have=have)
 
     def end(self, machine: Machine, *, run: str, generation: int, end: MachineRunEnd) -> None:
         ends.accept(
@@ -155,6 +172,7 @@ class DialIn:
                 MachineCommand(id=one.id, run=one.run, kind=one.kind.value, facts=one.facts) for one in answer.commands
             ],
             lease=self._times(),
+            targets=[MirrorTarget(project=project, commit=commit) for project, commit in answer.targets.items()],
             notice=_too_far(facts.protocol),
         )
 
@@ -174,6 +192,7 @@ def _facts(wanted: MachineBeat) -> BeatFacts:
         acks=frozenset(wanted.acks),
         free=0 if _too_far(wanted.protocol) else max(0, wanted.free),
         toolchain=wanted.toolchain,
+        targets=None if wanted.targets is None else {one.project: one.commit for one in wanted.targets},
     )
 
 

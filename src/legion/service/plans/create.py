@@ -80,7 +80,11 @@ def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
     with context.store.read() as tx:
         if not wanted.epic or not tickets.of_epic(tx, project.id, wanted.epic):
             raise NotFound(f"There is no epic {wanted.epic[:60]!r}: see `legion usage --by epic`.")
-        earlier = [one for one in goals.of_project(tx, project.id) if (one.epic or one.name) == wanted.epic]
+        earlier = [
+            one
+            for one in goals.of_project(tx, project.id)
+            if (one.epic or one.name) == wanted.epic and one.source in (PlanSource.GOAL, PlanSource.TEMPLATE)
+        ]
     goal = earlier[0].goal if earlier else f"Complete the epic {wanted.epic}."
     new = GoalPlan(
         id=0,

@@ -88,7 +88,7 @@ def _notes(context: Context, tx: ReadTransaction, project: Project, plan: GoalPl
     if not projects.is_trusted(tx, project.id, project.config_hash):
         notes.append("legion.toml is not trusted, so nothing starts. Read it and run `legion trust`.")
     if project.paused:
-        notes.append("The project is paused. Run `legion resume` to resume it.")
+        notes.append(f"The project is paused. Run `{project.resumed_by}` to resume it.")
     hold = context.live.scheduler.holds.get(plan_seat(plan.id))
     backoff = context.live.scheduler.backoffs.get((JobKind.PLAN, plan.id))
     return [*notes, *([hold.why] if hold else []), *([backoff.why] if backoff else [])]

@@ -22,6 +22,8 @@ from legion.service.projects import sessions
 from legion.store import epic_sessions
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.system import crash
+from legion.system.crash import Point
 from legion.wire.projects import Done
 from legion.wire.sessions import EpicBranch, NamedSession
 from legion.wire.tickets import NewTicket
@@ -113,30 +115,39 @@ def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list
     return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
 
 
-def _refuse_too_early(context: Context, parent: Project, epic: str) -> None:
+def to_land(context: Context, cwd: str, epic: str) -> tuple[Project, Project]:
+    """The default session, and the session of the epic whose branch can land now or later."""
+    parent = sessions.default_of(context, cwd)
+    with context.store.read() as tx:
+        session = session_of(tx, parent, epic) or epic_sessions.unlanded_session(tx, parent, epic)
+        open_ones = tickets.live(tx, project=session.id) if session is not None else ()
+    if session is None:
+        raise NotFound(f"Epic {epic[:60]} has no branch of its own: `legion epic {epic[:60]} --own-branch` makes one.")
+    if session.target == session.base_commit and not open_ones:
+        raise StateConflict(f"Nothing has landed on {session.branch} yet: see `legion epic {epic}`.")
+    return parent, session
+
+
+def waits_for(context: Context, parent: Project, session: Project, epic: str) -> str:
+    """What has to happen before the branch of an epic can land; empty where it can land now."""
     names = context.project_of(parent).config.project.depends_on
     with context.store.read() as tx:
         first = linked_projects.unlanded_epic(tx, parent, names, epic)
-    if first:
-        raise StateConflict(
-            f"Epic {epic} lands in {first} first, since legion.toml depends on {first}: see `legion epic {epic}`."
-        )
+        live = [str(ticket.id) for ticket in tickets.live(tx, project=session.id)]
+    if live:
+        return f"tickets {', '.join(live[:5])} have ended" if len(live) > 1 else f"ticket {live[0]} has ended"
+    return f"it has landed in {first}, which legion.toml depends on" if first else ""
 
 
 def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
     """Collect the branch of an epic, end its session, and describe the ticket that lands it."""
-    parent = sessions.default_of(context, cwd)
-    with context.store.read() as tx:
-        session = session_of(tx, parent, epic) or epic_sessions.unlanded_session(tx, parent, epic)
-    if session is None:
-        raise NotFound(f"Epic {epic[:60]} has no branch of its own: `legion epic {epic[:60]} --own-branch` makes one.")
-    if session.target == session.base_commit:
-        raise StateConflict(f"Nothing has landed on {session.branch} yet: see `legion epic {epic}`.")
-    _refuse_too_early(context, parent, epic)
+    parent, session = to_land(context, cwd, epic)
     if session.removed_at is None:
         with context.store.write() as tx:
             epic_sessions.end_to_land(tx, parent.id, session)
+        crash.reach(Point.EPIC_BEFORE_END)
         sessions.complete(context, NamedSession(cwd=parent.worktrees, name=session.session))
+        crash.reach(Point.EPIC_AFTER_END)
     project = context.project_of(parent)
     work = adopt_branch(project.hub, Path(parent.common_dir), session.branch, target=project.target)
     with context.store.read() as tx:

@@ -6,6 +6,7 @@ keyed by project everywhere, so they are apart by construction. Its folder of wo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fau
 from legion.domain.questions import BIND, REBUILD, RECREATE
 from legion.git.person.inspect import checked_out, has_branch, look
 from legion.git.person.new_branch import make_branch
-from legion.jobs.context import Context
-from legion.jobs.landing import branch_questions, upstream
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import branch_questions, reverted, upstream
 from legion.service.projects import collect, registry
 from legion.service.projects.session_notes import session_notes
+from legion.store import session_restarts
 from legion.store.board import landings, projects, tickets
-from legion.store.database.transactions import ReadTransaction
+from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.wire.projects import Done
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
 
@@ -109,7 +111,7 @@ def make(context: Context, default: Project, branch: str, name: str) -> Project:
 
 
 def switch(context: Context, wanted: NamedSession) -> Done:
-    record = _named(context, wanted.cwd, wanted.name)
+    record = named(context, wanted.cwd, wanted.name)
     _choose(context, record)
     message = f"Commands act on session {record.session_name} now; its work lands on {record.branch}."
     here = checked_out(Path(record.root))
@@ -129,7 +131,7 @@ def complete(context: Context, wanted: NamedSession) -> Done:
             f"`legion session complete {record.session} --wait`, or stop them."
         )
     got = collect.collect(context, record.worktrees)
-    registry.end(context, _named(context, wanted.cwd, record.session))
+    registry.end(context, named(context, wanted.cwd, record.session))
     return Done(message=f"Session {record.session} is complete. {got.message}")
 
 
@@ -156,7 +158,7 @@ def drop(context: Context, wanted: NamedSession) -> Done:
 
 def bind(context: Context, wanted: BindSession) -> Done:
     """Its work lands on another branch from now on. Nothing of the target is lost: both are merged as usual."""
-    record = _named(context, wanted.cwd, wanted.name)
+    record = named(context, wanted.cwd, wanted.name)
     if not has_branch(Path(record.common_dir), wanted.branch):
         raise NotFound(f"There is no branch {wanted.branch[:100]}: see `git branch`.")
     with context.store.write() as tx:
@@ -173,28 +175,37 @@ def bind(context: Context, wanted: BindSession) -> Done:
 
 def rebuild(context: Context, wanted: NamedSession) -> Done:
     """The branch as it is becomes the target. The old target is kept in the hub."""
-    record = _named(context, wanted.cwd, wanted.name)
+    record = named(context, wanted.cwd, wanted.name)
     project = context.project_of(record)
     tip = project.hub.fetch_person(Path(record.common_dir), record.branch)
+    before = project.target
+    left = reverted.removed_from_target(context, project, old=before, new=tip)
     with context.store.write() as tx:
-        current = projects.get(tx, record.id)
-        if landings.open_ones(tx, record.id):
-            raise StateConflict("Something is just landing. Try again in a moment.")
-        before = project.target
-        lost = len(project.hub.commits_between(tip, before))
-        project.hub.keep(f"before/{before}", before)
-        project.hub.move_target(tip, expected=before)
-        fresh = replace(current, target=tip, person_tip=tip, person_absorbed=tip, person_refused=None)
-        projects.save(tx, fresh, EventKind.PERSON_SEEN, {"tip": tip, "left": before})
-        branch_questions.settle_open(tx, record.id, REBUILD)
+        restart(tx, project, tip, [one.id for one, _ in left], REBUILD)
+    lost = len(project.hub.commits_between(tip, before))
     kept = f"{lost} landed commits that it lacks are" if lost != 1 else "1 landed commit that it lacks is"
     notes = [f"{kept} kept as refs/legion/before/{before} in {project.hub.path}."] if lost else []
     return Done(message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}.", notes=notes)
 
 
+def restart(tx: Transaction, project: ProjectContext, tip: str, left: Sequence[int], choice: str) -> None:
+    """Make the tip of its branch the target of a session. `left` are the tickets whose work the target then lacks."""
+    current = projects.get(tx, project.id)
+    if landings.open_ones(tx, project.id):
+        raise StateConflict("Something is just landing. Try again in a moment.")
+    before = project.target
+    project.hub.keep(f"before/{before}", before)
+    project.hub.move_target(tip, expected=before)
+    fresh = replace(current, target=tip, person_tip=tip, person_absorbed=tip, person_refused=None)
+    projects.save(tx, fresh, EventKind.PERSON_SEEN, {"tip": tip, "left": before})
+    session_restarts.remember(tx, project.id)
+    reverted.record(tx, project, tip, left, ())
+    branch_questions.settle_open(tx, project.id, choice)
+
+
 def recreate(context: Context, wanted: NamedSession) -> Done:
     """The deleted branch again, at the last commit of it that the person had."""
-    record = _named(context, wanted.cwd, wanted.name)
+    record = named(context, wanted.cwd, wanted.name)
     if has_branch(Path(record.common_dir), record.branch):
         raise StateConflict(f"The branch {record.branch} exists; there is nothing to make again.")
     commit = record.person_tip or record.base_commit or record.target
@@ -220,7 +231,7 @@ def default_of(context: Context, cwd: str) -> Project:
     return found or record
 
 
-def _named(context: Context, cwd: str, name: str) -> Project:
+def named(context: Context, cwd: str, name: str) -> Project:
     """By its name or its branch."""
     record = registry.find(context, cwd)
     with context.store.read() as tx:
@@ -234,21 +245,7 @@ def _named(context: Context, cwd: str, name: str) -> Project:
 
 
 def _ending(context: Context, wanted: NamedSession) -> Project:
-    record = _named(context, wanted.cwd, wanted.name)
+    record = named(context, wanted.cwd, wanted.name)
     if not record.session:
         raise StateConflict(f"The session {DEFAULT_SESSION} stays: `legion collect` collects it.")
     return record
-
-
-def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:
-    """What a person answered about a branch, done. Returns the sentence about it."""
-    with context.store.read() as tx:
-        record = projects.get(tx, project)
-    here = NamedSession(cwd=record.worktrees, name=record.session_name)
-    match choice:
-        case "recreate":
-            return recreate(context, here).message
-        case "rebuild":
-            return rebuild(context, here).message
-        case _:
-            return bind(context, BindSession(cwd=record.worktrees, name=record.session_name, branch=branch)).message

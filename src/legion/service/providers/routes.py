@@ -35,7 +35,7 @@ def listed(context: Context) -> Routes:
 
 
 def set_route(context: Context, wanted: SetRoute) -> Done:
-    """A new route is tried before all others; an existing one keeps its place."""
+    """A new route goes before all others, but behind those that are for fewer runs; an existing one keeps its place."""
     if not wanted.model or not wanted.to:
         raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
@@ -49,10 +49,16 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         if any(one.about == made.about for one in there):
             config.save(tuple(made if one.about == made.about else one for one in there))
         else:
-            config.save((made, *there))
+            place = next((n for n, one in enumerate(there) if _labels(one) <= _labels(made)), len(there))
+            config.save((*there[:place], made, *there[place:]))
     model_access.write_gateway_files(context)
     places = ", then ".join(target.spelled for target in made.to)
     return Done(message=f"{made.model} is requested from {places}.", notes=[])
+
+
+def _labels(route: RouteConfig) -> int:
+    """How narrowly it names the runs that it is for."""
+    return sum(bool(label) for label in (route.agent, route.role, route.team, route.provider))
 
 
 def remove_route(context: Context, wanted: RemoveRoute) -> Done:

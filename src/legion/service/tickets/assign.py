@@ -7,6 +7,7 @@ from collections.abc import Callable
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.tickets import board
+from legion.jobs.agent import standing_program
 from legion.jobs.context import Context
 from legion.jobs.turn import claimed_tickets
 from legion.service.projects import registry
@@ -36,6 +37,10 @@ def to_agent(context: Context, request: Dispatch) -> Callable[[Transaction, Disp
         held = ticket_holders.current(tx, agent.id)
         if held is not None:
             raise StateConflict(f"{agent.name} holds ticket {held.ticket}: wait for it, or choose another agent.")
+        if new.plan_first and not standing_program.can_limit_tools(agent):
+            raise StateConflict(
+                f"{agent.name} works with {agent.driver}, which cannot be limited to reading: leave out --plan-first."
+            )
         if not board.ready(ticket.spec.after, tickets.states_of(tx, ticket.spec.after)):
             raise StateConflict("The ticket comes after others that have not landed: dispatch it without --to.")
         claimed_tickets.claim(tx, agent, ticket)

@@ -317,7 +317,7 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     elif trust.stale(project):
         notes.append("legion.toml changed since you trusted it and is not in force. Run `legion trust`.")
     if project.paused:
-        notes.append("The project is paused. Run `legion resume` to resume it.")
+        notes.append(f"The project is paused. Run `{project.resumed_by}` to resume it.")
     if project.baseline_red:
         notes.append("The target itself fails its checks; no ticket is blamed for that.")
     if not context.sandbox.works:

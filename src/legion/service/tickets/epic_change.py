@@ -2,26 +2,68 @@
 
 from __future__ import annotations
 
+import logging
+
+from legion.domain.errors import LegionError
 from legion.domain.landing.destination import PullUnit
+from legion.domain.projects import is_session_of_epic
+from legion.domain.tickets.ticket import State
 from legion.jobs.context import Context
 from legion.service.projects import epic_branches
 from legion.service.tickets.dispatch import dispatch
-from legion.store.board import projects
+from legion.store import epic_sessions
+from legion.store.board import projects, tickets
 from legion.store.database.transactions import Transaction
 from legion.wire.sessions import EpicBranch
 from legion.wire.tickets import Acted, Dispatch, Dispatched
 
+log = logging.getLogger(__name__)
+
+_LANDS = {State.DONE, State.STOPPED}
+"""States of tickets with which a branch lands by itself. A person decides about one that failed."""
+
 
 def land(context: Context, wanted: EpicBranch) -> Acted:
-    """May be repeated: the branch is collected once, and has one ticket."""
+    """Land it now, or record that it lands as soon as it may. May be repeated: the branch has one ticket."""
+    parent, session = epic_branches.to_land(context, wanted.cwd, wanted.epic)
+    waits = epic_branches.waits_for(context, parent, session, wanted.epic)
+    if waits:
+        with context.store.write() as tx:
+            epic_sessions.want(tx, parent.id, session)
+        return Acted(tickets=[], message=f"Epic {wanted.epic} lands by itself as one change when {waits}.")
     whole = epic_branches.whole(context, wanted.cwd, wanted.epic)
 
     def propose(tx: Transaction, made: Dispatched) -> None:
         whole.propose(tx, made.ids[0])
+        epic_sessions.want_no_more(tx, parent.id, session)
 
     request = Dispatch(cwd=whole.parent.worktrees, tickets=[whole.new], request=whole.request)
     ids = dispatch(context, request, also=propose).ids
     return Acted(tickets=ids, message=f"Ticket {ids[0]} lands epic {wanted.epic} as one change.")
+
+
+def land_wanted(context: Context) -> None:
+    """Land every epic that a person wanted to land and that had to wait. One query where there is none."""
+    with context.store.read() as tx:
+        there = epic_sessions.wanted(tx)
+    for parent, session in there:
+        try:
+            _land_wanted(context, parent, session)
+        except LegionError as trouble:
+            log.warning("an epic could not land by itself, will retry: %s", trouble)
+
+
+def _land_wanted(context: Context, parent: int, session: int) -> None:
+    with context.store.read() as tx:
+        record, ended = projects.get(tx, parent), projects.get(tx, session)
+        open_or_failed = set(tickets.counts(tx, session)) - _LANDS
+        names = [name for name in tickets.epics_of(tx, session) if is_session_of_epic(ended.session, name)]
+        gone = ended.removed_at is not None and not epic_sessions.ends_to_land(tx, parent, ended)
+    if gone or not names:
+        with context.store.write() as tx:
+            epic_sessions.want_no_more(tx, parent, ended)
+    elif not open_or_failed and not epic_branches.waits_for(context, record, ended, names[0]):
+        land(context, EpicBranch(cwd=record.worktrees, epic=names[0]))
 
 
 def land_ready(context: Context, project: int) -> None:

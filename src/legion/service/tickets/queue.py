@@ -11,6 +11,7 @@ from legion.jobs.landing import gate
 from legion.jobs.landing.queue import waiting_entries
 from legion.service.projects import registry
 from legion.service.tickets import dispatch as cases
+from legion.service.tickets import queue_tests
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.wire.hands import MergeQueuePage, MoveInQueue, QueueLine
@@ -72,7 +73,13 @@ def page(context: Context, cwd: str) -> MergeQueuePage:
             for place, one in enumerate(entries, start=1)
         ]
         lines += [_aside(one, at_gate=gate.waits(tx, project, one)) for one in aside]
-    return MergeQueuePage(gate=project.config.landing.gate.value, changes=lines)
+        return MergeQueuePage(
+            gate=project.config.landing.gate.value,
+            changes=lines,
+            tests=queue_tests.running(context, tx, project.id),
+            suspects=list(context.live.queue.suspected.get(project.id) or ()),
+            blamed=queue_tests.blamed(context, tx, project.id, live),
+        )
 
 
 def _aside(ticket: Ticket, *, at_gate: bool) -> QueueLine:

@@ -18,10 +18,11 @@ from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
 from legion.service.plans import decisions as plan_decisions
 from legion.service.plans import pages
-from legion.service.projects import registry
+from legion.service.projects import epic_branches, registry
 from legion.service.shared.fragments import usage_line
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.views.ticket_line import TicketLines
+from legion.store import epic_sessions
 from legion.store.board import epics as stored
 from legion.store.board import goals, landings, projects, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -46,6 +47,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
         plans = [pages.line(tx, one) for one in planned]
         shown = [lines.line(ticket) for ticket in mine]
+        wanted = _wanted_session(tx, project, name)
         gate = stored.gates(tx).get((project.id, name))
         limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
     numbers = {ticket.id for ticket in mine}
@@ -64,6 +66,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         gate=gate.value if gate is not None else "",
         plans=plans,
         stages=stages,
+        lands_when=epic_branches.waits_for(context, *wanted, name) if wanted is not None else "",
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
     )
@@ -95,7 +98,7 @@ def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
 
 
 def stop_epic(context: Context, wanted: StopEpic) -> Acted:
-    """Stop every ticket of the epic that has not ended, and a specification that is being written."""
+    """Stop every ticket that has not ended, a specification that is being written, and the wait to land its branch."""
     project = registry.find(context, wanted.cwd)
     active: list[Run] = []
     with context.store.write() as tx:
@@ -106,6 +109,8 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
         intents = [one for id in _projects(tx, project, wanted.epic) for one in landings.open_ones(tx, id)]
         landing = {number for intent in intents for number in dict(intent.tickets)}
         stopped = [one.id for one in mine if not one.ended and one.id not in landing]
+        if (wish := _wanted_session(tx, project, wanted.epic)) is not None:
+            epic_sessions.want_no_more(tx, wish[0].id, wish[1])
         for number in stopped:
             tickets.move(tx, number, Stop())
             active += ticket_cases.active_runs(tx, number)
@@ -132,6 +137,15 @@ def _across(tx: ReadTransaction, mine: tuple[Ticket, ...], name: str) -> tuple[T
         fresh = tuple(one for number in theirs for one in tickets.of_epic(tx, number, name) if one.id not in known)
         known |= {one.id: one for one in fresh}
     return tuple(known[number] for number in sorted(known))
+
+
+def _wanted_session(tx: ReadTransaction, project: Project, name: str) -> tuple[Project, Project] | None:
+    """The default session and the epic's own, whose branch a person asked to land."""
+    parent = projects.by_common_dir(tx, project.common_dir) or project
+    session = epic_branches.session_of(tx, parent, name)
+    if session is None or not epic_sessions.is_wanted(tx, parent.id, session):
+        return None
+    return parent, session
 
 
 def _plans(tx: ReadTransaction, project: Project, name: str) -> list[GoalPlan]:
@@ -167,7 +181,9 @@ def _of_epic(tx: ReadTransaction, project: Project, name: str) -> tuple[Ticket, 
 
 
 def _no_epic(name: str) -> NotFound:
-    return NotFound(f"There is no epic {name[:60]!r}: see `legion usage --by epic`.")
+    return NotFound(
+        f"There is no epic {name[:60]!r}: `legion dispatch --epic NAME` starts one, `legion usage --by epic` lists all."
+    )
 
 
 def _projects(tx: ReadTransaction, project: Project, name: str) -> list[int]:

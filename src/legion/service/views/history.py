@@ -248,6 +248,8 @@ def _format_event(event: Event) -> str:
             text = f"landed as {fields('commit')[:9]}, tested with {fields('tested')[:9]}"
         case EventKind.BATCH:
             text = _batch(data)
+        case EventKind.QUEUE_TEST:
+            text = _queue_test(data)
         case EventKind.BATCH_SIZE:
             text = f"{fields('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {fields('from')}"
         case EventKind.LEFT_BEHIND:
@@ -269,7 +271,7 @@ def _format_event(event: Event) -> str:
         case EventKind.ABSORBED:
             text = f"the target holds your {fields('tip')[:9]}"
         case _ if event.kind in _SENTENCES:
-            text = _SENTENCES[event.kind].format_map({name: str(value or "") for name, value in data.items()})
+            text = _SENTENCES[event.kind].format_map({name: _value(value) for name, value in data.items()})
         case _:
             text = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
@@ -293,6 +295,10 @@ def _plan(data: Mapping[str, object]) -> str:
     return f"P{data.get('plan')}, {data.get('from')} -> {data['to']}{reason}"
 
 
+def _value(fact: object) -> str:
+    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact or "")
+
+
 def _numbers(ids: object) -> str:
     listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
     return ", ".join(listed) or "your own commits"
@@ -310,6 +316,13 @@ def _batch(data: Mapping[str, object]) -> str:
     ]
     listed = ", ".join(f"#{id} ({size})" for id, size in zip(ids, sizes, strict=False))
     return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"
+
+
+def _queue_test(data: Mapping[str, object]) -> str:
+    yours = "your commits" if data.get("upstream") else ""
+    changes = " and ".join(filter(None, (yours, _numbers(data.get("tickets")) if data.get("tickets") else "")))
+    how = {"part": ", a part of a red batch", "ahead": " on top of the batch in test", "alone": " alone once more"}
+    return f"checks start on {changes}{how.get(str(data.get('how')), '')}"
 
 
 def _count(many: object, thing: str) -> str:

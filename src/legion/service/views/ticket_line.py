@@ -176,7 +176,7 @@ class TicketLines:
         if project and project.id in self._context.live.scheduler.unreadable.current:
             return "waits until legion.toml can be read: see `legion status`"
         if project and project.paused:
-            return "waits for `legion resume`"
+            return f"waits for `{project.resumed_by}`"
         if project and project.upstream_pending:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):

@@ -35,6 +35,7 @@ agents = Table(
     Column("leaving", Text, nullable=False),
     Column("hirer", Text, nullable=False),
     Column("delegates", Flag, nullable=False),
+    Column("driver", Text, nullable=False),
 )
 
 holdings = Table(

@@ -141,12 +141,15 @@ class Transaction(ReadTransaction):
 class Store:
     """The database behind a URL. Many threads may use it; a process that forks opens its own."""
 
-    def __init__(self, url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE, durable: bool = True
+    ) -> None:
+        """Without `durable`, a power cut may lose the last commits of a file; the end of a process loses none."""
         parsed = parse_url(url)
         self.place = parsed.database or "" if _is_sqlite(parsed) else parsed.render_as_string(hide_password=True)
         """The database as errors name it: the file, or the URL without its password."""
         self._clock = clock
-        self._writer = _open(parsed, writing=True, patience=patience)
+        self._writer = _open(parsed, writing=True, patience=patience, durable=durable)
         self._reader = _open(parsed, writing=False, patience=patience)
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._listening = threading.Lock()
@@ -273,7 +276,7 @@ def parse_url(url: str) -> URL:
     )
 
 
-def _open(url: URL, *, writing: bool, patience: float) -> Engine:
+def _open(url: URL, *, writing: bool, patience: float, durable: bool = True) -> Engine:
     """One connection for the writer, since there is only one at a time, and some for the readers."""
     size: dict[str, Any] = {"pool_size": 1, "max_overflow": 0} if writing else {"pool_size": 4, "max_overflow": 12}
     try:
@@ -282,7 +285,7 @@ def _open(url: URL, *, writing: bool, patience: float) -> Engine:
         raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
     if _is_sqlite(url):
         _keep_private(url)
-        _listen_sqlite(engine, writing=writing, patience=patience)
+        _listen_sqlite(engine, writing=writing, patience=patience, durable=durable)
     else:
         _listen_postgres(engine, patience=patience)
         if not writing:
@@ -299,14 +302,15 @@ def _keep_private(url: URL) -> None:
             Path(url.database).chmod(0o600)
 
 
-def _listen_sqlite(engine: Engine, *, writing: bool, patience: float) -> None:
+def _listen_sqlite(engine: Engine, *, writing: bool, patience: float, durable: bool) -> None:
     def connected(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
         connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
         if writing:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits at a power cut
+            # NORMAL may lose the last commits at a power cut.
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         else:
             connection.execute("PRAGMA query_only = ON")
 

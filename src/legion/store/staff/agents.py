@@ -38,6 +38,7 @@ def hire(
     rights: Rights,
     plan: Planning = Planning.NONE,
     delegates: bool = False,
+    driver: str = "",
 ) -> Agent:
     """A new agent, idle and without mail. The caller has checked its rights."""
     number = tx.next("agent")
@@ -55,6 +56,7 @@ def hire(
         plan=plan,
         hirer=parent,
         delegates=delegates,
+        driver=driver,
     )
     if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
         raise StateConflict(f"There is an agent called {agent.name} already: choose another name.")

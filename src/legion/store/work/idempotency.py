@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -23,6 +23,18 @@ def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | 
     found = select(table.answer).where(table.project == project, table.request == request)
     answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
     return answer
+
+
+def forget(tx: Transaction, project: int, request: str) -> None:
+    table = schema.requests.c
+    tx.execute(delete(schema.requests).where(table.project == project, table.request == request))
+
+
+def starting_with(tx: ReadTransaction, start: str) -> list[tuple[int, str]]:
+    """The project and the name of each request that starts so."""
+    table = schema.requests.c
+    found = select(table.project, table.request).where(table.request.startswith(start, autoescape=True))
+    return [(row.project, row.request) for row in tx.execute(found.order_by(table.project, table.request))]
 
 
 def remember_call(tx: Transaction, caller: str, request: str, answer: Mapping[str, Any]) -> None:

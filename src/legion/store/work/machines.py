@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.machines.machine import (
@@ -29,12 +31,28 @@ NO_RUN = 0
 _OPEN = (PlacementState.PLACED, PlacementState.TAKEN)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MachineNews:
+    has_waiting: bool
+    """A run waits for the machine. It may not be in the queue yet."""
+    mirrors: tuple[int, ...]
+    """The projects whose code it has."""
+    facts: Hashable
+    """Differs where anything has changed that the machine has to know."""
+
+
 def _machine(row: Stored) -> Machine:
     own = {name: getattr(row, name) for name in Machine.__dataclass_fields__}
     return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
 
 
 _ALL = FixedQuery(select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=50)
+_OPEN_RUNS = (
+    select(_RUNS.machine, _RUNS.state, func.count().label("many"), func.max(_RUNS.run).label("last"))
+    .where(_RUNS.ended_at.is_(None))
+    .group_by(_RUNS.machine, _RUNS.state)
+)
+_LAST_COMMANDS = select(_COMMANDS.machine, func.max(_COMMANDS.id).label("last")).group_by(_COMMANDS.machine)
 _BY_TOKEN = FixedQuery(
     select(schema.machines).where(_TABLE.token_hash == bindparam("secret"), _TABLE.removed_at.is_(None)),
     _machine,
@@ -166,8 +184,8 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "ended_at": None,
         "why": "",
     }
+    # No news for the machine yet: it gets the run from the queue.
     tx.execute(insert(schema.machine_runs), [row])
-    tx.tell()
     return PlacedRun(**row)
 
 
@@ -188,6 +206,31 @@ def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun,
     if machine is not None:
         found = found.where(_RUNS.machine == machine)
     return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
+
+
+def was_given(tx: ReadTransaction, machine: int, project: int) -> bool:
+    """Whether this machine was ever given a run of the project."""
+    found = select(_RUNS.run).where(_RUNS.machine == machine, _RUNS.project == project).limit(1)
+    return tx.execute(found).first() is not None
+
+
+def news(tx: ReadTransaction) -> dict[int, MachineNews]:
+    """What concerns each machine that was not removed, by its number. The cost does not depend on who waits for it."""
+    runs: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
+    waits = set()
+    for row in tx.execute(_OPEN_RUNS):
+        runs[row.machine].append((row.state, row.many, row.last))
+        if row.state is PlacementState.PLACED:
+            waits.add(row.machine)
+    commands = {row.machine: row.last for row in tx.execute(_LAST_COMMANDS)}
+    return {
+        one.id: MachineNews(
+            has_waiting=one.id in waits,
+            mirrors=one.mirrors,
+            facts=(one.state, commands.get(one.id, 0), *sorted(runs[one.id])),
+        )
+        for one in all(tx)
+    }
 
 
 def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:

@@ -40,6 +40,8 @@ class AgentsPlace(Place):
         self._page: Feed[AgentPage] | None = None
         self._page_of = ""
         self._end_page: Callable[[], None] = lambda: None
+        self.wanted = ""
+        """The agent to select when the tree is drawn next."""
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="body"):
@@ -66,6 +68,9 @@ class AgentsPlace(Place):
         self.set_class(self.size.width < _NARROW, "-narrow")
         width = max(20, self._tree.size.width - 1)
         self._tree.put(view.tree_rows(self.store.agents.value, width, self.legion_app.keys.shown()["hire"]))
+        if self.wanted:
+            self._tree.select(self.wanted)
+            self.wanted = ""
         if self.focused is None:
             self._tree.focus()
         self._follow_selection()

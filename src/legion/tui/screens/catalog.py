@@ -1,4 +1,4 @@
-"""The lists of the menu: providers, models, teams, roles, workers, sessions, settings, worktrees; and their changes."""
+"""Lists of the menu: providers, teams, roles, workers, sessions, settings, worktrees; and how they are changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from textual.widget import Widget
 
@@ -18,26 +18,28 @@ from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form
 from legion.tui.screens.place import Place
+from legion.tui.screens.prompts import Reader
 from legion.tui.store import of_kinds
 from legion.tui.views import catalog as view
 from legion.tui.views.form_fields import (
     NAME_FIELDS,
     PROVIDER_FIELDS,
-    ROUTE_FIELDS,
     SESSION_FIELDS,
     WORKER_FIELDS,
 )
-from legion.tui.views.rows import BLANK, Row, clean, note, row
+from legion.tui.views.rows import BLANK, Row, clean, paragraph, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
 from legion.wire.hands import Numbers, SetNumbers
-from legion.wire.providers import AddProvider, Models, RemoveProvider, RemoveRoute, Routes, SetRoute, TryProvider
-from legion.wire.sessions import DeleteSession, NamedSession, NewSession
-from legion.wire.teams import SaveDefinition
+from legion.wire.projects import Config, WorktreeList
+from legion.wire.providers import AddProvider, Providers, RemoveProvider, TryProvider
+from legion.wire.sessions import DeleteSession, NamedSession, NewSession, SessionLine, SessionList
+from legion.wire.teams import Roles, SaveDefinition, Teams
 
-_NEVER = of_kinds("-")
-_WITH_ADD = ("providers", "models", "teams", "roles", "sessions")
+Answer = TypeVar("Answer")
+
+_WITH_ADD = ("providers", "teams", "roles", "sessions")
 
 
 class CatalogPlace(Place):
@@ -49,8 +51,7 @@ class CatalogPlace(Place):
     def __init__(self, kind: str) -> None:
         super().__init__()
         self.kind = kind
-        self._feed: Feed[Any] | None = None
-        self._models: Feed[Models] | None = None
+        self._feed: Feed[object] | None = None
 
     def compose_body(self) -> Iterable[Widget]:
         yield RowList(id="body")
@@ -60,55 +61,68 @@ class CatalogPlace(Place):
 
     def on_unmount(self) -> None:
         super().on_unmount()
-        self.store.drop([feed for feed in (self._feed, self._models) if feed is not None])
+        self.store.drop([self._feed] if self._feed is not None else [])
 
     def watches(self) -> Iterable[Callable[[], None]]:
-        cwd = self.store.cwd
-        fetches: dict[str, Callable[[Legion], Any]] = {
-            "providers": lambda legion: legion.providers(),
-            "models": lambda legion: legion.routes(),
-            "teams": lambda legion: legion.teams(cwd),
-            "roles": lambda legion: legion.roles(cwd),
-            "workers": lambda legion: legion.numbers(cwd),
-            "sessions": lambda legion: legion.sessions(cwd),
-            "settings": lambda legion: legion.config(cwd),
-            "worktrees": lambda legion: legion.worktrees(cwd),
-        }
         if self._feed is None:
-            self._feed = self.store.feed(fetches[self.kind], of_kinds("pace.", "project."))
+            self._feed = self.store.feed(self.fetch, of_kinds("pace.", "project."))
         yield self._feed.watch(self.renew)
-        if self.kind == "models":
-            if self._models is None:
-                self._models = self.store.feed(lambda legion: legion.models(), _NEVER)
-            yield self._models.watch(self.renew)
+
+    def fetch(self, legion: Legion) -> object:
+        """What the list shows, in one request or a few."""
+        cwd = self.store.cwd
+        match self.kind:
+            case "providers":
+                return legion.providers()
+            case "teams":
+                return legion.teams(cwd)
+            case "roles":
+                return legion.roles(cwd)
+            case "workers":
+                return legion.numbers(cwd)
+            case "sessions":
+                return legion.sessions(cwd, all=True)
+            case "settings":
+                return legion.config(cwd)
+            case _:
+                return legion.worktrees(cwd)
 
     def renew(self) -> None:
         if self.is_mounted and self._feed is not None:
             title = row(Cell(f"{self.kind}  ", Colour.BOLD), Cell("Esc returns", Colour.DIM))
-            self.query_one("#body", RowList).put([title, BLANK, *self._rows(self.size.width - 1)])
+            width = self.size.width - 1
+            self.query_one("#body", RowList).put([title, BLANK, *self._rows(width)])
             self.refresh_bindings()
 
     def _rows(self, width: int) -> list[Row]:
-        feed = self._feed
-        if feed is None or feed.value is None:
-            return [note(clean(feed.trouble) if feed is not None and feed.trouble else "Reading.")]
-        match self.kind:
-            case "providers":
-                return view.provider_rows(feed.value, width)
-            case "models":
-                return view.route_rows(feed.value, self._models.value if self._models is not None else None, width)
-            case "teams":
-                return view.team_rows(feed.value, width)
-            case "roles":
-                return view.role_rows(feed.value, width)
-            case "workers":
-                return view.number_rows(feed.value, width)
-            case "sessions":
-                return view.session_rows(feed.value, width)
-            case "settings":
-                return view.setting_rows(feed.value, width)
+        value = self.value
+        if value is None:
+            trouble = self._feed.trouble if self._feed is not None else ""
+            return paragraph(trouble or "Reading.", width, colour=Colour.DIM)
+        return self.rows_of(value, width)
+
+    @property
+    def value(self) -> object:
+        """The last answer; None before the first."""
+        return self._feed.value if self._feed is not None else None
+
+    def rows_of(self, value: object, width: int) -> list[Row]:
+        match value:
+            case Providers():
+                return view.provider_rows(value, width)
+            case Teams():
+                return view.team_rows(value, width)
+            case Roles():
+                return view.role_rows(value, width)
+            case Numbers():
+                return view.number_rows(value, width)
+            case SessionList():
+                return view.session_rows(value, width)
+            case Config():
+                return view.setting_rows(value, width)
             case _:
-                return view.worktree_rows(feed.value, width)
+                assert isinstance(value, WorktreeList)
+                return view.worktree_rows(value, width)
 
     @property
     def _selected(self) -> str:
@@ -120,10 +134,19 @@ class CatalogPlace(Place):
         if action == "test":
             return self.kind == "providers" and bool(self._selected)
         if action == "remove":
-            return self.kind in _WITH_ADD and bool(self._selected)
-        if action == "complete":
-            return self.kind == "sessions" and bool(self._selected)
+            ended = self._session is not None and self._session.ended_at is not None
+            return self.kind in _WITH_ADD and bool(self._selected) and not ended
+        if action in ("complete", "forget"):
+            session = self._session
+            return session is not None and (session.ended_at is None) == (action == "complete")
         return super().check_action(action, parameters)
+
+    @property
+    def _session(self) -> SessionLine | None:
+        found = self.value if self.kind == "sessions" else None
+        if not isinstance(found, SessionList):
+            return None
+        return next((one for one in found.sessions if view.key_of(one) == self._selected), None)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.refresh_bindings()
@@ -145,11 +168,31 @@ class CatalogPlace(Place):
         elif self.kind == "workers":
             self._change_numbers()
         elif self.kind == "sessions":
-            wanted = NamedSession(cwd=self.store.cwd, name=event.key)
-            self.legion_app.send(lambda legion: legion.switch_session(wanted).message, self._session_changed)
+            self._switch()
         elif self.kind == "worktrees":
             self.app.copy_to_clipboard(event.key)
             self.app.notify(f"Copied: {clean(event.key)}", markup=False)
+
+    def _switch(self) -> None:
+        """To the session and back to the place below, which shows it then."""
+        session = self._session
+        if session is None or session.ended_at is not None:
+            return
+        if session.acting:
+            self.app.pop_screen()
+            return
+        wanted = NamedSession(cwd=self.store.cwd, name=session.name)
+
+        def switched() -> None:
+            self._session_changed()
+            if self.is_current:
+                self.app.pop_screen()
+
+        self.legion_app.send(lambda legion: legion.switch_session(wanted).message, switched)
+
+    def action_forget(self) -> None:
+        wanted = NamedSession(cwd=self.store.cwd, name=self._selected.removeprefix(view.ENDED))
+        self.legion_app.send(lambda legion: legion.drop_session(wanted).message, self._session_changed)
 
     def action_test(self) -> None:
         name = self._selected
@@ -160,8 +203,6 @@ class CatalogPlace(Place):
         match self.kind:
             case "providers":
                 self.app.push_screen(Form("Add a provider", "provider", PROVIDER_FIELDS, _add_provider))
-            case "models":
-                self.app.push_screen(Form("Set a route", "route", ROUTE_FIELDS, _set_route))
             case "sessions":
                 form = Form("New session", "session", SESSION_FIELDS, self._new_session, then=self._session_changed)
                 self.app.push_screen(form)
@@ -176,7 +217,7 @@ class CatalogPlace(Place):
         return lambda legion: f"{name}: write it in your editor."
 
     def _change_numbers(self) -> None:
-        numbers = self._feed.value if self._feed is not None else None
+        numbers = self.value
         assert isinstance(numbers, Numbers), "its row was chosen"
         first = {"workers": str(numbers.workers), "retries": str(numbers.retries)}
         self.app.push_screen(Form("Workers and retries", "workers", WORKER_FIELDS, self._set_numbers, first))
@@ -209,8 +250,6 @@ class CatalogPlace(Place):
         match self.kind:
             case "providers":
                 call = lambda legion: legion.remove_provider(RemoveProvider(name=name)).message  # noqa: E731
-            case "models":
-                call = self._route_removal(name)
             case "sessions":
                 ended = DeleteSession(cwd=cwd, name=name)
                 call = lambda legion: legion.delete_session(ended).message  # noqa: E731
@@ -220,17 +259,21 @@ class CatalogPlace(Place):
                 call = lambda legion: legion.remove_role(cwd, name).message  # noqa: E731
         self.legion_app.ask(f"Remove {clean(name)}?", lambda legion: self._removed(legion, call))
 
-    def _route_removal(self, key: str) -> Callable[[Legion], str]:
-        routes = self._feed.value if self._feed is not None else None
-        assert isinstance(routes, Routes)
-        one = routes.routes[int(key.removeprefix("route "))]
-        wanted = RemoveRoute(model=one.model, provider=one.provider, agent=one.agent, role=one.role, team=one.team)
-        return lambda legion: legion.remove_route(wanted).message
-
     def _removed(self, legion: Legion, call: Callable[[Legion], str]) -> str:
         message = call(legion)
         self.app.call_from_thread(self._session_changed if self.kind == "sessions" else self._again)
         return message
+
+    async def show_answer(
+        self, title: str, call: Callable[[Legion], Answer], rows: Callable[[Answer, int], list[Row]]
+    ) -> None:
+        """Ask, and show the answer on top."""
+        try:
+            found = await self.store.requests.ask(call)
+        except LegionError as error:
+            self.app.notify(clean(error.message), severity="error", markup=False, timeout=12)
+        else:
+            self.app.push_screen(Reader(title, lambda width: rows(found, width)))
 
     def _edit(self, name: str, new: bool) -> None:
         self.run_worker(self._edit_in_editor(name, new), exclusive=True)
@@ -276,10 +319,3 @@ def _add_provider(given: dict[str, object]) -> Callable[[Legion], str]:
         raise ValueError("Write the provider's name.")
     wanted = AddProvider(**given)  # type: ignore[arg-type]  # texts
     return lambda legion: legion.add_provider(wanted).message
-
-
-def _set_route(given: dict[str, object]) -> Callable[[Legion], str]:
-    if not given.get("model") or not given.get("to"):
-        raise ValueError("Write the model, and where it is asked for.")
-    wanted = SetRoute(**given)  # type: ignore[arg-type]  # texts
-    return lambda legion: legion.set_route(wanted).message

@@ -31,9 +31,10 @@ from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
 from legion.wire.agents import HireAgent
 from legion.wire.errors import LegionError
+from legion.wire.hands import EditTicket
 from legion.wire.terminal import NewByHand
 from legion.wire.ticket_fields import FieldKind
-from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine
+from legion.wire.tickets import Action, Dispatch, NewTicket
 
 Request = Callable[[dict[str, object]], Callable[[Legion], str]]
 """Makes the request of what was filled in. Raises ValueError with a sentence."""
@@ -65,7 +66,7 @@ class Form(ModalScreen[None]):
         first: Mapping[str, str] | None = None,
         then: Callable[[], None] = lambda: None,
     ) -> None:
-        """`name` is where drafts are kept; `first` is in the fields where there is none; `then` follows an answer."""
+        """`name` is where drafts are kept; `first` is in fields without one; `then` follows an answer."""
         super().__init__()
         self._title = title
         self._draft = f"form.{name}."
@@ -80,7 +81,7 @@ class Form(ModalScreen[None]):
         return cast(UiHost, self.app)
 
     def compose(self) -> ComposeResult:
-        drafts = self._app.drafts.of(self._draft) or self._first
+        drafts = {**self._first, **self._app.drafts.of(self._draft)}
         with Vertical() as box:
             box.border_title = self._title
             with VerticalScroll(can_focus=False):
@@ -103,7 +104,8 @@ class Form(ModalScreen[None]):
         if name in self._fields:
             text = _text_of(control)
             if not self._fields[name].secret:
-                self._app.drafts.put(f"{self._draft}{name}", text)
+                kept = "" if text == self._first.get(name, "") else text
+                self._app.drafts.put(f"{self._draft}{name}", kept)
             self._say(self._fields[name].fault(text) or "")
 
     @on(Input.Submitted)
@@ -202,14 +204,40 @@ def _opened(legion: Legion, wanted: NewByHand, made: list[int]) -> str:
     return " ".join([f"Ticket {made[-1]} opens.", *answer.notes])
 
 
-def retry_form(ticket: TicketLine) -> Form:
-    id = ticket.id
+class RetryForm(Form):
+    """Feedback, and the texts of the ticket: those that the person changes are changed before it is tried again.
 
-    def request(given: dict[str, object]) -> Callable[[Legion], str]:
-        feedback = str(given.get("feedback", ""))
-        return lambda legion: legion.retry(id, Action(feedback=feedback)).message
+    It is there at once, so that no key that follows goes elsewhere; the texts follow when the daemon has answered.
+    """
 
-    return Form(f"Retry #{id}", f"retry.{id}", RETRY_FIELDS, request)
+    def __init__(self, id: int) -> None:
+        super().__init__(f"Retry #{id}", f"retry.{id}", RETRY_FIELDS, self._retry)
+        self._ticket = id
+        self._texts: dict[str, str] = {}
+
+    def on_mount(self) -> None:
+        # Textual calls that of the other class, too.
+        self.run_worker(self._read())
+
+    async def _read(self) -> None:
+        try:
+            page = await self._app.store.requests.ask(lambda legion: legion.ticket(self._ticket))
+        except LegionError as error:
+            self._say(error.message)
+            return
+        self._texts = {"text": page.text, "context": page.context, "criteria": page.criteria}
+        self._first = self._texts
+        for name, text in self._texts.items():
+            area = self.query_one(f"#field-{name}", TextArea)
+            if not area.text:
+                area.load_text(text)
+
+    def _retry(self, given: dict[str, object]) -> Callable[[Legion], str]:
+        typed = {name: str(given.get(name, "")) for name in self._texts}
+        changed = {name: text for name, text in typed.items() if text.strip() != self._texts[name].strip()}
+        edit = EditTicket(**changed) if changed else None  # type: ignore[arg-type]  # texts
+        wanted = Action(feedback=str(given.get("feedback", "")), edit=edit)
+        return lambda legion: legion.retry(self._ticket, wanted).message
 
 
 def hire_form(app: UiHost) -> Form:

@@ -8,7 +8,7 @@ from typing import cast
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from legion.client.text.terminal import count
+from legion.client.text.terminal import Cell, count
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
@@ -16,9 +16,9 @@ from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
 from legion.tui.views import diff as changes
 from legion.tui.views import ticket as view
-from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, row
+from legion.tui.views.rows import BLANK, Row, clean, flow, head, note, paragraph
 from legion.tui.widgets.bindings import bindings_of
-from legion.tui.widgets.lines import RowLine
+from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
 from legion.wire.history import Events
@@ -41,7 +41,7 @@ class HistoryList(RowList):
 
 class HistoryTab(Vertical):
     DEFAULT_CSS = """
-    HistoryTab > RowLine { background: $surface; }
+    HistoryTab > RowLines { background: $surface; }
     HistoryTab > HistoryList { height: 1fr; }
     """
 
@@ -51,7 +51,7 @@ class HistoryTab(Vertical):
         self._feed: Feed[Events] | None = None
 
     def compose(self) -> Iterable[Widget]:
-        yield RowLine(id="history-title")
+        yield RowLines(id="history-title")
         yield HistoryList(id="moments", follow=True)
 
     @property
@@ -85,9 +85,8 @@ class HistoryTab(Vertical):
         self.query_one(HistoryList).put(view.history_rows(self.events, self.screen.size.width - 1))
         number = sum(bool(one.rewind) for one in self.events.lines) if self.events is not None else 0
         moments = f"{count(number, 'moment')} to return to, marked ↶" if number else "no moment to return to yet"
-        self.query_one("#history-title", RowLine).show(
-            row(f" {moments}; Enter shows a line in full, and what changed since")
-        )
+        text = f" {moments}; Enter shows a line in full, and what changed since"
+        self.query_one(RowLines).show_all(flow([Cell(text)], self.screen.size.width))
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()

@@ -26,8 +26,14 @@ class UiHost(Protocol):
     def go(self, name: str) -> None:
         """To a place."""
 
+    def clear_ended(self) -> None:
+        """Remove ended tickets from the board, after one question."""
+
     def open_ticket(self, id: int, tab: str = "live") -> None:
         """A ticket's screen."""
+
+    def open_agent(self, id: str) -> None:
+        """The standing agents, with this one selected."""
 
     def attach(self, id: int) -> None: ...
 

@@ -108,7 +108,7 @@ class InboxPlace(Place):
             else:
                 self._send(question, choice)
 
-        self.app.push_screen(Choice(clean(question.words)[:70], [(one, one) for one in question.choices]), chosen)
+        self.app.push_screen(Choice(clean(question.words)[:400], [(one, one) for one in question.choices]), chosen)
 
     def _in_words(self, question: QuestionLine, choice: str) -> None:
         draft = f"answer.{question.id}"

@@ -17,19 +17,22 @@ from textual.widgets import Input
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import BY_ID, KeyContext, shown_key
 from legion.tui.screens.host import UiHost
-from legion.tui.views.rows import Row, note, table
+from legion.tui.views.rows import Row, definitions, flow, note
+from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
 
 LISTS = {
     "providers": "Providers: keys, limits, a test request",
-    "models": "Models: routes from a model to providers",
+    "models": "Models: which provider and model answers for which agent",
     "teams": "Teams: list, edit in your editor",
     "roles": "Roles: list, edit in your editor",
     "workers": "How many agents work at once, and how often a ticket is tried",
     "sessions": "Sessions, one per branch: switch, start, complete",
+    "machines": "Machines: restart, pause, remove; what each runs",
     "settings": "Settings in force, and their files",
     "worktrees": "Worktrees of agents, and the trash",
 }
+_NARROW = 76
 _NOT_HERE = ("menu", "leave", "send")
 
 
@@ -73,10 +76,14 @@ class Menu(ModalScreen[None]):
             rows.can_focus = False
             rows.always_marked = True
             yield rows
+            yield RowLines(id="about")
 
     def on_mount(self) -> None:
         self._entries = self._possible()
         self.query_one(Input).focus()
+        self._renew()
+
+    def on_resize(self) -> None:
         self._renew()
 
     def _possible(self) -> list[Entry]:
@@ -107,11 +114,25 @@ class Menu(ModalScreen[None]):
             (one.id, [Cell(one.key, Colour.CYAN), Cell(one.name, Colour.BOLD), Cell(one.help, Colour.DIM)])
             for one in self._wanted
         ]
-        made: list[Row] = table(lines, width, keep=2)
-        rows = self.query_one(RowList)
+        made: list[Row] = definitions([(key, cells[: 2 if self._is_narrow else 3]) for key, cells in lines], width)
+        rows = self.query_one("#entries", RowList)
         rows.put(made or [note("Nothing has these letters.")])
         if lines:
             rows.select(lines[0][0])
+        self._explain()
+
+    @property
+    def _is_narrow(self) -> bool:
+        """There is no room for what each action does: only that of the selected one is shown, below the list."""
+        return self.size.width < _NARROW
+
+    @on(RowList.Moved)
+    def _explain(self) -> None:
+        selected = self.query_one("#entries", RowList).selected
+        text = next((one.help for one in self._wanted if one.id == selected), "")
+        about = self.query_one(RowLines)
+        about.display = self._is_narrow
+        about.show_all(flow([Cell(text, Colour.YELLOW)], self.size.width * 9 // 10 - 2))
 
     @on(Input.Changed)
     def _search(self) -> None:
@@ -119,7 +140,7 @@ class Menu(ModalScreen[None]):
 
     @on(Input.Submitted)
     def _go(self) -> None:
-        self._run(self.query_one(RowList).selected)
+        self._run(self.query_one("#entries", RowList).selected)
 
     @on(RowList.Chosen)
     def _chosen(self, event: RowList.Chosen) -> None:
@@ -133,7 +154,7 @@ class Menu(ModalScreen[None]):
             self.app.call_later(entry.run)
 
     def action_move(self, by: int) -> None:
-        rows = self.query_one(RowList)
+        rows = self.query_one("#entries", RowList)
         (rows.action_down if by > 0 else rows.action_up)()
 
     def action_leave(self) -> None:

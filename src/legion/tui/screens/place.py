@@ -12,9 +12,9 @@ from textual.widget import Widget
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.store import BoardStore
-from legion.tui.views.rows import Row
+from legion.tui.views.rows import Row, flow
 from legion.tui.views.status_line import next_step, status_line, top_line
-from legion.tui.widgets.lines import KeyLine, RowLine
+from legion.tui.widgets.lines import KeyLine, RowLine, RowLines
 from legion.wire.tickets import TicketLine
 
 PLACES = ("squad", "board", "inbox", "agents", "queue", "usage")
@@ -38,7 +38,7 @@ class Place(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._watched: list[Callable[[], None]] = []
-        self._top, self._next, self._counts = RowLine(id="top"), RowLine(id="next"), RowLine(id="counts")
+        self._top, self._next, self._counts = RowLine(id="top"), RowLines(id="next"), RowLine(id="counts")
 
     @property
     def legion_app(self) -> UiHost:
@@ -119,7 +119,7 @@ class Place(Screen[None], inherit_bindings=False):
         status = store.status.value if self.SHOWS_NEXT else None
         step = next_step(status, store.requests.phase, store.trouble, dict(keys))
         self._next.set_class(step is not None, "-shown")
-        self._next.show(step or Row(()))
+        self._next.show_all(flow(step.cells, width) if step is not None else [Row(())])
         self.refresh_bindings()
 
     def on_row_line_clicked(self, event: RowLine.Clicked) -> None:

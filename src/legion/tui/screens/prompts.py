@@ -7,12 +7,15 @@ from typing import cast
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from legion.client.text.terminal import Cell, Colour
 from legion.tui.screens.host import UiHost
-from legion.tui.views.rows import Row, row
+from legion.tui.views.rows import BLANK, Row, clean, definitions, flow, note, paragraph
+from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
 
 
@@ -35,8 +38,9 @@ class YesNo(ModalScreen[bool]):
         yield TextBox(id="question")
 
     def on_mount(self) -> None:
-        from legion.tui.views.rows import BLANK, note, paragraph
+        self.on_resize()
 
+    def on_resize(self) -> None:
         room = max(30, min(86, self.size.width * 7 // 10 - 4))
         rows = [*paragraph(self._question, room), *self._rows, BLANK, note("y  yes     n  no")]
         self.query_one(TextBox).put(rows)
@@ -63,7 +67,7 @@ class LinePrompt(ModalScreen[str | None]):
     LinePrompt { align: center bottom; background: $background 0%; }
     LinePrompt > Vertical { height: auto; background: $panel; border-top: solid $primary; }
     LinePrompt Input { border: none; height: 1; background: $panel; padding: 0 1; }
-    LinePrompt RowList { height: 1; background: $panel; }
+    LinePrompt RowLines { background: $panel; }
     """
 
     def __init__(
@@ -84,14 +88,16 @@ class LinePrompt(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         drafts = cast(UiHost, self.app).drafts
         with Vertical():
-            title = RowList(id="title")
-            title.can_focus = False
-            yield title
+            yield RowLines(id="title")
             yield Input(value=drafts.get(self._draft) if self._draft else "", id="text")
 
     def on_mount(self) -> None:
-        self.query_one("#title", RowList).put([row(f" {self._title}  (Enter sends, Esc leaves)")])
         self.query_one(Input).focus()
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        title = Cell(f" {self._title}  (Enter sends, Esc leaves)")
+        self.query_one(RowLines).show_all(flow([title], self.size.width, indent=1))
 
     @on(Input.Changed)
     def _keep(self, event: Input.Changed) -> None:
@@ -128,11 +134,14 @@ class Choice(ModalScreen[str | None]):
         yield TextBox(id="choices")
 
     def on_mount(self) -> None:
-        from legion.tui.views.rows import BLANK, clean, head, note
+        self.on_resize()
 
-        rows = [row(f"{number}  {clean(text)}", key=value) for number, (value, text) in enumerate(self._choices, 1)]
+    def on_resize(self) -> None:
+        room = max(30, min(86, self.size.width * 7 // 10 - 4))
+        lines = [(value, [Cell(str(n)), Cell(clean(text))]) for n, (value, text) in enumerate(self._choices, 1)]
+        title = paragraph(self._title, room, colour=Colour.BOLD)
         box = self.query_one(TextBox)
-        box.put([head(self._title), BLANK, *rows, BLANK, note("Enter chooses, Esc leaves")])
+        box.put([*title, BLANK, *definitions(lines, room), BLANK, note("Enter chooses, Esc leaves")])
         box.focus()
 
     @on(RowList.Chosen)
@@ -144,6 +153,72 @@ class Choice(ModalScreen[str | None]):
         character = getattr(event, "character", None) or ""
         if character.isdigit() and 1 <= int(character) <= len(self._choices):
             self.dismiss(self._choices[int(character) - 1][0])
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Picker(ModalScreen[str | None]):
+    """One of many, found by typing parts of it."""
+
+    BINDINGS = [
+        Binding("escape", "leave", "leave"),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    Picker { align: center middle; background: $background 60%; }
+    Picker > Vertical { width: 80%; max-width: 90; height: 80%; border: round $primary; background: $background; }
+    Picker Input { border: none; height: 1; background: $panel; padding: 0 1; }
+    Picker RowList { height: 1fr; padding: 0 1; }
+    """
+
+    def __init__(self, title: str, choices: Sequence[tuple[str, str]], selected: str = "") -> None:
+        """`choices` are (value, text)."""
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._selected = selected
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = self._title
+            yield Input(placeholder="Type to search; Enter chooses, Esc leaves", id="search")
+            rows = RowList(id="choices")
+            rows.can_focus = False
+            rows.always_marked = True
+            yield rows
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        self._renew()
+        self.query_one(RowList).select(self._selected)
+
+    @on(Input.Changed)
+    def _renew(self) -> None:
+        words = self.query_one(Input).value.lower().split()
+        found = [(value, text) for value, text in self._choices if all(word in text.lower() for word in words)]
+        room = max(20, min(84, self.size.width * 8 // 10 - 5))
+        rows = [made for value, text in found for made in paragraph(text, room, key=value)]
+        self.query_one(RowList).put(rows or [note("Nothing has these letters.")])
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        chosen = self.query_one(RowList).selected
+        if chosen:
+            self.dismiss(chosen)
+
+    @on(RowList.Chosen)
+    def _chosen(self, event: RowList.Chosen) -> None:
+        event.stop()
+        self.dismiss(event.key)
+
+    def action_move(self, by: int) -> None:
+        rows = self.query_one(RowList)
+        (rows.action_down if by > 0 else rows.action_up)()
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -168,6 +243,9 @@ class Reader(ModalScreen[None]):
         yield TextBox(id="text")
 
     def on_mount(self) -> None:
+        self.on_resize()
+
+    def on_resize(self) -> None:
         box = self.query_one(TextBox)
         box.border_title = self._title
         room = max(20, min(106, self.size.width * 9 // 10 - 5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from textual import on
+from textual import events, on
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
@@ -16,11 +16,11 @@ from legion.tui.keys import KeyContext
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
-from legion.tui.views.rows import Row, note
+from legion.tui.views.rows import Row, clean, note
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.divider import STEP, Divider, moved
 from legion.tui.widgets.row_list import RowList
-from legion.wire.agents import AgentLine
+from legion.wire.agents import AgentLine, InterruptAgent
 from legion.wire.mail import NewMessage
 from legion.wire.tickets import TicketLine
 
@@ -167,13 +167,64 @@ class SquadPlace(TicketPlace):
         if event.key.isdigit():
             self.legion_app.open_ticket(int(event.key))
         else:
-            self.legion_app.go("agents")
+            self.legion_app.open_agent(event.key.removeprefix("agent "))
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.refresh_bindings()
 
     def on_descendant_focus(self) -> None:
         self.refresh_bindings()
+
+    # Agents at work
+
+    @property
+    def _talks(self) -> bool:
+        """Whether the person types to the leader."""
+        return isinstance(self.focused, Input)
+
+    @property
+    def _standing(self) -> AgentLine | None:
+        """The standing agent that the focused pane is about, where it is at work."""
+        key = "" if self._talks else self._panes.selected if self._panes.has_focus else ""
+        leader, known = self.leader, self.store.agents.value
+        if self._talks:
+            return leader if leader is not None and leader.working else None
+        return next((one for one in known.agents if key == f"agent {one.id}"), None) if known is not None else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "interrupt_selected":
+            if not self.is_mounted:
+                return False
+            on_pane = self._panes.has_focus and self._panes.selected.isdigit()
+            return self._standing is not None or (on_pane and super().check_action("interrupt", ()) is True)
+        return super().check_action(action, parameters)
+
+    def action_interrupt_selected(self) -> None:
+        standing = self._standing
+        if standing is None:
+            self.action_interrupt()
+            return
+        wanted = InterruptAgent(id=standing.id, text="")
+        question = f"Interrupt {clean(standing.name)}? It idles until it gets a message."
+        self.legion_app.ask(question, lambda legion: legion.interrupt_agent(wanted).message)
+
+    def action_next_agent(self) -> None:
+        self._select_agent(1)
+
+    def action_previous_agent(self) -> None:
+        self._select_agent(-1)
+
+    def _select_agent(self, by: int) -> None:
+        """The first press shows which one is selected, the next ones move."""
+        if self._panes.has_focus:
+            (self._panes.action_down if by > 0 else self._panes.action_up)()
+        self._panes.focus()
+
+    def key_escape(self, event: events.Key) -> None:
+        """Leave the line that is typed; what is in it is kept."""
+        if self._talks and self._standing is None:
+            event.stop()
+            self._panes.focus()
 
     @on(Input.Changed, "#say")
     def _keep(self, event: Input.Changed) -> None:

@@ -17,9 +17,9 @@ from legion.tui.screens.change_tab import ChangeTab
 from legion.tui.screens.history_tab import HistoryTab
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import ticket as view
-from legion.tui.views.rows import Row, note
+from legion.tui.views.rows import Row, clean, note, paragraph
 from legion.tui.widgets.bindings import bindings_of
-from legion.tui.widgets.lines import RowLine
+from legion.tui.widgets.lines import RowLine, RowLines
 from legion.tui.widgets.row_list import RowList
 from legion.wire.tickets import TicketLine, TicketPage
 
@@ -49,8 +49,8 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
 
     def compose_body(self) -> Iterable[Widget]:
         with Vertical(id="body"):
-            yield RowLine(id="head")
-            yield RowLine(id="step")
+            yield RowLines(id="head")
+            yield RowLines(id="step")
             yield RowLine(id="tabs")
             with ContentSwitcher(initial=self._first_tab):
                 yield RowList(id="live", follow=True)
@@ -111,7 +111,7 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
             self._read_on()
             self.query_one("#about", RowList).put(view.about_rows(page, width))
             self.query_one("#receipts", RowList).put(view.receipt_rows(page, width, self._opened_receipt))
-            self.query_one("#review", RowList).put(view.review_rows(page, width))
+            self.query_one("#review", RowList).put(view.review_rows(page, self.legion_app.keys.shown(), width))
         self.query_one(ChangeTab).renew()
         self.query_one(HistoryTab).renew()
         self.refresh_bindings()
@@ -120,10 +120,11 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         width, page = self.size.width, self.page
         trouble = self._page.trouble if self._page is not None else ""
         if page is not None:
-            self.query_one("#head", RowLine).show(view.head_row(page.ticket, width))
-            self.query_one("#step", RowLine).show(view.next_row(page, self.legion_app.keys.shown(), width))
+            self.query_one("#head", RowLines).show_all(view.head_rows(page.ticket, width))
+            self.query_one("#step", RowLines).show_all(view.next_rows(page, self.legion_app.keys.shown(), width))
         else:
-            self.query_one("#head", RowLine).show(Row((Cell(trouble or f"#{self.id_of_ticket}", Colour.BOLD),)))
+            title = clean(trouble) or f"#{self.id_of_ticket}"
+            self.query_one("#head", RowLines).show_all(paragraph(title, width, colour=Colour.BOLD))
         cells = [Cell(f" {name} ", Colour.BOLD if name == self.tab else Colour.DIM) for name in TABS]
         self.query_one("#tabs", RowLine).show(Row(tuple(cells)))
 
@@ -131,12 +132,13 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         log = self._log
         if not self.is_mounted or log is None:
             return
-        rows = view.live_rows(log.lines, self.size.width - 1)
+        width = self.size.width - 1
+        rows = view.live_rows(log.lines, width)
         if log.dropped:
             rows.insert(0, note(f"{log.dropped} lines before; `legion log {self.id_of_ticket}` prints all"))
-        self.query_one("#live", RowList).put(rows or [note(view.no_output(self.page))])
+        self.query_one("#live", RowList).put(rows or paragraph(view.no_output(self.page), width, colour=Colour.DIM))
         keys = self.legion_app.keys.shown()
-        self.query_one("#terminal", RowList).put(view.terminal_rows(self.page, log.lines, keys, self.size.width - 1))
+        self.query_one("#terminal", RowList).put(view.terminal_rows(self.page, log.lines, keys, width))
 
     # Tabs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from legion.client.legion import Legion
 from legion.tui.actions import (
     TICKET_ACTIONS,
     can_attach,
@@ -14,7 +15,9 @@ from legion.tui.actions import (
 )
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
+from legion.wire.errors import LegionError
 from legion.wire.questions import MessageText
+from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
 
 
@@ -51,7 +54,15 @@ class TicketPlace(Place):
             self.legion_app.open_shell(self.ticket.id)
 
     def action_checkout(self) -> None:
-        self._perform("checkout")
+        ticket = self.ticket
+        if ticket is not None:
+            self.legion_app.send(lambda legion: self._branch(legion, ticket.id))
+
+    def _branch(self, legion: Legion, id: int) -> str:
+        """Called in a thread of the requests."""
+        made = legion.checkout(id, OfferWork())
+        self.app.call_from_thread(self.app.copy_to_clipboard, made.branch)
+        return f"{made.message} The name is copied."
 
     def action_push(self) -> None:
         self._perform("push")
@@ -67,7 +78,17 @@ class TicketPlace(Place):
         self._perform("stop")
 
     def action_pause(self) -> None:
-        self._perform("pause")
+        ticket = self.ticket
+        if ticket is not None:
+            self.legion_app.send(lambda legion: self._pause(legion, ticket.id))
+
+    def _pause(self, legion: Legion, id: int) -> str:
+        """The branch is for looking at it. Where there is no work yet, or it is still being saved, the pause counts."""
+        paused = legion.pause_ticket(id).message
+        try:
+            return f"{paused} {self._branch(legion, id)}"
+        except LegionError as error:
+            return f"{paused} No branch yet: {error.message}"
 
     def action_drop(self) -> None:
         self._perform("drop")

@@ -100,8 +100,7 @@ def card(ticket: TicketLine, available: int, on_chain: bool = False) -> list[Row
     style = style_of(ticket.state)
     mark = f"{_CHAIN} " if on_chain else ""
     number = f"#{ticket.id} "
-    room = max(4, available - 2)
-    title = wrap(clean(ticket.title), max(8, room - width(number + mark))) or [""]
+    title = _title(ticket, available, on_chain)
     rows = [
         Row(
             fit(
@@ -123,6 +122,16 @@ def card(ticket: TicketLine, available: int, on_chain: bool = False) -> list[Row
     if detail:
         rows.append(row(Cell(cut(f"  {detail}", available), Colour.DIM), key=key))
     return rows
+
+
+def _title(ticket: TicketLine, available: int, on_chain: bool) -> list[str]:
+    before = width(f"#{ticket.id} ") + (2 if on_chain else 0)
+    return wrap(clean(ticket.title), max(8, available - 2 - before)) or [""]
+
+
+def _title_lines(ticket: TicketLine, available: int, on_chain: bool) -> int:
+    """How many lines of a card its title takes."""
+    return min(2, len(_title(ticket, available, on_chain)))
 
 
 def after(ticket: TicketLine) -> str:
@@ -200,7 +209,7 @@ def wave_cards(tickets: Iterable[TicketLine], available: int, chain: Iterable[in
         made = card(ticket, available, ticket.id in longest)
         if ticket.after:
             edge = row(Cell(cut(f"  ← {numbers(ticket.after)}", available), Colour.BLUE), key=str(ticket.id))
-            made.insert(1, edge)
+            made.insert(_title_lines(ticket, available, ticket.id in longest), edge)
         rows += made
     return rows
 

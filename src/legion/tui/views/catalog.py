@@ -1,15 +1,22 @@
-"""The lists of the menu as rows: providers, models, teams, roles, workers, sessions, settings, worktrees."""
+"""Lists of the menu as rows: providers, teams, roles, workers, sessions, settings, worktrees."""
 
 from __future__ import annotations
 
-from legion.client.text.terminal import Cell, Colour, size
-from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, table
+from legion.client.text.terminal import Cell, Colour, clock, size
+from legion.tui.views.rows import BLANK, Row, clean, note, paragraph, table
 from legion.tui.views.status_line import describe_limit
 from legion.wire.hands import Numbers
 from legion.wire.projects import Config, WorktreeList
-from legion.wire.providers import Models, Providers, Routes
-from legion.wire.sessions import SessionList
+from legion.wire.providers import Providers
+from legion.wire.sessions import SessionLine, SessionList
 from legion.wire.teams import Roles, Teams
+
+ENDED = "ended "
+"""In front of the keys of sessions that ended."""
+
+
+def _dim(text: str, width: int) -> list[Row]:
+    return paragraph(text, width, colour=Colour.DIM)
 
 
 def provider_rows(providers: Providers, width: int) -> list[Row]:
@@ -29,43 +36,9 @@ def provider_rows(providers: Providers, width: int) -> list[Row]:
             Cell(limit, Colour.YELLOW),
         ]
         lines.append((one.name, cells))
-    made = table(lines, width, keep=1) or [note("No provider yet: the key for add asks for one.")]
-    made += [BLANK, note(f"● is the default. The file: {clean(providers.file)}")]
+    made = table(lines, width, keep=1) or [note("No provider yet: a adds one.")]
+    made += [BLANK, *_dim(f"● is the default. The file: {providers.file}", width)]
     return [*made, *(row for text in providers.notes for row in paragraph(text, width, colour=Colour.YELLOW))]
-
-
-def route_rows(routes: Routes, models: Models | None, width: int) -> list[Row]:
-    lines = []
-    for number, one in enumerate(routes.routes):
-        only = ", ".join(
-            f"{name} {clean(value)}"
-            for name, value in (
-                ("agent", one.agent),
-                ("role", one.role),
-                ("team", one.team),
-                ("provider", one.provider),
-            )
-            if value
-        )
-        cells = [
-            Cell(clean(one.model), Colour.BOLD),
-            Cell(f"→ {clean(', '.join(one.to))}"),
-            Cell(f"only {only}" if only else "", Colour.DIM),
-        ]
-        lines.append((f"route {number}", cells))
-    made = [head("Routes: which provider answers for which model")]
-    made += table(lines, width, indent=2, keep=1) or [
-        note("No route: a model is asked for at the default provider.", indent=2)
-    ]
-    made += [BLANK, head("Models of your providers")]
-    if models is None:
-        return [*made, note("Asking the providers.", indent=2)]
-    for found in models.providers:
-        text = clean(found.trouble) if found.trouble else clean(", ".join(found.models)) or "it lists none"
-        made += paragraph(
-            f"{found.provider}: {text}", width, indent=2, colour=Colour.YELLOW if found.trouble else Colour.NONE
-        )
-    return made
 
 
 def team_rows(teams: Teams, width: int) -> list[Row]:
@@ -84,7 +57,7 @@ def team_rows(teams: Teams, width: int) -> list[Row]:
     return [
         *table(lines, width, keep=1),
         BLANK,
-        note("● is the project's default. Enter edits; a shipped one becomes yours."),
+        *_dim("● is the project's default. Enter edits; a shipped one becomes yours.", width),
     ]
 
 
@@ -102,7 +75,7 @@ def role_rows(roles: Roles, width: int) -> list[Row]:
         )
         for one in roles.roles
     ]
-    return [*table(lines, width, keep=1), BLANK, note("Enter edits; a shipped one becomes yours.")]
+    return [*table(lines, width, keep=1), BLANK, *_dim("Enter edits; a shipped one becomes yours.", width)]
 
 
 def number_rows(numbers: Numbers, width: int) -> list[Row]:
@@ -113,18 +86,18 @@ def number_rows(numbers: Numbers, width: int) -> list[Row]:
             ("retries", numbers.retries, "set by you" if numbers.retries_set else "legion.toml"),
         )
     ]
-    now = note(f"{numbers.at_work} at work now. Enter changes these numbers at once, without a commit.")
-    return [*table(lines, width, keep=1), BLANK, now]
+    now = f"{numbers.at_work} at work now. Enter changes these numbers at once, without a commit."
+    return [*table(lines, width, keep=1), BLANK, *_dim(now, width)]
 
 
 def session_rows(found: SessionList, width: int) -> list[Row]:
     lines = [
         (
-            one.name,
+            key_of(one),
             [
-                Cell(f"{'● ' if one.acting else '  '}{clean(one.name)}", Colour.BOLD),
-                Cell(clean(one.branch)),
-                Cell(f"{one.open} open", Colour.DIM),
+                Cell(f"{'● ' if one.acting else '  '}{clean(one.name)}", Colour.DIM if one.ended_at else Colour.BOLD),
+                Cell(clean(one.branch), Colour.DIM if one.ended_at else Colour.NONE),
+                Cell(f"ended {clock(one.ended_at)}" if one.ended_at else f"{one.open} open", Colour.DIM),
                 Cell(f"{one.ahead} to collect" if one.ahead else "", Colour.YELLOW),
             ],
         )
@@ -134,7 +107,13 @@ def session_rows(found: SessionList, width: int) -> list[Row]:
     notes = [
         row for one in found.sessions for text in one.notes for row in paragraph(text, width, colour=Colour.YELLOW)
     ]
-    return [*table(lines, width, keep=1), BLANK, note(f"● gets your tickets; Enter switches. {here}"), *notes]
+    text = f"● gets your tickets; Enter switches, Esc continues with it. {here}"
+    return [*table(lines, width, keep=2), BLANK, *_dim(text, width), *notes]
+
+
+def key_of(session: SessionLine) -> str:
+    """An ended session may have the name of an open one."""
+    return f"{ENDED if session.ended_at else ''}{session.name}"
 
 
 def setting_rows(config: Config, width: int) -> list[Row]:
@@ -144,7 +123,7 @@ def setting_rows(config: Config, width: int) -> list[Row]:
     ]
     files = [f"Yours: {config.user_file}", *([f"The project's: {config.project_file}"] if config.project_file else [])]
     above = [*files, "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."]
-    return [*(note(clean(text)) for text in above), BLANK, *table(lines, width, keep=1)]
+    return [*(row for text in above for row in _dim(text, width)), BLANK, *table(lines, width, keep=1)]
 
 
 def worktree_rows(found: WorktreeList, width: int) -> list[Row]:

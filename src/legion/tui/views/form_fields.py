@@ -94,6 +94,9 @@ def _of_ticket(field: TicketField) -> FormField:
 
 RETRY_FIELDS = [
     FormField(name="feedback", kind=FieldKind.TEXT, help="What its agent should do differently; may be empty."),
+    FormField(name="text", kind=FieldKind.TEXT, help="What you want: the ticket's own text, as it is now."),
+    FormField(name="context", kind=FieldKind.TEXT, help="What its agent should know."),
+    FormField(name="criteria", kind=FieldKind.TEXT, help="How it is decided whether it is done."),
 ]
 BY_HAND_FIELDS = [
     FormField(name="name", kind=FieldKind.TEXT, help="What you want to work on; the ticket's title."),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from legion.client.text.terminal import Cell, Colour, cut, sanitize, sanitize_lines, width, wrap
+
+_GAP = 2
+_LEAST_TEXT = 24
+"""Columns below which a text does not stand next to its names."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,48 @@ def table(
             text = cut(cell.text, size)
             made += [Cell(text, cell.colour), Cell(" " * (size - width(text) + gap))]
         rows.append(Row(fit(made[:-1], columns), key))
+    return rows
+
+
+def flow(cells: Iterable[Cell], columns: int, *, key: str = "", indent: int = 0) -> list[Row]:
+    """Cells as running text that is wrapped between words and keeps its colours. Lines after the first are indented."""
+    lines: list[list[Cell]] = [[]]
+    left = columns
+    for cell in cells:
+        for piece in _pieces(cell.text):
+            if width(piece.rstrip()) > left and lines[-1]:
+                lines.append([Cell(" " * indent)] if indent else [])
+                left, piece = columns - indent, piece.lstrip()
+            text = cut(piece, left) if width(piece.rstrip()) > left else piece
+            lines[-1].append(Cell(text, cell.colour))
+            left -= width(text)
+    return [Row(tuple(line), key) for line in lines]
+
+
+def _pieces(text: str) -> list[str]:
+    """Words, each with the spaces behind it."""
+    return re.findall(r"\s*\S+\s*?(?=\S|$)|\s+", text) if text else []
+
+
+def definitions(lines: Sequence[tuple[str, Sequence[Cell]]], columns: int, *, indent: int = 0) -> list[Row]:
+    """As `table`, but nothing is cut: the last column is wrapped, or stands below the others where it has no room."""
+    if not lines:
+        return []
+    sizes = [max(width(cells[n].text) for _, cells in lines) for n in range(len(lines[0][1]) - 1)]
+    used = indent + sum(sizes) + _GAP * len(sizes)
+    below = columns - used < _LEAST_TEXT
+    room = columns - indent - _GAP if below else columns - used
+    rows = []
+    for key, cells in lines:
+        start = [Cell(" " * indent)] if indent else []
+        for cell, size in zip(cells[:-1], sizes, strict=True):
+            start += [cell, Cell(" " * (size - width(cell.text) + _GAP))]
+        texts = wrap(cells[-1].text, max(8, room)) or [""]
+        if below:
+            rows.append(Row(fit(start, columns), key))
+        for number, text in enumerate(texts):
+            first = start if number == 0 and not below else [Cell(" " * (columns - room))]
+            rows.append(Row((*first, Cell(text, cells[-1].colour)), key))
     return rows
 
 

@@ -57,7 +57,7 @@ def status_line(
         cells.append(Cell(f"{count(waiting, 'question')}  ", Colour.YELLOW))
     if status.usage is not None:
         cells.append(Cell(f"{dollars(status.usage.usd)}  "))
-    cells += limits(providers)
+    cells += limits(providers, short=available < _NARROW)
     return Row(fit(cells, available))
 
 
@@ -66,20 +66,22 @@ def _project(status: Status) -> Iterable[Cell]:
     if project is None:
         yield Cell(f"all {count(len(status.projects), 'project')}  ", Colour.BOLD)
         return
-    yield Cell(f"{clean(project.name)}  ", Colour.BOLD)
+    session = f" @{clean(project.session)}" if project.session else ""
+    yield Cell(f"{clean(project.name)}{session}  ", Colour.BOLD)
     if project.paused:
         yield Cell("paused  ", Colour.YELLOW)
     if project.ahead:
         yield Cell(f"↓{project.ahead} to collect  ", Colour.GREEN)
 
 
-def limits(providers: Providers | None) -> list[Cell]:
-    """How much of each provider's limit is used, and when it is reset."""
+def limits(providers: Providers | None, *, short: bool = False) -> list[Cell]:
+    """How much of each provider's limit is used, and when it is reset; `short` leaves out of which and until when."""
     found = []
     for provider in providers.providers if providers is not None else ():
         if provider.limit is not None and provider.limit.utilization is not None:
             full = provider.limit.utilization >= _FULL
-            text = f"{clean(provider.name)} {describe_limit(provider.limit)}  "
+            used = f"{provider.limit.utilization:.0%}" if short else describe_limit(provider.limit)
+            text = f"{clean(provider.name)} {used}  "
             found.append(Cell(text, Colour.RED if full else Colour.DIM))
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, duration, fine_duration, thousands, wrap
 from legion.client.text.tickets import about, dollars
-from legion.tui.views.rows import BLANK, Row, clean, fit, head, note, paragraph, row, table
+from legion.tui.views.rows import BLANK, Row, clean, definitions, fit, flow, head, note, paragraph, row, table
 from legion.wire.history import Events, HistoryLine
 from legion.wire.page_parts import ReviewLine
 from legion.wire.tickets import ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
@@ -17,9 +17,11 @@ ATTACH, SHELL = "attach", "shell"
 """Keys of the rows of the terminal tab that open one."""
 _TAIL = 12
 _LAST_LINES = 200
+_HEAD_LINES = 3
 
 
-def head_row(ticket: TicketLine, available: int) -> Row:
+def head_rows(ticket: TicketLine, available: int) -> list[Row]:
+    """Title, state and what it is doing, on as many lines as that takes."""
     style = style_of(ticket.state)
     cells = (
         Cell(f"#{ticket.id} ", Colour.BOLD),
@@ -27,12 +29,12 @@ def head_row(ticket: TicketLine, available: int) -> Row:
         Cell(f"  {style.symbol} {clean(ticket.state)}", style.colour),
         Cell(f"  {about(ticket)}", Colour.DIM),
     )
-    return Row(fit(cells, available))
+    return flow(cells, available)[:_HEAD_LINES]
 
 
-def next_row(page: TicketPage, keys: Mapping[str, str], available: int) -> Row:
+def next_rows(page: TicketPage, keys: Mapping[str, str], available: int) -> list[Row]:
     """What a person can do about this ticket now."""
-    return Row(fit((Cell(_next_step(page, keys), Colour.YELLOW),), available))
+    return flow((Cell(_next_step(page, keys), Colour.YELLOW),), available)
 
 
 def _next_step(page: TicketPage, keys: Mapping[str, str]) -> str:
@@ -99,7 +101,7 @@ def _facts(page: TicketPage, available: int) -> Iterator[Row]:
         ("waiting until", clock(page.parked_until) if page.parked_until else ""),
     ]
     lines = [("", [Cell(name, Colour.DIM), Cell(clean(value))]) for name, value in facts if value]
-    yield from table(lines, available, keep=1)
+    yield from definitions(lines, available)
 
 
 def _spent(usage: UsageLine | None) -> str:
@@ -148,7 +150,8 @@ def _run(run: RunLine) -> list[Cell]:
 def receipt_rows(page: TicketPage, available: int, opened: str = "") -> list[Row]:
     """Newest first; the opened one with the end of its output."""
     if not page.receipts:
-        return [note("No check has run for this ticket yet. Its proofs run when its agent has finished.")]
+        text = "No check has run for this ticket yet. Its proofs run when its agent has finished."
+        return paragraph(text, available, colour=Colour.DIM)
     rows: list[Row] = []
     newest = list(enumerate(page.receipts))[::-1]
     lines = [(str(number), _receipt(receipt)) for number, receipt in newest]
@@ -178,9 +181,12 @@ def _tail(receipt: ReceiptLine, available: int) -> list[Row]:
     return [*made, note(f"all of it: {clean(receipt.output)}", indent=4)]
 
 
-def review_rows(page: TicketPage, available: int) -> list[Row]:
+def review_rows(page: TicketPage, keys: Mapping[str, str], available: int) -> list[Row]:
     if not page.reviews:
-        return [note("No review yet. An independent agent can read the change: the key for review asks for one.")]
+        text = (
+            f"No review yet. An independent agent can read the change: {keys.get('review', 'the menu')} asks for one."
+        )
+        return paragraph(text, available, colour=Colour.DIM)
     rows: list[Row] = []
     for review in reversed(page.reviews):
         rows += [BLANK] if rows else []
@@ -270,9 +276,9 @@ def terminal_rows(page: TicketPage | None, lines: Sequence[str], keys: Mapping[s
             (SHELL, keys[SHELL], "A shell in its worktree, inside its sandbox; exit brings this screen back.")
         )
     cells = [(key, [Cell(shown, Colour.YELLOW), Cell(text)]) for key, shown, text in offers]
-    rows = table(cells, available, keep=1) or [note("No agent works on it, and it has no worktree.")]
-    last = live_rows(lines[-_LAST_LINES:], available)
-    return [*rows, BLANK, head("The last output"), *(last or [note(no_output(page))])]
+    rows = definitions(cells, available) or [note("No agent works on it, and it has no worktree.")]
+    last = live_rows(lines[-_LAST_LINES:], available) or paragraph(no_output(page), available, colour=Colour.DIM)
+    return [*rows, BLANK, head("The last output"), *last]
 
 
 def no_output(page: TicketPage | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -10,6 +12,10 @@ from legion.client.text.terminal import Cell, Colour, width
 from legion.tui.keys import BY_ID, Key, KeyContext, shown_key
 from legion.tui.views.rows import Row, fit
 from legion.tui.widgets.row_list import RowList
+
+_ALWAYS = ("menu", "help")
+_RESERVE = 20
+"""Columns that those two take."""
 
 
 class RowLine(RowList, can_focus=False):
@@ -44,11 +50,34 @@ class RowLine(RowList, can_focus=False):
                 return
 
 
+class RowLines(RowLine):
+    """As many lines as its text takes."""
+
+    def show_all(self, rows: Sequence[Row]) -> None:
+        self.put(rows)
+        if self.styles.height is None or self.styles.height.value != len(rows):
+            self.styles.height = len(rows)
+
+    def _resize(self, at_end: bool) -> None:
+        self.virtual_size = Size(self.size.width, len(self.rows))
+
+
 class KeyLine(RowLine):
     """The footer: what the keys do here, as many as fit. It is made from the bindings that are active."""
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, lambda screen: self.call_after_refresh(self.renew))
+        self._waits = False
+        self.screen.bindings_updated_signal.subscribe(self, lambda screen: self._renew_soon())
+
+    def _renew_soon(self) -> None:
+        """Once, however often the bindings changed before the next frame."""
+        if not self._waits:
+            self._waits = True
+            self.call_after_refresh(self._renew_once)
+
+    def _renew_once(self) -> None:
+        self._waits = False
+        self.renew()
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -68,14 +97,14 @@ class KeyLine(RowLine):
         for one in ordered:
             usual = next((key for key in one.keys if key in found[one.id]), min(found[one.id]))
             text, label = shown_key(usual), f" {one.label}  "
-            # Help always has a place: it names the keys that have none.
-            reserve = 0 if one.action == "help" else 8
-            if width(text + label) <= left - reserve or one.action == "help":
+            # Menu and help always have a place: they name the keys that have none.
+            reserve = 0 if one.action in _ALWAYS else _RESERVE
+            if width(text + label) <= left - reserve or one.action in _ALWAYS:
                 cells += [Cell(text, Colour.CYAN), Cell(label, Colour.DIM)]
                 left -= width(text + label)
         self.show(Row(fit(cells, self.size.width)))
 
 
-def _order(key: Key) -> tuple[bool, bool]:
-    """Keys of the place first, then those that work everywhere, help last."""
-    return key.context is KeyContext.EVERYWHERE, key.action == "help"
+def _order(key: Key) -> tuple[bool, bool, bool]:
+    """Keys of the place first, then those that work everywhere, menu and help last."""
+    return key.context is KeyContext.EVERYWHERE, key.action in _ALWAYS, key.action == "help"

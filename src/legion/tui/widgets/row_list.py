@@ -81,12 +81,29 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Show these instead. The selection stays on its key, or near its place where that is gone."""
         if self.rows == rows:
             return
-        before = self._keys()
+        before, old, selected = self._keys(), self.rows, self.selected
         at_end = self.is_at_end
         self.rows = list(rows)
         self._select_again(before)
         self._resize(at_end)
-        self.refresh()
+        if self.selected != selected:
+            self.refresh()
+        else:
+            self._refresh_changed(old)
+
+    def _refresh_changed(self, old: list[Row]) -> None:
+        """Only the lines that differ and can be seen: drawing a line costs far more than comparing it."""
+        top = self.scroll_offset.y
+        for number in range(top, min(top + self.size.height, max(len(old), len(self.rows)))):
+            if old[number : number + 1] != self.rows[number : number + 1]:
+                self._redraw(number)
+
+    def _redraw(self, number: int) -> None:
+        """One row. In a box the lines are shifted by its border."""
+        if self.gutter.top:
+            self.refresh()
+        else:
+            self.refresh_line(number)
 
     @property
     def is_at_end(self) -> bool:
@@ -215,9 +232,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _to(self, key: str) -> None:
         if key != self.selected:
-            self.selected = key
+            left, self.selected = self.selected, key
             self.post_message(self.Moved(self, key))
-            self.refresh()
+            for number, row in enumerate(self.rows):
+                if row.key and row.key in (left, key):
+                    self._redraw(number)
             self.refresh_bindings()
         mine = [n for n, row in enumerate(self.rows) if row.key == key]
         if mine:

@@ -54,6 +54,10 @@ class SessionOperations(Table):
     def rebuild_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
         """Make the branch as it is the target; the old target is kept under a name"""
 
+    @operation("POST", "/v1/sessions/rebase")
+    def rebase_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
+        """Make the branch as it is the target, and land on it again what was not collected"""
+
     @operation("POST", "/v1/sessions/recreate")
     def recreate_session(self, wanted: wire.sessions.NamedSession, /) -> wire.projects.Done:
         """Make the branch of a session again, where the person deleted it"""

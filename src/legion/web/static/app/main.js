@@ -1,14 +1,14 @@
-// The page's frame: login, navigation, keys, notifications.
+// The page's frame: login, navigation, notifications.
 import { html, render, signal, useEffect, useState } from "./lib.js";
 import { post } from "./api.js";
 import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
 import { Toasts } from "./parts.js";
+import { Help, helping, onKey } from "./keys.js";
 import { Board, StatusLine } from "./views/board.js";
 import { Inbox } from "./views/inbox.js";
 import { ENDED, clock } from "./format.js";
 
 const route = signal(location.hash);
-const helping = signal(false);
 const BOARD_IS_READ = 1500; // Milliseconds after an event.
 
 // The first view needs no more than the board and the inbox; the rest is loaded when it is opened.
@@ -16,7 +16,7 @@ const VIEWS = {
   board: { part: Board, args: ([view]) => ({ view: ["columns", "tree", "graph"].includes(view) ? view : undefined }) },
   inbox: { part: Inbox },
   ticket: { load: () => import("./views/ticket.js"), name: "Ticket", args: ([id, tab]) => ({ id: Number(id), tab }) },
-  new: { load: () => import("./views/forms.js"), name: "NewTicket" },
+  new: { load: () => import("./views/forms.js"), name: "NewTicket", args: ([all]) => ({ all: all === "all" }) },
   agents: { load: () => import("./views/agents.js"), name: "Agents" },
   agent: { load: () => import("./views/agents.js"), name: "Agent", args: ([id]) => ({ id: decodeURIComponent(id) }) },
   mail: { load: () => import("./views/agents.js"), name: "Mail" },
@@ -28,17 +28,16 @@ const VIEWS = {
   queue: { load: () => import("./views/queue.js"), name: "Queue" },
   usage: { load: () => import("./views/usage.js"), name: "Usage", args: ([by]) => ({ by }) },
   projects: { load: () => import("./views/more.js"), name: "Projects" },
-  models: { load: () => import("./views/more.js"), name: "Models" },
+  models: { load: () => import("./views/models.js"), name: "Models" },
   teams: { load: () => import("./views/more.js"), name: "Teams" },
   events: { load: () => import("./views/more.js"), name: "Events" },
   search: { load: () => import("./views/more.js"), name: "Search" },
   machines: { load: () => import("./views/machines.js"), name: "Machines" },
-  actions: { load: () => import("./views/actions.js"), name: "Actions", args: ([what]) => (/^\d+$/.test(what ?? "") ? { ticket: what } : { group: what }) },
+  actions: { load: () => import("./views/actions.js"), name: "Actions", args: ([what, verb]) => ({ ...(/^\d+$/.test(what ?? "") ? { ticket: what } : { group: what }), verb }) },
   page: { load: () => import("./views/more.js"), name: "Devices" },
 };
 const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["chat", "Leader", "wide"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
 const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["machines", "Machines"], ["events", "Events"], ["actions", "All actions"], ["page", "This page"]];
-const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["w", "agents at work"], ["p", "plans"], ["c", "chat with the leader"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["x", "all actions"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
 
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
@@ -87,9 +86,6 @@ function ProjectChoice() {
     <option value="">All projects</option>${lines.map((one) => html`<option key=${one.root} value=${one.root}>${one.name}</option>`)}</select>`;
 }
 
-const Help = () => html`<div class="help" role="dialog" aria-label="Keys"><h2>Keys</h2><dl class="facts">${KEYS.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
-  <button onClick=${() => { helping.value = false; }}>Close</button></div>`;
-
 function Login() {
   const [fault, setFault] = useState("");
   const code = /^#code=(.+)$/.exec(location.hash)?.[1];
@@ -119,26 +115,6 @@ function theme(name) {
   if (name) document.documentElement.dataset.theme = name;
   else delete document.documentElement.dataset.theme;
   store("theme", name || null);
-}
-
-function onKey(event) {
-  if (event.target.closest?.(".terminal .screen")) return;
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
-    if (event.key === "Escape") event.target.blur();
-    return;
-  }
-  const go = { b: "board", i: "inbox", w: "squad", p: "plans", c: "chat", a: "agents", u: "usage", g: "queue", n: "new", x: "actions" }[event.key];
-  if (go) location.hash = `#/${go}`;
-  else if (event.key === "?") helping.value = !helping.value;
-  else if (event.key === "Escape") { if (helping.value) helping.value = false; else history.back(); }
-  else if (event.key === "/") { event.preventDefault(); const field = document.getElementById("filter"); if (field) field.focus(); else location.hash = "#/search"; }
-  else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
-}
-
-function move(step) {
-  const links = [...document.querySelectorAll(".card, .row, .wagon")];
-  const at = links.indexOf(document.activeElement);
-  links[Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
 }
 
 // Questions, failures and the end of all work, while the page is in the background.

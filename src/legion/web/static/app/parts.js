@@ -10,7 +10,7 @@ export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 export const Trouble = ({ error }) => error && html`<p class="trouble" role="alert">${error.message}</p>`;
 
 // A button that runs an action. With `ask`, the first press asks once.
-export function Act({ run, ask, kind = "", children, title, disabled }) {
+export function Act({ run, ask, kind = "", children, title, disabled, keys }) {
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   const yes = useRef(null);
@@ -23,17 +23,17 @@ export function Act({ run, ask, kind = "", children, title, disabled }) {
   };
   if (!mayAct.value) return null;
   if (asking) {
-    return html`<span class="asking" role="group" onKeyDown=${(event) => event.key === "Escape" && setAsking(false)}>
+    return html`<span class="asking" role="group" onKeyDown=${(event) => { if (event.key === "Escape") { event.stopPropagation(); setAsking(false); } }}>
       <span>${ask}</span>
-      <button ref=${yes} class="danger" onClick=${go}>Yes</button>
-      <button onClick=${() => setAsking(false)}>No</button></span>`;
+      <button ref=${yes} class="danger" data-keys="y" onClick=${go}>Yes</button>
+      <button data-keys="n" onClick=${() => setAsking(false)}>No</button></span>`;
   }
-  return html`<button class=${kind} title=${title} disabled=${disabled || busy} aria-busy=${busy}
+  return html`<button class=${kind} title=${title} data-keys=${keys} disabled=${disabled || busy} aria-busy=${busy}
     onClick=${() => (ask ? setAsking(true) : go())}>${children}</button>`;
 }
 
 // One line of text that is sent with Enter.
-export function Line({ label, send, placeholder }) {
+export function Line({ label, send, placeholder, keys }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
@@ -45,7 +45,7 @@ export function Line({ label, send, placeholder }) {
   };
   if (!mayAct.value) return null;
   return html`<form class="line" onSubmit=${submit}>
-    <input aria-label=${label} placeholder=${placeholder ?? label} value=${text} onInput=${(event) => setText(event.target.value)} />
+    <input aria-label=${label} data-keys=${keys} placeholder=${placeholder ?? label} value=${text} onInput=${(event) => setText(event.target.value)} />
     <button disabled=${!text.trim() || busy}>Send</button></form>`;
 }
 

@@ -126,6 +126,12 @@ export function choose(root) {
 
 export const reread = readBoard;
 
+// Reads everything that is shown again. Not needed: events do it.
+export function refresh() {
+  readBoard();
+  spread([RECONNECTED]);
+}
+
 // The daemon was updated: the page loads itself again, once, and not while something is typed.
 function renew(version) {
   const typing = /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) && document.activeElement.value;

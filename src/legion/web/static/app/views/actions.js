@@ -1,23 +1,26 @@
 // Every operation of the API as a form, for what has no view of its own. The forms follow the daemon's own description.
 import { html, useEffect, useState } from "../lib.js";
 import { Act, Empty, Trouble } from "../parts.js";
-import { board, mayAct, project } from "../state.js";
+import { board, isFull, mayAct, project } from "../state.js";
 import { call, get, withQuery } from "../api.js";
 import { plural } from "../format.js";
 
-// What a browser cannot do (the daemon refuses it), what only agents do, and what asks for a key: a key is never typed into a page.
-const LEFT_OUT = /^\/v1\/(shutdown|web\/(offers|addresses)|tools|output|providers\/login|agents\/(claim|submit|plan)$|tickets\/\{id\}\/(attach|shell|give-back))|^(?!\/v1\/)/;
+// What a browser cannot do (the daemon refuses it), and what only agents do.
+const LEFT_OUT = /^\/v1\/(shutdown|web\/(offers|addresses)|tools|output|agents\/(claim|submit|plan)$|tickets\/\{id\}\/(attach|shell|give-back))|^(?!\/v1\/)/;
+// A key or a secret: only where nobody on the way can read it.
 const WITH_KEYS = new Set(["post /v1/providers", "post /v1/forges", "post /v1/forges/secret", "post /v1/drivers"]);
+const SECRET = /^(key|secret|token)$/;
 const READS = new Set(["post /v1/mail", "post /v1/mail/find", "post /v1/leader/conversation"]);
 const LONG = /^(text|task|context|criteria|plan|feedback|why|message|goal|words)$/;
 let described = null;
 
-export function Actions({ ticket = "", group = "" }) {
+export function Actions({ ticket = "", group = "", verb = "" }) {
   const [document, setDocument] = useState(described);
   const [error, setError] = useState(null);
   const [words, setWords] = useState("");
   const [open, setOpen] = useState("");
   useEffect(() => { if (!described) get("/v1/openapi.json").then((all) => { described = all; setDocument(all); }, setError); }, []);
+  useEffect(() => { if (document && verb) setOpen(operations(document).find((one) => one.path.endsWith(`/${verb}`))?.key ?? ""); }, [document, verb]);
   if (!document) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading what Legion can do</${Empty}>`}`;
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = operations(document).filter((one) => (mayAct.value || one.reads) && (!ticket || one.path.includes("/tickets/{id}")) && (!group || one.path.startsWith(`/v1/${group}`)) && wanted.every((word) => one.text.includes(word)));
@@ -33,7 +36,7 @@ function operations(document) {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, about] of Object.entries(methods)) {
       const key = `${method} ${path}`;
-      if (LEFT_OUT.test(path) || WITH_KEYS.has(key)) continue;
+      if (LEFT_OUT.test(path) || (WITH_KEYS.has(key) && !isFull.value)) continue;
       const group = about.tags?.[0] ?? "";
       found.push({ key, path, method, group, about, summary: about.summary, reads: method === "get" || READS.has(key), text: `${about.summary} ${path}`.toLowerCase() });
     }
@@ -69,6 +72,7 @@ function Form({ one, document, ticket }) {
       const body = Object.fromEntries(fields.filter((field) => field.place === "body" && value(field) !== "").map((field) => [field.name, read(field, value(field))]));
       const got = await call(one.method.toUpperCase(), withQuery(path, query), one.method === "get" || one.method === "delete" ? undefined : body, { waits: true });
       setAnswer({ got });
+      setForm((old) => Object.fromEntries(Object.entries(old).filter(([name]) => !SECRET.test(name))));
       return got;
     } catch (problem) {
       setFault(problem.message);
@@ -93,7 +97,7 @@ function Field({ field, value, set }) {
   if (lines || field.schema.type === "object" || LONG.test(field.name)) {
     return html`<label>${label}<textarea rows=${lines ? 2 : 4} value=${value} placeholder=${lines ? "one per line" : field.schema.type === "object" ? "JSON" : ""} onInput=${change}></textarea>${hint}</label>`;
   }
-  return html`<label>${label}<input value=${value} placeholder=${field.start ?? ""} inputmode=${/integer|number/.test(field.schema.type) ? "decimal" : undefined} onInput=${change} />${hint}</label>`;
+  return html`<label>${label}<input value=${value} type=${SECRET.test(field.name) ? "password" : undefined} autocomplete="off" placeholder=${field.start ?? ""} inputmode=${/integer|number/.test(field.schema.type) ? "decimal" : undefined} onInput=${change} />${hint}</label>`;
 }
 
 function read(field, text) {

@@ -15,7 +15,7 @@ export function Agents() {
   const walk = (parent, depth) => data.agents.filter((one) => one.parent === parent).forEach((one) => { rows.push([one, depth]); walk(one.id, depth + 1); });
   walk(data.you, 0);
   return html`<section>
-    <div class="toolbar">${mayAct.value && html`<button class="primary" onClick=${() => setHiring(!hiring)}>Hire an agent</button>`}<a href="#/mail">Your mail</a></div>
+    <div class="toolbar">${mayAct.value && html`<button class="primary" data-keys="H" onClick=${() => setHiring(!hiring)}>Hire an agent</button>`}<a href="#/mail">Your mail</a></div>
     ${hiring && html`<${Hire} done=${() => setHiring(false)} />`}
     ${!rows.length && html`<${Empty}>No standing agents. Tickets get agents of their own; a standing agent stays, reads mail, and can lead others.</${Empty}>`}
     <div class="tree">${rows.map(([one, depth]) => html`<a class="row" key=${one.id} href=${`#/agent/${one.id}`} style=${{ paddingLeft: `${8 + depth * 22}px` }}>
@@ -51,11 +51,11 @@ export function Agent({ id }) {
     <h1>${one.name || one.id} <span class="state ${one.working ? "busy" : "quiet"}">${one.working ? "at work" : "idle"}</span></h1>
     <p class="about">${one.doing}</p>
     <div class="actions">
-      ${one.working && html`<${Act} ask="Interrupt it?" run=${() => post("/v1/agents/interrupt", { id: one.id }, { waits: true })}>Interrupt</${Act}>`}
-      <${Act} run=${() => post("/v1/agents/verdict", { agent: one.id, approve: true })}>Approve its plan</${Act}>
-      <${Act} ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
-    <${Line} label="Reject its plan: what should be different?" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
-    <${Line} label="Send it a message" send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
+      ${one.working && html`<${Act} keys="x" ask="Interrupt it?" run=${() => post("/v1/agents/interrupt", { id: one.id }, { waits: true })}>Interrupt</${Act}>`}
+      <${Act} keys="a" run=${() => post("/v1/agents/verdict", { agent: one.id, approve: true })}>Approve its plan</${Act}>
+      <${Act} keys="F" ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
+    <${Line} keys="e" label="Reject its plan: what should be different?" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
+    <${Line} keys="i" label="Send it a message" send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
     <h2>Task</h2><pre class="prose">${data.task}</pre>
     <${Facts} of=${{ role: one.role, model: one.model, "reports to": one.parent, budget: one.budget === null ? "" : dollars(one.budget), left: one.left === null ? "" : dollars(one.left), spent: dollars(one.spent), worktree: data.worktree, hired: day(one.hired_at) }} />
     <h2>Mail</h2><${Messages} data=${mail.data} />

@@ -62,7 +62,7 @@ function ProjectSteps({ line }) {
   const cwd = line.root;
   return html`
     ${line.ahead > 0 && html`<div class="step good"><span>${plural(line.ahead, "landed commit")} of ${line.name} ${line.ahead === 1 ? "is" : "are"} not in your branch yet.</span>
-      <${Act} run=${() => post("/v1/project/collect", { cwd })}>Collect</${Act}></div>`}
+      <${Act} keys="C" run=${() => post("/v1/project/collect", { cwd })}>Collect</${Act}></div>`}
     ${line.paused && html`<div class="step needs"><span>${line.name} is paused: nothing new starts.</span>
       <${Act} run=${() => post("/v1/project/resume", { cwd })}>Resume</${Act}></div>`}
     ${!line.trusted && html`<div class="step bad"><span>The settings of ${line.name} are not trusted, so nothing runs.</span> <a href="#/projects">Read and trust them</a></div>`}
@@ -116,7 +116,7 @@ function Tree({ tickets }) {
   };
   roots.forEach((one) => walk(one, 0));
   return html`<${Rows} className="tree" items=${rows} height=${38} row=${([one, depth]) => html`
-    <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
+    <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
       <span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span>
       <span class="about">${one.reason || one.doing}</span></a>`} />`;
 }

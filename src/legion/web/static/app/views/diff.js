@@ -20,7 +20,7 @@ export function DiffView({ diff, ticket, canSendBack }) {
       ${diff.live && " as of now: its agent is at work"}. ${mayAct.value && canSendBack && "Press a line's number to comment on it."}</p>
     ${written.length > 0 && canSendBack && html`<div class="sendback">
       <b>${written.length} ${written.length === 1 ? "comment" : "comments"}</b>
-      <${Act} kind="primary" run=${async () => { const done = await post(`/v1/tickets/${ticket}/bounce`, { feedback: feedback(comments) }); save({}); return done; }}>Send back with all comments</${Act}>
+      <${Act} keys="b" kind="primary" run=${async () => { const done = await post(`/v1/tickets/${ticket}/bounce`, { feedback: feedback(comments) }); save({}); return done; }}>Send back with all comments</${Act}>
       <button onClick=${() => save({})}>Discard</button></div>`}
     ${files.map((file) => html`<${File} file=${file} key=${file.name} comments=${comments} open=${open} canComment=${canSendBack && mayAct.value}
       onOpen=${setOpen} onSave=${(place, text) => {
@@ -54,7 +54,7 @@ function File({ file, comments, open, onOpen, onSave, canComment }) {
 function Comment({ text, onSave, onLeave }) {
   const [now, setNow] = useState(text);
   return html`<div class="comment writing"><textarea rows="3" aria-label="Comment" autofocus value=${now} onInput=${(event) => setNow(event.target.value)}
-    onKeyDown=${(event) => { if (event.key === "Escape") onLeave(); if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSave(now.trim()); }}></textarea>
+    onKeyDown=${(event) => { if (event.key === "Escape") { event.stopPropagation(); onLeave(); } if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSave(now.trim()); }}></textarea>
     <button class="primary" onClick=${() => onSave(now.trim())}>Keep</button><button onClick=${onLeave}>Cancel</button>
     ${text && html`<button onClick=${() => onSave("")}>Remove</button>`}</div>`;
 }

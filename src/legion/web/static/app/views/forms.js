@@ -10,7 +10,7 @@ const isNumber = (field) => field.kind === "whole" || field.kind === "amount";
 const HELP = { text: "The change that you want.", prove: "A command that must pass on its change. CRITERION :: COMMAND binds it to a criterion." };
 const LONG = new Set(["text", "context", "criteria", "plan"]);
 
-export function NewTicket() {
+export function NewTicket({ all = false }) {
   const { data, error } = useLive(() => get("/web/fields"), [], () => false);
   const [form, setForm] = useState(() => stored("draft", {}));
   const [fault, setFault] = useState("");
@@ -38,7 +38,7 @@ export function NewTicket() {
     <h1>New ticket</h1>
     ${roots.length > 1 && html`<label>Project<select value=${where} onChange=${(event) => setWhere(event.target.value)}>${roots.map((one) => html`<option key=${one.root} value=${one.root}>${one.name}</option>`)}</select></label>`}
     ${shown.map((field) => html`<${Field} field=${field} key=${field.name} value=${form[field.name]} set=${set} />`)}
-    <details><summary>More fields</summary>${more.map((field) => html`<${Field} field=${field} key=${field.name} value=${form[field.name]} set=${set} />`)}</details>
+    <details open=${all}><summary>More fields</summary>${more.map((field) => html`<${Field} field=${field} key=${field.name} value=${form[field.name]} set=${set} />`)}</details>
     ${fault && html`<p class="trouble" role="alert">${fault}</p>`}
     <div class="actions"><${Act} kind="primary" disabled=${!(form.title ?? form.text ?? "").trim()} run=${send}>Create the ticket</${Act}>
       <button type="button" onClick=${() => setForm({})}>Clear</button></div>

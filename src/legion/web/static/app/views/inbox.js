@@ -1,7 +1,7 @@
 // Questions that wait for the person, with buttons for a thumb.
 import { html, useState } from "../lib.js";
 import { act, mayAct, questions, reread, useLive } from "../state.js";
-import { Empty, Facts, useNow } from "../parts.js";
+import { Act, Empty, Facts, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
 
@@ -11,7 +11,21 @@ export function Inbox() {
   useNow(5);
   const waiting = questions.value;
   return html`<section class="inbox">${!waiting.length && html`<${Empty}>Nothing waits for you. <a href="#/board">Back to the board</a></${Empty}>`}
+    ${alike(waiting).map(([kind, same]) => html`<p key=${kind}><${Act} keys="A" ask=${`Answer ${same.length} questions with ${same[0].choices[0]}?`} run=${() => answerAll(same)}>${same[0].choices[0]} to all ${same.length} of the kind ${kind}</${Act}></p>`)}
     ${waiting.map((one) => html`<${Question} one=${one} key=${one.id} />`)}<${Answered} /></section>`;
+}
+
+// Kinds of which several questions have the same first choice.
+function alike(waiting) {
+  const kinds = new Map();
+  for (const one of waiting) if (one.choices.length) kinds.set(one.kind, [...(kinds.get(one.kind) ?? []), one]);
+  return [...kinds].filter(([, same]) => same.length > 1 && same.every((one) => one.choices[0] === same[0].choices[0]));
+}
+
+async function answerAll(same) {
+  for (const one of same) await post(`/v1/questions/${one.id}/answer`, { choice: one.choices[0], why: "" });
+  reread();
+  return { message: `${same.length} questions are answered.` };
 }
 
 const MOST_ANSWERED = 8;
@@ -34,16 +48,16 @@ export function Question({ one }) {
     setBusy(false);
   };
   const from = one.name || one.agent;
-  return html`<article class="question">
+  return html`<article class="question" tabindex="-1">
     <header><span class="flag">${one.kind}</span>
-      ${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket} ${one.title}</a>`}
+      ${one.ticket && html`<a data-keys="o" href=${`#/ticket/${one.ticket}`}>#${one.ticket} ${one.title}</a>`}
       ${from && html`<span>from ${from}</span>`}<span class="age">${ago(one.asked_at)} ago</span></header>
     <p class="text">${one.words}</p>
     <${Facts} of=${one.facts} />
     ${mayAct.value && html`<div class="answers">
-      <textarea aria-label="Answer or reason" rows="2" placeholder=${one.choices.length ? "A reason, if you want to give one" : "Your answer"} value=${why}
+      <textarea data-keys="e" aria-label="Answer or reason" rows="2" placeholder=${one.choices.length ? "A reason, if you want to give one" : "Your answer"} value=${why}
         onInput=${(event) => setWhy(event.target.value)}></textarea>
-      <div class="thumbs">${one.choices.map((choice) => html`<button key=${choice} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
+      <div class="thumbs">${one.choices.map((choice, place) => html`<button key=${choice} data-keys=${["y a", "n r"][place]} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
         onClick=${() => answer(choice)}>${choice}</button>`)}
       ${!one.choices.length && html`<button class="primary" disabled=${busy || !why.trim()} onClick=${() => answer(why.trim())}>Answer</button>`}</div></div>`}
     <p class="hint">Unanswered, it is settled ${one.default ? html`with <b>${one.default}</b>` : ""} in ${until(one.deadline)}.</p>

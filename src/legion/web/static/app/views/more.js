@@ -1,4 +1,4 @@
-// The rarely needed views: projects, models, teams, events, search, devices.
+// The rarely needed views: projects, teams, events, search, devices.
 import { html, useEffect, useState } from "../lib.js";
 import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
@@ -18,7 +18,7 @@ export function Projects() {
       <div class="actions"><button onClick=${() => choose(one.root)} disabled=${project.value === one.root}>Show only this</button>
         ${one.paused ? html`<${Act} run=${() => post("/v1/project/resume", { cwd: one.root })}>Resume</${Act}>` : html`<${Act} run=${() => post("/v1/project/pause", { cwd: one.root })}>Pause</${Act}>`}
         <${Act} ask=${`Stop every ticket of ${one.name}?`} run=${() => post("/v1/project/stop", { cwd: one.root })}>Stop all</${Act}>
-        <${Act} ask="Remove every ended ticket from the board?" run=${() => post("/v1/project/drop", { cwd: one.root })}>Clear ended</${Act}></div>
+        <${Act} keys="D" ask="Remove every ended ticket from the board?" run=${() => post("/v1/project/drop", { cwd: one.root })}>Clear ended</${Act}></div>
       ${!one.trusted && html`<${Trusting} root=${one.root} />`}</article>`)}
     <h2>Checkup</h2><${Trouble} error=${error} />
     <ul class="findings">${(data?.findings ?? []).map((one) => html`<li key=${one.name}><span class="state ${one.ok ? "good" : "bad"}">${one.ok ? "ok" : "!"}</span> <b>${one.name}</b> ${one.detail} ${one.advice && html`<span class="hint">${one.advice}</span>`}</li>`)}</ul>
@@ -30,19 +30,6 @@ function Trusting({ root }) {
   const open = (data?.texts ?? []).filter((one) => !one.trusted);
   return html`<${Trouble} error=${error} />${open.map((one) => html`<div key=${one.hash}><h3>${one.file} <span class="hint">${one.place}</span></h3><pre class="output short" tabindex="0">${one.text}</pre></div>`)}
     ${open.length > 0 && isFull.value && html`<${Act} kind="primary" ask="Let these commands run?" run=${() => post("/v1/project/trust", { cwd: root, hashes: open.map((one) => one.hash) })}>Trust what is shown</${Act}>`}`;
-}
-
-export function Models() {
-  const providers = useLive(() => get("/v1/providers"), [], never);
-  const routes = useLive(() => get("/v1/providers/routes"), [], never);
-  return html`<section><h1>Models</h1><${Trouble} error=${providers.error} />
-    ${providers.data?.providers.length === 0 && html`<${Empty}>No provider yet. Run <code>legion provider add anthropic</code> where Legion runs; it asks for the key.</${Empty}>`}
-    <table><thead><tr><th>Provider</th><th>Address</th><th>Key</th><th>Model</th><th></th></tr></thead><tbody>${(providers.data?.providers ?? []).map((one) => html`<tr key=${one.name}>
-      <td>${one.name} ${one.default && html`<span class="flag">default</span>`}</td><td>${one.url}</td><td>${one.found === false ? html`<span class="state bad">missing</span> ` : ""}${one.key}</td><td>${one.model}</td>
-      <td><${Act} run=${() => post("/v1/providers/test", { name: one.name }, { waits: true })}>Test</${Act}></td></tr>`)}</tbody></table>
-    <h2>Routes</h2>${routes.data?.routes.length ? html`<table><thead><tr><th>Model</th><th>Answered by</th><th>Only for</th></tr></thead><tbody>${routes.data.routes.map((one, position) => html`<tr key=${position}>
-      <td>${one.model}</td><td>${one.to.join(", then ")}</td><td>${[one.provider, one.agent, one.role, one.team].filter(Boolean).join(", ")}</td></tr>`)}</tbody></table>` : html`<${Empty}>No routes: each model is requested from its own provider.</${Empty}>`}
-    <p class="hint">Keys are added with <code>legion provider add</code>: a key is never typed into a page.</p></section>`;
 }
 
 export function Teams() {
@@ -81,7 +68,7 @@ export function Search() {
   return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
     <${Trouble} error=${error} />${wanted.length > 0 && html`<${Conversations} query=${words.trim()} />`}
     <h2>${plural(found.length, "ticket")}</h2>
-    <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
+    <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
 }
 
 const PAUSE = 350; // Milliseconds after the last letter.

@@ -110,7 +110,7 @@ export function Epic({ name }) {
     ${mayAct.value && html`<div class="actions"><${Act} run=${async () => opened(await post("/v1/epics/replan", { cwd, epic: name }))}>Plan again what is left</${Act}>
       <${Act} ask="Stop every ticket of this epic?" run=${() => post("/v1/epics/stop", { cwd, epic: name })}>Stop all</${Act}>
       <${Line} label="Budget of the epic in dollars (0: none)" send=${async (usd) => { await post("/v1/epics/budget", { cwd, epic: name, usd: Number(usd) }); return { message: "The budget is set." }; }} /></div>`}
-    <div class="tree">${data.tickets.map((one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.reason || one.doing}</span></a>`)}</div></article>`;
+    <div class="tree">${data.tickets.map((one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.reason || one.doing}</span></a>`)}</div></article>`;
 }
 
 function Templates({ cwd }) {

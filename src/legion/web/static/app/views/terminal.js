@@ -33,9 +33,9 @@ export function TicketTerminal({ page, id }) {
   if (open && (isFull.value || open.kind === "look")) return html`<${Opened} key=${open.kind} id=${id} open=${open} leave=${() => choose(null)} />`;
   const working = page.ticket.state === "working";
   return html`<section class="terminals">
-    ${isFull.value && working && html`<p><button class="primary" onClick=${() => choose({ kind: "agent" })}>Sit down at its agent</button> <span class="hint">${WORDS.agent}</span></p>`}
+    ${isFull.value && working && html`<p><button class="primary" data-keys="o" onClick=${() => choose({ kind: "agent" })}>Sit down at its agent</button> <span class="hint">${WORDS.agent}</span></p>`}
     ${working && html`<p><button onClick=${() => choose({ kind: "look" })}>Only look</button> <span class="hint">${WORDS.look}</span></p>`}
-    ${isFull.value && page.worktree && html`<p><button onClick=${() => choose({ kind: "shell" })}>Open a shell</button> <span class="hint">${WORDS.shell}</span></p>`}
+    ${isFull.value && page.worktree && html`<p><button data-keys="e" onClick=${() => choose({ kind: "shell" })}>Open a shell</button> <span class="hint">${WORDS.shell}</span></p>`}
     ${!working && !page.worktree && html`<${Empty}>No agent works on it, and it has no worktree: there is no terminal.</${Empty}>`}
     ${!isFull.value && html`<p class="hint">This device cannot type into a terminal: it may only look, or its network is not encrypted.</p>`}
   </section>`;

@@ -1,7 +1,7 @@
 // One ticket: live output, change, receipts, reviews, history; and what can be done about it.
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { Act, Empty, Facts, Line, State, Tabs, Trouble, copy } from "../parts.js";
-import { act, mayAct, toast, useLive } from "../state.js";
+import { act, board, mayAct, toast, useLive } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
 import { ENDED, ago, amount, clock, day, dollars, duration, plain, plural } from "../format.js";
@@ -25,13 +25,13 @@ export function Ticket({ id, tab = "live" }) {
       ${!page.questions.length && html`<p class="about">${one.reason || one.doing}</p>`}${page.progress && html`<p class="about">Its agent reports: ${page.progress}</p>`}</header>
     <${Trouble} error=${error} />
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
-    <${Actions} page=${page} />
+    <${Actions} page=${page} tab=${tab} />
     <${Tabs} names=${TABS} now=${tab} base=${`#/ticket/${id}`} />
     <${Part} page=${page} id=${id} />
   </article>`;
 }
 
-function Actions({ page }) {
+function Actions({ page, tab }) {
   const one = page.ticket;
   const go = (verb, body = {}) => () => post(`/v1/tickets/${one.id}/${verb}`, body, { waits: true });
   const [saying, setSaying] = useState("");
@@ -39,22 +39,30 @@ function Actions({ page }) {
   const ended = ENDED.has(one.state);
   const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?", reject: "What should its plan do differently?" };
   return html`<div class="actions">
-    ${one.state === "working" && html`<${Act} run=${go("pause")}>Pause</${Act}>`}
-    ${one.state === "working" && html`<${Act} ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
-    ${one.state === "parked" && html`<${Act} kind="primary" run=${go("resume")}>Resume</${Act}>`}
-    ${!ended && html`<${Act} ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
-    ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
-    ${page.change && one.state !== "done" && html`<button onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
+    ${one.state === "working" && html`<${Act} keys="c" run=${go("pause")}>Pause</${Act}>`}
+    ${one.state === "working" && html`<${Act} keys="x" ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
+    ${one.state === "parked" && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
+    ${!ended && html`<${Act} keys="s" ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
+    ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" data-keys="r" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
+    ${page.change && one.state !== "done" && html`<button data-keys=${tab === "diff" ? "b" : undefined} onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
     ${!ended && one.state !== "landing" && html`<${Act} run=${async () => { const made = await go("split")(); location.hash = `#/plan/${made.plan.id}`; return { message: `${made.plan.id}: a planner splits it.` }; }}>Split</${Act}>`}
-    ${page.change && one.state !== "done" && html`<${Act} run=${go("review")}>Request a review</${Act}>`}
+    ${page.change && one.state !== "done" && html`<${Act} keys="v" run=${go("review")}>Request a review</${Act}>`}
     ${page.planning === "proposed" && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
-    ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
-    ${page.change && one.state === "parked" && html`<${Act} kind="primary" run=${go("land")}>Land it</${Act}>`}
+    ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
+    ${one.state === "done" && page.landed && html`<${Act} keys="B" ask="Run all checks on the code that it landed? A checkpoint does it." run=${() => runChecks(one)}>Run all checks</${Act}>`}
+    ${page.change && one.state === "parked" && html`<${Act} keys="m" kind="primary" run=${go("land")}>Land it</${Act}>`}
     ${page.planning === "proposed" && html`<button onClick=${() => setSaying(saying === "reject" ? "" : "reject")}>Reject its plan</button>`}
-    ${ended && html`<${Act} ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
+    ${ended && html`<${Act} keys="d" ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
     <a class="button" href=${`#/actions/${one.id}`}>More</a>
     ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await (saying === "reject" ? post("/v1/agents/verdict", { agent: String(one.id), approve: false, why: text }) : go(saying, { feedback: text })()); setSaying(""); return done; }} />`}
   </div>`;
+}
+
+async function runChecks(one) {
+  const cwd = board.value.projects.find((line) => line.name === one.project)?.root ?? board.value.projects[0].root;
+  const made = await post("/v1/tickets", { cwd, tickets: [{ title: `Checks after #${one.id}`, after: [one.id], checkpoint: true }] });
+  location.hash = `#/ticket/${made.ids[0]}/receipts`;
+  return { message: `Ticket ${made.ids[0]} runs the checks.`, notes: made.notes };
 }
 
 function Say({ label, send }) {
@@ -91,7 +99,7 @@ function Live({ page, id }) {
   return html`<section>
     ${run === null && html`<${Empty}>${page.ticket.checkpoint ? "A checkpoint: no agent works on it." : "No agent has started it yet."}</${Empty}>`}
     ${run !== null && html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" aria-label="Output of its agent">${lines || "No output yet."}</pre>`}
-    ${page.ticket.state === "working" && html`<${Line} label="Send a message to its agent" send=${(text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true })} />`}
+    ${page.ticket.state === "working" && html`<${Line} keys="i" label="Send a message to its agent" send=${(text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true })} />`}
   </section>`;
 }
 
@@ -128,9 +136,9 @@ function History({ id }) {
   const { data, error } = useLive(() => get("/v1/history", { ticket: id, last: 300 }), [id], (one) => one.ticket === id);
   if (!data) return html`<${Trouble} error=${error} />`;
   return html`<section>${data.omitted > 0 && html`<p class="hint">${plural(data.omitted, "older line")} not shown.</p>`}
-    <ol class="history">${[...data.lines].reverse().map((one) => html`<li key=${`${one.source}${one.run}${one.n}`}>
+    <ol class="history">${[...data.lines].reverse().map((one) => html`<li key=${`${one.source}${one.run}${one.n}`} tabindex=${one.rewind ? "-1" : undefined}>
       <time title=${day(one.at)}>${clock(one.at)}</time><span>${one.words}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}
-      ${one.rewind && html`<${Act} ask="Go back to this moment?" run=${() => post(`/v1/tickets/${id}/rewind`, { to: one.rewind })}>Rewind</${Act}>`}</li>`)}</ol></section>`;
+      ${one.rewind && html`<${Act} keys="R" ask="Go back to this moment?" run=${() => post(`/v1/tickets/${id}/rewind`, { to: one.rewind })}>Rewind</${Act}>`}</li>`)}</ol></section>`;
 }
 
 function About({ page }) {

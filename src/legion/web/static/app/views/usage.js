@@ -16,7 +16,7 @@ export function Usage({ by = "day" }) {
     ${data && html`<p class="big">${dollars(data.total.usage.usd)} <span class="hint">${amount(data.total.usage.input + data.total.usage.cache_read + data.total.usage.cache_write)} tokens in, ${amount(data.total.usage.output)} out, ${duration(data.total.seconds)} of agents at work, ${data.total.landed} landed${data.total.usd_per_landed === null ? "" : ` for ${dollars(data.total.usd_per_landed)} each`}, ${dollars(data.total.wasted.usd)} in attempts that did not land</span></p>`}
     ${data && (data.shares.length ? html`<${Bars} shares=${data.shares} by=${by} />` : html`<${Empty}>Nothing was spent yet.</${Empty}>`)}
     <h2>Limits</h2>
-    ${limits.data?.providers.length === 0 && html`<${Empty}>No provider yet: <code>legion provider add</code>.</${Empty}>`}
+    ${limits.data?.providers.length === 0 && html`<${Empty}>No provider yet: <a href="#/models">add one</a>.</${Empty}>`}
     ${(limits.data?.providers ?? []).map((one) => html`<p key=${one.name}><b>${one.name}</b> ${one.limit ? html`<meter min="0" max="1" value=${one.limit.utilization ?? 0}></meter> ${one.limit.window} ${one.limit.utilization === null ? "" : `${Math.round(one.limit.utilization * 100)} %`}
       ${one.limit.resets_at ? `, resets in ${until(one.limit.resets_at)}` : ""}` : html`<span class="hint">has reported no limit</span>`}</p>`)}
   </section>`;

@@ -1,0 +1,36 @@
+"""Checks the program that an agent is hired with: a driver that keeps a conversation, and keeps to what was agreed."""
+
+from __future__ import annotations
+
+from legion.domain.agents.agent import ROOT, Rights
+from legion.domain.agents.extra_rights import ExtraRight, plain
+from legion.domain.agents.leaders import LEADER
+from legion.domain.errors import BadInput, NotAllowed
+from legion.drivers import registry
+from legion.jobs.agent import extra_rights, model_run, standing_program
+from legion.jobs.context import Context
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.agents import HireAgent
+
+_CLAUDE = f"use --driver {registry.DEFAULT}, or leave it out"
+
+
+def driver(context: Context, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> str:
+    """The driver as the agent's row holds it; empty: the default one. Raises BadInput, NotAllowed, NoModelAccess."""
+    name = wanted.driver.strip()
+    if name in ("", registry.DEFAULT):
+        return ""
+    if caller != ROOT and ExtraRight.DRIVER not in extra_rights.rights(context, tx, caller):
+        raise NotAllowed("Only the person chooses another program for an agent: leave out --driver.")
+    known = registry.PROFILES[registry.COMMAND] if name in context.user.drivers else registry.find(name)
+    if known is None:
+        raise BadInput(f"There is no driver {name[:60]!r}: `legion driver list` names them.")
+    if missing := standing_program.missing_ability(known.capabilities):
+        raise BadInput(f"{known.title} cannot be a standing agent, since {missing}: {_CLAUDE}.")
+    if plain(wanted.role) == LEADER and caller == ROOT:
+        raise BadInput(f"A leader needs the driver {registry.DEFAULT}: leave out --driver.")
+    if (rights.tools is not None or wanted.plan or wanted.delegate) and not known.capabilities.reads_only:
+        limits = "--tools, --plan and --delegate"
+        raise BadInput(f"{known.title} cannot be limited to some of its tools, as {limits} demand: {_CLAUDE}.")
+    model_run.find_program(context, known)
+    return name

@@ -1,0 +1,88 @@
+"""Carries out the answer about a branch that changed under its session. A rebase lands landed work on it again.
+
+That work is one change of a ticket without an agent, checked and landed like any other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.domain.errors import StateConflict
+from legion.domain.questions import REBASE, REBUILD, RECREATE
+from legion.domain.tickets.ticket import Change, Propose, Rewind, Start, StartPoint, Ticket
+from legion.git.merge.candidates import MergeConflict, reapply
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import reverted
+from legion.jobs.workspace.save import AUTHOR
+from legion.service.projects import sessions
+from legion.service.tickets.dispatch import dispatch
+from legion.store.board import projects, tickets
+from legion.store.database.transactions import Transaction
+from legion.wire.projects import Done
+from legion.wire.sessions import BindSession, NamedSession
+from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+
+
+def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:
+    """Do what a person answered about a branch. Returns the sentence about it."""
+    with context.store.read() as tx:
+        record = projects.get(tx, project)
+    here = NamedSession(cwd=record.worktrees, name=record.session_name)
+    if choice == RECREATE:
+        done = sessions.recreate(context, here)
+    elif choice == REBUILD:
+        done = sessions.rebuild(context, here)
+    elif choice == REBASE:
+        done = rebase(context, here)
+    else:
+        done = sessions.bind(context, BindSession(cwd=record.worktrees, name=record.session_name, branch=branch))
+    return " ".join([done.message, *done.notes])
+
+
+def rebase(context: Context, wanted: NamedSession) -> Done:
+    """The branch as it is becomes the target, and one ticket lands what the person had not collected before."""
+    record = sessions.named(context, wanted.cwd, wanted.name)
+    project = context.project_of(record)
+    tip = project.hub.fetch_person(Path(record.common_dir), record.branch)
+    left = reverted.removed_from_target(context, project, old=project.target, new=tip)
+    again = _uncollected(project, left)
+    if not again:
+        return sessions.rebuild(context, wanted)
+    when = int(max(ticket.moved_at for ticket, _ in again))
+    changes = [(ticket.landed or "", before) for ticket, before in again]
+    made = reapply(project.hub, tip, changes, committer=AUTHOR, when=when)
+    if isinstance(made, MergeConflict):
+        files = ", ".join(one.path for one in made.files[:5])
+        raise StateConflict(
+            f"Landed work conflicts with {record.branch} as it is now, in {files}. `legion session rebuild "
+            f"{record.session_name}` starts without that work and keeps it in the hub; else both are merged."
+        )
+
+    def put(tx: Transaction, dispatched: Dispatched) -> None:
+        sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE)
+        (number,) = dispatched.ids
+        tickets.move(tx, number, Rewind(StartPoint(base=tip, tree=made.tree), ""))
+        tickets.move(tx, number, Start(tip))
+        tickets.move(tx, number, Propose(Change(base=tip, commit=made.commit)))
+
+    listed = "\n".join(f"- ticket {ticket.id}: {ticket.spec.title}" for ticket, _ in again)
+    new = NewTicket(
+        title=f"Land again on {record.branch}",
+        text=f"The branch {record.branch} was rewritten. Land on it what had landed before:\n\n{listed}",
+    )
+    request = Dispatch(cwd=record.worktrees, tickets=[new], request=f"session-rebase:{record.id}:{tip}")
+    (number,) = dispatch(context, request, also=put).ids
+    return Done(
+        message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}; ticket {number} lands on it "
+        f"again what had landed and was not collected."
+    )
+
+
+def _uncollected(project: ProjectContext, left: tuple[tuple[Ticket, str], ...]) -> list[tuple[Ticket, str]]:
+    """Without what the person had in the branch and removed from it."""
+    theirs = list(project.hub.kept("before").values())
+    return [
+        (ticket, before)
+        for ticket, before in left
+        if not any(project.hub.is_ancestor(ticket.landed or "", one) for one in theirs)
+    ]

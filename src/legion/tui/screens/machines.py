@@ -1,0 +1,81 @@
+"""The machines that work for this Legion: restart or update, pause, remove one; clean up."""
+
+from __future__ import annotations
+
+from legion.client.legion import Legion
+from legion.tui.keys import KeyContext
+from legion.tui.screens.catalog import CatalogPlace
+from legion.tui.views import machines as view
+from legion.tui.views.rows import Row, clean
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.row_list import RowList
+from legion.wire.machine_pages import MachineLine, MachineList, RemoveMachine
+
+
+class MachinesPlace(CatalogPlace, inherit_bindings=False):
+    CONTEXTS = (KeyContext.MACHINES, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.MACHINES)
+
+    def __init__(self) -> None:
+        super().__init__("machines")
+
+    def on_mount(self) -> None:
+        # A machine that falls silent is no event.
+        self.set_interval(5.0, self._again)
+
+    def fetch(self, legion: Legion) -> MachineList:
+        return legion.machines()
+
+    def rows_of(self, value: object, width: int) -> list[Row]:
+        assert isinstance(value, MachineList)
+        return view.rows(value, width)
+
+    @property
+    def machine(self) -> MachineLine | None:
+        found = self.value
+        lines = found.machines if isinstance(found, MachineList) else []
+        return next((one for one in lines if one.name == self._selected), None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("update", "pause_machine", "remove_machine"):
+            return self.machine is not None and not self.machine.head
+        return True if action == "clean" else super().check_action(action, parameters)
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        machine = self.machine
+        if machine is not None and not machine.head:
+            self.run_worker(self._show_log(machine.name), exclusive=True)
+
+    async def _show_log(self, name: str) -> None:
+        await self.show_answer(
+            f"Runs of {clean(name)}",
+            lambda legion: legion.machine_log(name),
+            lambda found, width: view.log_rows(found, width),
+        )
+
+    def action_update(self) -> None:
+        machine = self.machine
+        if machine is not None:
+            self.legion_app.send(lambda legion: legion.update_machine(machine.name).message, self._again)
+
+    def action_pause_machine(self) -> None:
+        machine = self.machine
+        if machine is not None:
+            held = machine.state in ("paused", "draining")
+
+            def call(legion: Legion) -> str:
+                return (legion.resume_machine if held else legion.pause_machine)(machine.name).message
+
+            self.legion_app.send(call, self._again)
+
+    def action_remove_machine(self) -> None:
+        machine = self.machine
+        if machine is not None:
+            wanted = RemoveMachine()
+            self.legion_app.ask(
+                f"Remove {clean(machine.name)}? Its token opens nothing from then on. Drain it first if it has runs.",
+                lambda legion: self._removed(legion, lambda one: one.remove_machine(machine.name, wanted).message),
+            )
+
+    def action_clean(self) -> None:
+        self.legion_app.clear_ended()

@@ -1,0 +1,103 @@
+"""Which provider and model answers for each agent: a table that is changed in place, and the routes behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from legion.client.legion import Legion
+from legion.tui.feed import Feed
+from legion.tui.screens.catalog import CatalogPlace
+from legion.tui.screens.forms import Form
+from legion.tui.screens.prompts import Picker
+from legion.tui.store import of_kinds
+from legion.tui.views import models as view
+from legion.tui.views.form_fields import ROUTE_FIELDS
+from legion.tui.views.rows import Row, clean
+from legion.tui.widgets.row_list import RowList
+from legion.wire.providers import Models, RemoveRoute, RouteLine, SetRoute
+
+_NEVER = of_kinds("-")
+
+
+class ModelsPlace(CatalogPlace):
+    def __init__(self) -> None:
+        super().__init__("models")
+        self._models: Feed[Models] | None = None
+
+    def on_unmount(self) -> None:
+        # Textual calls that of the other class, too.
+        self.store.drop([self._models] if self._models is not None else [])
+
+    def watches(self) -> list[Callable[[], None]]:
+        if self._models is None:
+            self._models = self.store.feed(lambda legion: legion.models(), _NEVER)
+        return [*super().watches(), self._models.watch(self.renew)]
+
+    def fetch(self, legion: Legion) -> view.ModelTable:
+        cwd = self.store.cwd
+        return view.ModelTable(
+            routes=legion.routes(), roles=legion.roles(cwd), agents=legion.agents(), providers=legion.providers()
+        )
+
+    def rows_of(self, value: object, width: int) -> list[Row]:
+        assert isinstance(value, view.ModelTable)
+        return view.rows(value, self._offered, width)
+
+    @property
+    def _offered(self) -> Models | None:
+        return self._models.value if self._models is not None else None
+
+    @property
+    def _table(self) -> view.ModelTable | None:
+        found = self.value
+        return found if isinstance(found, view.ModelTable) else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "add":
+            return True
+        if action == "remove":
+            return self._table is not None and view.route_of(self._table, self._selected) is not None
+        return False if action == "test" else super().check_action(action, parameters)
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        table = self._table
+        user = view.user_of(table, event.key) if table is not None else None
+        if table is None or user is None:
+            return
+        present = view.route_of(table, event.key)
+
+        def chosen(target: str | None) -> None:
+            if target == view.AS_BEFORE and present is not None:
+                self._change(_removal(present))
+            elif target and target != view.AS_BEFORE:
+                wanted = SetRoute(model=view.ANY, to=[target], agent=user.agent, role=user.role)
+                self._change(lambda legion: legion.set_route(wanted).message)
+
+        targets = view.targets(table, self._offered, has_route=present is not None)
+        self.app.push_screen(Picker(f"Who answers for {clean(user.name)}", targets, user.target), chosen)
+
+    def _change(self, call: Callable[[Legion], str]) -> None:
+        self.legion_app.send(call, self._again)
+
+    def action_add(self) -> None:
+        self.app.push_screen(Form("Set a route", "route", ROUTE_FIELDS, _set_route))
+
+    def action_remove(self) -> None:
+        table = self._table
+        route = view.route_of(table, self._selected) if table is not None else None
+        if route is not None:
+            call = _removal(route)
+            text = f"Remove the route of {clean(route.model)} to {clean(', '.join(route.to))}?"
+            self.legion_app.ask(text, lambda legion: self._removed(legion, call))
+
+
+def _removal(one: RouteLine) -> Callable[[Legion], str]:
+    wanted = RemoveRoute(model=one.model, provider=one.provider, agent=one.agent, role=one.role, team=one.team)
+    return lambda legion: legion.remove_route(wanted).message
+
+
+def _set_route(given: dict[str, object]) -> Callable[[Legion], str]:
+    if not given.get("model") or not given.get("to"):
+        raise ValueError("Write the model, and where it is asked for.")
+    wanted = SetRoute(**given)  # type: ignore[arg-type]  # texts
+    return lambda legion: legion.set_route(wanted).message

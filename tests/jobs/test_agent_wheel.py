@@ -1,0 +1,95 @@
+"""A person takes over a standing agent, and parts die at any moment: each message is read once, each turn ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from legion.domain.agents.agent import ROOT
+from legion.domain.agents.mail import Delivery
+from legion.domain.runs import Outcome
+from legion.drivers import Program
+from legion.jobs.turn import wheel
+from legion.runner.spec import RunSpec, write_spec
+from legion.service.agents import hire as hiring
+from legion.store.staff import agent_wheels, agents
+from legion.wire.agents import HireAgent
+from tests.jobs.office import Office, all_mail
+
+TURN_ENDS = (Outcome.INTERRUPTED, Outcome.FINISHED, Outcome.LOST)
+"""How the turn ends in which a person wants the conversation."""
+WHEEL_ENDS = (
+    (Outcome.INTERRUPTED,),
+    (Outcome.FINISHED,),
+    (Outcome.LOST, Outcome.INTERRUPTED),
+    (Outcome.LOST, Outcome.LOST, Outcome.FINISHED),
+)
+"""How the turns end in which the person holds it: a lost one opens again."""
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    one = Office(tmp_path)
+    yield one
+    one.close()
+
+
+def next_turn(office: Office, *, crashes: bool) -> bool:
+    """Starts the turn that is due, as a wheel where a person wants it; the daemon may die after that."""
+    office.conduct()
+    (number,) = office.claims
+    if crashes:
+        office.crash()
+        office.conduct()
+    agent, run = office.turn(number)
+    with office.context.store.read() as tx:
+        attended = wheel.attendance(tx, agent)
+    program = Program(argv=("agent",), cwd=office.root, env={})
+    options = {} if attended is None else {"wheel": True}
+    write_spec(
+        office.context.data.runs / run.name, RunSpec(run=run.name, program=program, sandbox=None, options=options)
+    )
+    return attended is not None
+
+
+@pytest.mark.parametrize(
+    ("turn_end", "wheel_ends", "crashes"),
+    [
+        pytest.param(*case, id=f"{case[0].value}-{'-'.join(one.value for one in case[1])}-{case[2]}")
+        for case in product(TURN_ENDS, WHEEL_ENDS, (False, True))
+    ],
+)
+def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_twice(
+    office: Office, turn_end: Outcome, wheel_ends: tuple[Outcome, ...], crashes: bool
+):
+    hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
+    assert not next_turn(office, crashes=crashes)
+    (number,) = office.claims
+    office.take_prompt(number)
+    with office.context.store.write() as tx:
+        agent_wheels.put(tx, number, owes=False)
+    office.end_turn(number, turn_end)
+    for end in wheel_ends:
+        assert next_turn(office, crashes=crashes), "the person gets the conversation, and again after a kill"
+        office.end_turn(number, end)
+    alone = 0
+    office.conduct()
+    while office.claims:
+        assert not next_turn(office, crashes=crashes), "the person has left"
+        office.take_prompt(number)
+        office.end_turn(number, Outcome.FINISHED)
+        alone += 1
+        office.conduct()
+    (agent,) = office.standing()
+    with office.context.store.write() as tx:
+        assert agent_wheels.of_agent(tx, number) is None
+        letters = all_mail(tx)
+        assert not agents.get(tx, agent.id).owes
+    assert len(office.heard(agent)) == 1
+    assert [one.delivery for one in letters if one.recipient == agent.id] == [Delivery.HEARD]
+    assert alone == (0 if turn_end is Outcome.FINISHED else 1), "a cut turn continues once"
+    results = [one for one in letters if one.kind.value == "result"]
+    assert len(results) == alone + (turn_end is Outcome.FINISHED)
