@@ -1,6 +1,6 @@
 """A fork server and a gateway that are forked with their daemon instead of exec'd by it: they import nothing again.
 
-So are the daemons of a command that starts some. The first come from here; those that replace them are exec'd as
+So is the daemon of a command that starts one. The first of each comes from here; those that replace them are exec'd as
 everywhere. They get the arguments, environment, folder, session and handles of those that are exec'd.
 """
 
@@ -29,8 +29,6 @@ from legion.runner.launch import ServerProcess
 from legion.system import crash
 
 _LONGEST = 1 << 17
-_DAEMONS = 3
-"""As many as a rehearsal that kills its daemons needs."""
 _ARGUMENTS = slice(45, 47)
 """The fields of /proc/self/stat, behind the name, that say where the command line is in memory."""
 
@@ -59,15 +57,15 @@ def prepare() -> None:
     lifecycle.start_process = start_gateway
 
 
-def prepare_daemons() -> None:
-    """Fork the processes that become the first daemons that this command starts. Call it before any thread starts."""
-    waiting, exec_daemon = [_fork(_become_daemon) for _ in range(_DAEMONS)], start.start_process
+def prepare_daemon() -> None:
+    """Fork the process that becomes the first daemon that this command starts. Call it before any thread starts."""
+    daemon, exec_daemon = _fork(_become_daemon), start.start_process
 
     def start_daemon(data_dir: Path, *, ready: int, log: int) -> DaemonProcess:
-        if not waiting:
+        if daemon.used:
             return exec_daemon(data_dir, ready=ready, log=log)
         argv = [sys.executable, "-m", legion.daemon.__name__, "--data-dir", str(data_dir), str(ready)]
-        return waiting.pop().use(argv, os.environ, (ready,), log)
+        return daemon.use(argv, os.environ, (ready,), log)
 
     start.start_process = start_daemon
 

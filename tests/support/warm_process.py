@@ -151,8 +151,8 @@ def _become(wanted: Wanted) -> None:
             # This command becomes the daemon.
             prefork.prepare()
         elif wanted.words[:1] in (["demo"], ["rehearse"]):
-            # These start some.
-            prefork.prepare_daemons()
+            # These start one.
+            prefork.prepare_daemon()
         _run_and_exit(wanted.module)
 
 
