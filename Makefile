@@ -32,7 +32,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	@$(COMPILE)
-	$(PYTEST) -q -m "quick and not soak and not slow" --hypothesis-profile=quick
+	$(BIN)/pytest -n $(shell tools/test-workers.sh 1) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux

@@ -26,6 +26,7 @@ def later(hours: int) -> tuple[str, ...]:
 
 
 @needs_namespaces()
+@pytest.mark.timeout(300)
 def test_tickets_land_from_hosts_with_clocks_of_their_own_while_one_cable_is_pulled(tmp_path: Path):
     with network() as net, machine_house(tmp_path / "house") as house:
         project = house.head.adopt(Repository(tmp_path / "shop", CHECK))
