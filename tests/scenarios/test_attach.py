@@ -12,6 +12,7 @@ import pytest
 from legion.wire.errors import NotFound, StateConflict
 from legion.wire.terminal import NewByHand, OfferWork, OpenShell
 from tests.support.legion import Project, adopted_project
+from tests.support.looking import until_seen
 from tests.support.person_terminal import PersonTerminal
 
 Person = Callable[..., PersonTerminal]
@@ -149,7 +150,7 @@ def test_submitting_a_paused_ticket_starts_no_program_and_a_branch_can_be_the_st
         project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Once", branch="nowhere"))
     wanted = NewByHand(cwd=project.cwd, name="Once", program=program, branch="started")
     (ticket,) = project.squad.client.new_by_hand(wanted).ids
-    project.until_true(lambda: (project.worktree(ticket) / "once.txt").exists())
+    until_seen(project.squad, lambda: (project.worktree(ticket) / "once.txt").exists(), "its file")
     with pytest.raises(StateConflict, match="works alone"):
         project.squad.client.submit_ticket(project.dispatch("Alone", "true"))
     project.squad.client.pause_ticket(ticket)

@@ -77,7 +77,7 @@ def working(here: Company, name: str) -> int:
         """,
     )
     ticket = here.dispatch(name)
-    here.project.until_true(lambda: (here.project.worktree(ticket) / f"{name}.txt").exists())
+    until(lambda: (here.project.worktree(ticket) / f"{name}.txt").exists(), here, "its file")
     return ticket
 
 
@@ -107,7 +107,7 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
     staff.script("tess-talked", *steps)
     staff.hire("tess")
     tree = here.project.worktrees / "agent-1"
-    here.project.until_true(lambda: (tree / "agent.txt").exists())
+    until(lambda: (tree / "agent.txt").exists(), here, "its file")
     terminal = person("attach", "tess")
     terminal.shows("Ctrl-Q gives it back")
     terminal.shows("shortcuts|❯|>")
