@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tests.support.legion import SOURCE, Squad
-from tests.support.warm import warm
+from tests.support.warm import Forked, warm
 
 PATIENCE = 60.0
 
@@ -27,6 +27,7 @@ class PersonTerminal:
         self._master, slave = os.openpty()
         self.resize(columns, rows)
         env = {**env, "TERM": "xterm-256color"}
+        self.process: subprocess.Popen[bytes] | Forked
         if (source := warm(SOURCE)).fits(env):
             handles = dict.fromkeys(range(3), slave)
             self.process = source.start("legion", words, env, cwd, handles, terminal=True)
