@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.support.legion import squad
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 
@@ -14,7 +15,7 @@ def test_a_daemon_whose_folder_was_deleted_ends_with_its_runs(tmp_path: Path):
         project = one.adopt(Repository(tmp_path / "shop"))
         ticket = project.dispatch("long", "echo started; exec sleep 600")
         project.until_true(lambda: any(run.ended_at is None for run in project.ticket(ticket).runs))
-        project.until_true(lambda: "started" in project.log(ticket))
+        until_seen(one, lambda: "started" in project.log(ticket), "what it prints")
         assert one.process is not None
         others = [process for process in one.processes() if process.pid != one.process.pid]
         shutil.rmtree(one.data.root)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +10,8 @@ import pytest
 from legion.wire.errors import NotFound, StateConflict
 from legion.wire.terminal import NewByHand, OfferWork, OpenShell
 from tests.support.legion import Project, adopted_project
-from tests.support.person_terminal import PersonTerminal
+from tests.support.looking import until_seen
+from tests.support.person_terminal import PersonTerminal, terminals
 
 Person = Callable[..., PersonTerminal]
 
@@ -25,22 +24,8 @@ def project() -> Iterator[Project]:
 
 @pytest.fixture
 def person(project: Project) -> Iterator[Person]:
-    opened = []
-
-    def at(*words: str, **size: int) -> PersonTerminal:
-        env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
-            "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
-            "LEGION_CONFIG": str(project.squad.settings),
-            **project.squad.found_by(),
-        }
-        argv = [sys.executable, "-m", "legion", *words]
-        opened.append(PersonTerminal(argv, cwd=Path(project.cwd), env=env, **size))
-        return opened[-1]
-
-    yield at
-    for one in opened:
-        one.close()
+    with terminals(project.squad, Path(project.cwd)) as one:
+        yield one
 
 
 def submit(project: Project, ticket: int) -> None:
@@ -149,7 +134,7 @@ def test_submitting_a_paused_ticket_starts_no_program_and_a_branch_can_be_the_st
         project.squad.client.new_by_hand(NewByHand(cwd=project.cwd, name="Once", branch="nowhere"))
     wanted = NewByHand(cwd=project.cwd, name="Once", program=program, branch="started")
     (ticket,) = project.squad.client.new_by_hand(wanted).ids
-    project.until_true(lambda: (project.worktree(ticket) / "once.txt").exists())
+    until_seen(project.squad, lambda: (project.worktree(ticket) / "once.txt").exists(), "its file")
     with pytest.raises(StateConflict, match="works alone"):
         project.squad.client.submit_ticket(project.dispatch("Alone", "true"))
     project.squad.client.pause_ticket(ticket)

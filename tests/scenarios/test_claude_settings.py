@@ -16,6 +16,7 @@ import pytest
 
 from legion.drivers.claude.program import bundled_program
 from tests.gateway.upstream import Exchange, Upstream
+from tests.support.looking import until_seen
 from tests.support.models import RETRIES, company
 from tests.support.repository import Repository
 from tests.support.stage import playing
@@ -292,7 +293,7 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         # The next ticket need not meet the limit.
         held = one.dispatch("paid")
         words = "waits for the reset of the limit (your own login: "
-        one.project.until_true(lambda: words in one.project.ticket(held).ticket.doing)
+        until_seen(one.squad, lambda: words in one.project.ticket(held).ticket.doing, words)
     after = login.lstat()
     assert json.loads(login.read_text()) == LOGIN
     assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)

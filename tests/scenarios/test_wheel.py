@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 from tests.scenarios.victims import Victims, Who, until
 from tests.support.gates import Gate
 from tests.support.models import Company, company
-from tests.support.person_terminal import PersonTerminal
+from tests.support.person_terminal import PersonTerminal, terminals
 from tests.support.staff import Staff
 
 Person = Callable[..., PersonTerminal]
@@ -28,22 +26,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 
 @pytest.fixture
 def person(here: Company) -> Iterator[Person]:
-    opened = []
-
-    def at(*words: str, **size: int) -> PersonTerminal:
-        env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
-            "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
-            "LEGION_CONFIG": str(here.squad.settings),
-            **here.squad.found_by(),
-        }
-        argv = [sys.executable, "-m", "legion", *words]
-        opened.append(PersonTerminal(argv, cwd=Path(here.project.cwd), env=env, **size))
-        return opened[-1]
-
-    yield at
-    for one in opened:
-        one.close()
+    with terminals(here.squad, Path(here.project.cwd)) as one:
+        yield one
 
 
 def working(here: Company, name: str) -> int:
@@ -77,25 +61,8 @@ def working(here: Company, name: str) -> int:
         """,
     )
     ticket = here.dispatch(name)
-    here.project.until_true(lambda: (here.project.worktree(ticket) / f"{name}.txt").exists())
+    until(lambda: (here.project.worktree(ticket) / f"{name}.txt").exists(), here, "its file")
     return ticket
-
-
-def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_said(here: Company, person: Person):
-    ticket = working(here, "wheel")
-    terminal = person("attach", str(ticket))
-    terminal.shows("Ctrl-Q gives it back")
-    terminal.shows("shortcuts|❯|>")
-    terminal.type("rehearsal: wheel-talked")
-    terminal.type("\r")
-    terminal.shows("It is written")
-    terminal.type("\x11")
-    terminal.shows("works alone again")
-    assert terminal.exit_code() == 0
-    page = here.project.until(ticket, "done")
-    assert here.project.landed("wheel.txt") == "alone\ntogether\nalone again\n"
-    assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
-    assert {run.attempt for run in page.runs} == {1}
 
 
 def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Company, person: Person):
@@ -107,7 +74,7 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
     staff.script("tess-talked", *steps)
     staff.hire("tess")
     tree = here.project.worktrees / "agent-1"
-    here.project.until_true(lambda: (tree / "agent.txt").exists())
+    until(lambda: (tree / "agent.txt").exists(), here, "its file")
     terminal = person("attach", "tess")
     terminal.shows("Ctrl-Q gives it back")
     terminal.shows("shortcuts|❯|>")
@@ -183,19 +150,31 @@ def transcript(here: Company, ticket: int) -> str:
     return path.read_text()
 
 
+@pytest.mark.parametrize("dies", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["daemon-dies", "calm"])
+def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_said(
+    here: Company, person: Person, dies: bool
+):
+    """Also if the daemon dies in between: the terminal is the runner's, so the person does not notice."""
+    name = "wheel-dies" if dies else "wheel-calm"
+    ticket, terminal = at_the_wheel(here, person, name)
+    if dies:
+        Victims(here).kill(Who.DAEMON, ticket)
+    terminal.type("\x11")
+    terminal.shows("works alone again")
+    assert terminal.exit_code() == 0
+    page = here.project.until(ticket, "done")
+    assert here.project.landed(f"{name}.txt") == "alone\ntogether\nalone again\n"
+    assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
+    assert {run.attempt for run in page.runs} == {1}
+
+
 @pytest.mark.parametrize(
-    "who",
-    [Who.DAEMON, Who.RUNNER, pytest.param(Who.EVERYTHING, marks=pytest.mark.soak)],
-    ids=["daemon", "runner", "everything"],
+    "who", [Who.RUNNER, pytest.param(Who.EVERYTHING, marks=pytest.mark.soak)], ids=["runner", "everything"]
 )
 def test_killed_at_the_wheel_nothing_is_lost_and_no_turn_runs_twice(here: Company, person: Person, who: Who):
     name = f"killed-{who.value}"
     ticket, terminal = at_the_wheel(here, person, name)
     Victims(here).kill(who, ticket)
-    if who is Who.DAEMON:
-        # The terminal is the runner's, so the person does not notice.
-        terminal.type("\x11")
-        terminal.shows("works alone again")
     terminal.exit_code()
     page = here.project.until(ticket, "done")
     assert here.project.landed(f"{name}.txt") == "alone\ntogether\nalone again\n"

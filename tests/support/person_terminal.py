@@ -1,4 +1,4 @@
-"""A person at a terminal: a command on a pty of its own, what it shows, and keys for it."""
+"""A person at a terminal: a command of Legion on a pty of its own, what it shows, and keys for it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,39 @@ import re
 import select
 import struct
 import subprocess
+import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+from tests.support.legion import SOURCE, Squad
+from tests.support.warm import Forked, warm
 
 PATIENCE = 60.0
 
 
 class PersonTerminal:
-    def __init__(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int = 100, rows: int = 30
-    ) -> None:
+    def __init__(self, *words: str, cwd: Path, env: Mapping[str, str], columns: int = 100, rows: int = 30) -> None:
+        """`legion WORDS`."""
         self._master, slave = os.openpty()
         self.resize(columns, rows)
-        self.process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env={**env, "TERM": "xterm-256color"},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        env = {**env, "TERM": "xterm-256color"}
+        self.process: subprocess.Popen[bytes] | Forked
+        if (source := warm(SOURCE)).fits(env):
+            handles = dict.fromkeys(range(3), slave)
+            self.process = source.start("legion", words, env, cwd, handles, terminal=True)
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "legion", *words],
+                cwd=cwd,
+                env=env,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
         os.close(slave)
         self.seen = b""
 
@@ -77,3 +86,23 @@ class PersonTerminal:
             return False
         self.seen += data
         return bool(data)
+
+
+@contextlib.contextmanager
+def terminals(squad: Squad, cwd: Path) -> Iterator[Callable[..., PersonTerminal]]:
+    """Opens terminals with commands for this squad, and closes all of them."""
+    opened: list[PersonTerminal] = []
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
+        "PYTHONPATH": str(SOURCE),
+        "LEGION_CONFIG": str(squad.settings),
+        **squad.found_by(),
+    }
+
+    def at(*words: str, **size: int) -> PersonTerminal:
+        opened.append(PersonTerminal(*words, cwd=cwd, env=env, **size))
+        return opened[-1]
+
+    yield at
+    for one in opened:
+        one.close()

@@ -91,10 +91,27 @@ class Warm:
         return _read_at_start(env) == _read_at_start(self._env)
 
     def start(
-        self, module: str, words: Sequence[str], env: Mapping[str, str], cwd: Path, handles: Mapping[int, int]
+        self,
+        module: str,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        handles: Mapping[int, int],
+        *,
+        terminal: bool = False,
     ) -> Forked:
-        """`python -m MODULE WORDS`; `handles` are ours by the numbers that they have there."""
-        ask = {"module": module, "words": list(words), "env": dict(env), "cwd": str(cwd), "numbers": list(handles)}
+        """`python -m MODULE WORDS`; `handles` are ours by the numbers that they have there.
+
+        With `terminal`, the first of them is the terminal of a session of its own.
+        """
+        ask = {
+            "module": module,
+            "words": list(words),
+            "env": dict(env),
+            "cwd": str(cwd),
+            "numbers": list(handles),
+            "terminal": terminal,
+        }
         return Forked(self, self._ask(ask, list(handles.values())))
 
     def run(

@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import termios
 import threading
 from dataclasses import dataclass
 from typing import NoReturn
@@ -55,6 +56,8 @@ class Wanted:
     numbers: list[int]
     handles: list[int]
     """Which handles it has, and under which numbers."""
+    terminal: bool
+    """Its standard input is the terminal of a session of its own."""
 
 
 def main(handle: int, life: int | None) -> None:
@@ -134,6 +137,9 @@ def _serve(asks: socket.socket) -> Wanted | None:
 def _become(wanted: Wanted) -> None:
     """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
     _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
+    if wanted.terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     _renew_output()
     os.chdir(wanted.cwd)
     sys.path[0] = wanted.cwd
@@ -190,9 +196,13 @@ def _inherit(handles: dict[int, int]) -> None:
 
 
 def _renew_output() -> None:
-    """Python notes of a stream whether it can seek: that of the warm process leads to another kind of file."""
-    sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False)  # noqa: SIM115
-    sys.__stdout__ = sys.stdout  # type: ignore[misc]
+    """Python notes of a stream whether it can seek: those of the warm process lead to other kinds of files."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        old = getattr(sys, name)
+        new = open(number, "w", encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        new.reconfigure(line_buffering=old.line_buffering or new.line_buffering)
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
 
 
 if __name__ == "__main__":
