@@ -1,4 +1,4 @@
-"""The same scenarios on Postgres: a representative part of them, word for word."""
+"""The same scenarios on Postgres: a representative part of them, word for word. `make test` draws some of it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from tests.service.test_bad_input import (
 )
 from tests.support.legion import Squad, squad
 from tests.support.postgres import fresh_database
+from tests.support.sampling import sampled
 
 __all__ = [
     "red",
@@ -58,6 +59,20 @@ __all__ = [
     "test_trust_is_asked_again",
     "test_two_that_touch_the_same_lines",
 ]
+
+WITH_RUNS = (
+    *("test_a_paused_ticket_goes_on", "test_a_red_baseline", "test_a_red_checkpoint"),
+    *("test_a_stopped_ticket_keeps_its_files", "test_a_ticket_stopped_late", "test_any_title_goes_through"),
+    *("test_one_bad_change", "test_trust_is_asked_again", "test_two_that_touch_the_same_lines"),
+)
+"""What they ask of a database, `tests/store` asks of Postgres each time."""
+MARKS = {one.values[0]: one.marks for one in sampled(WITH_RUNS, 4)}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The functions are those of other files, so the mark is on a parameter."""
+    metafunc.fixturenames.append("drawn")
+    metafunc.parametrize("drawn", [pytest.param(None, marks=MARKS.get(metafunc.definition.name, ()), id="postgres")])
 
 
 @pytest.fixture(scope="module")
