@@ -5,10 +5,10 @@ from __future__ import annotations
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.controls import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
 from legion.wire.forge import AddForge, AssignIssues, MergePulls, PlanIssues, TriedByHand
-from legion.wire.hands import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.imports import ImportTicket, ImportTickets
 from legion.wire.leader import ReadConversation
 from legion.wire.lessons import AcceptLesson

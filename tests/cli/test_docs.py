@@ -22,9 +22,9 @@ from legion.demo import report, summary
 from legion.wire import (
     adoption,
     agents,
+    controls,
     conversations,
     forge,
-    hands,
     history,
     imports,
     leader,
@@ -72,7 +72,7 @@ REQUESTS = (
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
     *(mail.FindMail, mail.ArchiveMail, providers.UseAccount, adoption.AdoptConversation, conversations.AskConversation),
     *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.TriedByHand, races.NewRace),
-    *(hands.EditTicket, hands.MoveInQueue, hands.TryChanges, hands.SetNumbers, hands.EpicGate),
+    *(controls.EditTicket, controls.MoveInQueue, controls.TryChanges, controls.SetNumbers, controls.EpicGate),
     *(terminal.OpenShell, terminal.Attach, terminal.NewByHand, terminal.OfferWork, terminal.OpenTerminal),
 )
 INSIDE = (
@@ -193,7 +193,7 @@ SHAPES = (
     adoption,
     conversations,
     forge,
-    hands,
+    controls,
     races,
     terminal,
     projects,

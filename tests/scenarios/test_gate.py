@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from legion.wire.controls import EditTicket, MoveInQueue, TryChanges
 from legion.wire.errors import StateConflict
-from legion.wire.hands import EditTicket, MoveInQueue, TryChanges
 from legion.wire.questions import AnswerQuestion
 from tests.scenarios.conftest import Make
 from tests.support.legion import Project

@@ -14,8 +14,8 @@ from legion.jobs.workspace import linked_projects
 from legion.service.tickets.dispatch import Dispatcher, dispatch
 from legion.store import snapshot
 from legion.store.board import projects
+from legion.wire.controls import EditTicket
 from legion.wire.errors import BadInput
-from legion.wire.hands import EditTicket
 from legion.wire.plans import StopEpic
 from legion.wire.projects import AddProject, Trust
 from legion.wire.sessions import DeleteSession, EpicBranch

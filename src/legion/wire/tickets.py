@@ -7,7 +7,7 @@ from dataclasses import field
 from legion.domain.machines.machine import label_fault as machine_label_fault
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
-from legion.wire.hands import EditTicket
+from legion.wire.controls import EditTicket
 from legion.wire.lazy import dataclass
 from legion.wire.page_parts import (
     EnvironmentLine,

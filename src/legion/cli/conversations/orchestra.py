@@ -10,8 +10,8 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.texts import short_title, valid_text
 from legion.cli.conversations.listing import hours_of, listed, mention_index
+from legion.wire.controls import SetNumbers
 from legion.wire.conversations import ConversationLine
-from legion.wire.hands import SetNumbers
 from legion.wire.projects import Where
 from legion.wire.tickets import Dispatch, NewTicket
 

@@ -15,8 +15,8 @@ from legion.cli.base.texts import valid_text
 from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
 from legion.client.text.states import Group, style_of
+from legion.wire.controls import EpicGate
 from legion.wire.errors import BadInput
-from legion.wire.hands import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
 from legion.wire.projects import Graph
 from legion.wire.sessions import EpicBranch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.wire.hands import SetNumbers
+from legion.wire.controls import SetNumbers
 
 
 @command("workers", example="legion workers\nlegion workers 2")

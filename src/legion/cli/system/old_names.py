@@ -8,7 +8,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, sanitize
-from legion.wire.hands import SetNumbers
+from legion.wire.controls import SetNumbers
 
 _PORT = click.IntRange(1, 65535)
 _PORTS = "Note: {option} has no effect: `daemon.port` and `daemon.orchestrate_port` of your own file are the ports."

@@ -10,8 +10,8 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import TICKETS, ticket_argument
 from legion.cli.base.texts import read_text, valid_text
+from legion.wire.controls import EditTicket
 from legion.wire.errors import BadInput
-from legion.wire.hands import EditTicket
 from legion.wire.tickets import TICKET_FIELDS, Action
 
 _TEXTS = ("title", "text", "context", "criteria", "plan")

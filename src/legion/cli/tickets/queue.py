@@ -12,7 +12,7 @@ from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
 from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
 from legion.cli.base.texts import read_text, valid_text
-from legion.wire.hands import MergeQueuePage, MoveInQueue, QueueLine, TriedChanges, TryChanges
+from legion.wire.controls import MergeQueuePage, MoveInQueue, QueueLine, TriedChanges, TryChanges
 from legion.wire.tickets import Action
 
 _COLOURS = {"gate": Colour.YELLOW, "held": Colour.DIM}

@@ -18,7 +18,7 @@ from legion.jobs.workspace.save import branch_name
 from legion.service.operations import Service
 from legion.store.board import projects, tickets
 from legion.store.work import runs
-from legion.wire.hands import SetNumbers
+from legion.wire.controls import SetNumbers
 from legion.wire.orchestra import (
     OrchestraAgent,
     OrchestraCleaned,

@@ -11,7 +11,7 @@ from legion.domain.tickets.ticket import State
 from legion.jobs.context import Context, settings_of
 from legion.service.projects import registry
 from legion.store.board import projects, tickets
-from legion.wire.hands import Numbers, SetNumbers
+from legion.wire.controls import Numbers, SetNumbers
 
 _MOST_WORKERS, _MOST_RETRIES = 64, 20
 _AT_WORK = (State.WORKING, State.REVIEWING)

@@ -15,7 +15,7 @@ from legion.jobs.context import Context
 from legion.service.tickets import dispatch as cases
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.wire.hands import EditTicket
+from legion.wire.controls import EditTicket
 from legion.wire.tickets import TICKET_FIELDS, Acted, Action
 
 _ANY_TIME = {"priority", "gate"}

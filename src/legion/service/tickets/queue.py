@@ -14,7 +14,7 @@ from legion.service.tickets import dispatch as cases
 from legion.service.tickets import queue_tests
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
-from legion.wire.hands import MergeQueuePage, MoveInQueue, QueueLine
+from legion.wire.controls import MergeQueuePage, MoveInQueue, QueueLine
 from legion.wire.tickets import Acted
 
 _WITH_CHANGE = (State.CHECKING, State.REVIEWING, State.LANDING)

@@ -12,7 +12,7 @@ from legion.jobs.live_state import QueueTest
 from legion.store import events
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.hands import QueueBlame, QueueCheck, QueueTestLine
+from legion.wire.controls import QueueBlame, QueueCheck, QueueTestLine
 
 _SECONDS = 86_400
 _MOST = 8

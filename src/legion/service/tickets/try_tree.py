@@ -13,7 +13,7 @@ from legion.jobs.landing.queue import waiting_entries
 from legion.jobs.workspace import setup
 from legion.service.projects import registry
 from legion.store.board import tickets
-from legion.wire.hands import TriedChanges, TryChanges
+from legion.wire.controls import TriedChanges, TryChanges
 
 PREFIX = "try-"
 _ALL = "next"

@@ -27,7 +27,7 @@ from legion.store.board import epics as stored
 from legion.store.board import goals, landings, projects, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.hands import EpicGate
+from legion.wire.controls import EpicGate
 from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
 from legion.wire.tickets import Acted
 

@@ -30,8 +30,8 @@ from legion.tui.views.form_fields import (
 from legion.tui.views.rows import BLANK, Row, clean, paragraph, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
+from legion.wire.controls import Numbers, SetNumbers
 from legion.wire.errors import LegionError
-from legion.wire.hands import Numbers, SetNumbers
 from legion.wire.projects import Config, WorktreeList
 from legion.wire.providers import AddProvider, Providers, RemoveProvider, TryProvider
 from legion.wire.sessions import DeleteSession, NamedSession, NewSession, SessionLine, SessionList

@@ -30,8 +30,8 @@ from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
 from legion.wire.agents import HireAgent
+from legion.wire.controls import EditTicket
 from legion.wire.errors import LegionError
-from legion.wire.hands import EditTicket
 from legion.wire.terminal import NewByHand
 from legion.wire.ticket_fields import FieldKind
 from legion.wire.tickets import Action, Dispatch, NewTicket

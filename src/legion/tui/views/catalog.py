@@ -5,7 +5,7 @@ from __future__ import annotations
 from legion.client.text.terminal import Cell, Colour, clock, size
 from legion.tui.views.rows import BLANK, Row, clean, note, paragraph, table
 from legion.tui.views.status_line import describe_limit
-from legion.wire.hands import Numbers
+from legion.wire.controls import Numbers
 from legion.wire.projects import Config, WorktreeList
 from legion.wire.providers import Providers
 from legion.wire.sessions import SessionLine, SessionList

@@ -25,9 +25,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from legion.wire.operations.attach import AttachOperations
+from legion.wire.operations.controls import ControlOperations
 from legion.wire.operations.conversations import ConversationOperations
 from legion.wire.operations.forge import ForgeOperations
-from legion.wire.operations.hands import HandOperations
 from legion.wire.operations.imports import ImportOperations
 from legion.wire.operations.leader import LeaderOperations
 from legion.wire.operations.machine_invitations import InvitationOperations
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 class Operations(
     PlanOperations,
     LeaderOperations,
-    HandOperations,
+    ControlOperations,
     ImportOperations,
     SessionOperations,
     AttachOperations,

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations for a person's own hands: gate, edit, queue, try, numbers, freeze."""
+"""The rows of the table of operations for a person's controls: gate, edit, queue, try, numbers, freeze."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from legion import wire
 
 
-class HandOperations(Table):
+class ControlOperations(Table):
     """All of them are the person's alone."""
 
     @operation("POST", "/v1/tickets/{id}/land")
@@ -19,31 +19,31 @@ class HandOperations(Table):
         """Land a change that waits for the person"""
 
     @operation("POST", "/v1/tickets/{id}/edit")
-    def edit(self, id: TicketId, wanted: wire.hands.EditTicket, /) -> wire.tickets.Acted:
+    def edit(self, id: TicketId, wanted: wire.controls.EditTicket, /) -> wire.tickets.Acted:
         """Change a ticket before it starts, or before it is tried again"""
 
     @operation("POST", "/v1/tickets/{id}/place")
-    def move_in_queue(self, id: TicketId, wanted: wire.hands.MoveInQueue, /) -> wire.tickets.Acted:
+    def move_in_queue(self, id: TicketId, wanted: wire.controls.MoveInQueue, /) -> wire.tickets.Acted:
         """Move a change in the merge queue"""
 
     @operation("GET", "/v1/queue")
-    def merge_queue(self, cwd: Folder) -> wire.hands.MergeQueuePage:
+    def merge_queue(self, cwd: Folder) -> wire.controls.MergeQueuePage:
         """The merge queue, in order"""
 
     @operation("POST", "/v1/try", waits=True)
-    def try_changes(self, wanted: wire.hands.TryChanges, /) -> wire.hands.TriedChanges:
+    def try_changes(self, wanted: wire.controls.TryChanges, /) -> wire.controls.TriedChanges:
         """Open a tree with changes that have not landed"""
 
     @operation("GET", "/v1/project/numbers")
-    def numbers(self, cwd: Folder) -> wire.hands.Numbers:
+    def numbers(self, cwd: Folder) -> wire.controls.Numbers:
         """How many agents work at once, and how often a ticket is tried"""
 
     @operation("POST", "/v1/project/numbers")
-    def set_numbers(self, wanted: wire.hands.SetNumbers, /) -> wire.hands.Numbers:
+    def set_numbers(self, wanted: wire.controls.SetNumbers, /) -> wire.controls.Numbers:
         """Set these numbers at once, without a commit"""
 
     @operation("POST", "/v1/epics/gate")
-    def epic_gate(self, wanted: wire.hands.EpicGate, /) -> wire.plans.EpicPage:
+    def epic_gate(self, wanted: wire.controls.EpicGate, /) -> wire.plans.EpicPage:
         """Set whether changes of an epic wait for the person"""
 
     @operation("POST", "/v1/mail/find")

@@ -1,4 +1,4 @@
-"""Shapes of what a person does by hand: edit a ticket, order the merge queue, try changes out, set numbers, freeze."""
+"""Shapes of a person's controls: edit a ticket, order the merge queue, try changes out, set numbers, freeze."""
 
 from __future__ import annotations
 

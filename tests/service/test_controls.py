@@ -9,8 +9,8 @@ import pytest
 
 from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
+from legion.wire.controls import EditTicket, SetNumbers
 from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
-from legion.wire.hands import EditTicket, SetNumbers
 from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 from legion.wire.projects import Where
 from legion.wire.tickets import Action, Dispatch, NewTicket
