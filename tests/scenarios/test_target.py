@@ -25,11 +25,14 @@ def test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_t
     assert page.ticket.reason == "the target itself fails `sh check.sh`"
     assert "the target itself fails its checks" in red.notes()
     assert red.landed("a.txt") is None
+    # So are commits of the person, which enter the target once it is green.
+    red.repository.commit("mine", {"mine.txt": "mine\n"})
     fix = red.dispatch("fix", "echo fine > old.txt")
     red.until_settled(innocent, fix)
     red.until(innocent, "done")
     assert red.states() == {innocent: "done", fix: "done"}
     assert red.ticket(innocent).ticket.attempt == 1
+    red.until_true(lambda: red.landed("mine.txt") == "mine\n")
 
 
 def test_a_commit_of_the_person_that_mends_the_target_wakes_the_parked_tickets(red: Project):

@@ -94,7 +94,10 @@ def _record_target(tx: Transaction, project: ProjectContext, commit: str, landed
     record = projects.get(tx, project.id)
     tip = record.person_tip
     absorbed = tip if tip is not None and project.hub.is_ancestor(tip, commit) else record.person_absorbed
-    moved = with_landed_config(project.hub, replace(record, target=commit, person_absorbed=absorbed))
+    # What the person's commits failed may have been the red target that this one fixes: they are tried again.
+    refused = None if record.baseline_red else record.person_refused
+    seen = replace(record, target=commit, person_absorbed=absorbed, person_refused=refused)
+    moved = with_landed_config(project.hub, seen)
     if moved.config_text == project.record.config_text:
         moved = replace(moved, baseline_commit=commit, baseline_verdict=CheckResult.GREEN)
     projects.save(tx, moved, EventKind.TARGET_MOVED, {"commit": commit, "tickets": landed})

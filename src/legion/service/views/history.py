@@ -259,13 +259,11 @@ def _format_event(event: Event) -> str:
         case EventKind.BROUGHT_BACK:
             text = f"in the target again, which is at {fields('target')[:9]}"
         case EventKind.PACE:
-            why = f": {fields('why')}" if data.get("why") else ""
-            text = f"{fields('provider')} was {fields('from')} and is {fields('to')}{why}"
+            text = _pace(data)
         case EventKind.TARGET_MOVED:
             text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
         case EventKind.PERSON_SEEN:
-            left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
-            text = f"your branch is at {fields('tip')[:9]}{left}"
+            text = _person(data)
         case EventKind.QUESTION_SETTLED:
             text = _settled(data)
         case EventKind.DEVICE_REVOKED:
@@ -277,6 +275,16 @@ def _format_event(event: Event) -> str:
         case _:
             text = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(text)
+
+
+def _pace(data: Mapping[str, object]) -> str:
+    why = f": {data['why']}" if data.get("why") else ""
+    return f"{data.get('provider')} was {data.get('from')} and is {data.get('to')}{why}"
+
+
+def _person(data: Mapping[str, object]) -> str:
+    left = f" and left {str(data['left'])[:9]}, which the hub keeps" if data.get("left") else ""
+    return f"your branch is at {str(data.get('tip', ''))[:9]}{left}"
 
 
 def _settled(data: Mapping[str, object]) -> str:
