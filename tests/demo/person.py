@@ -90,6 +90,8 @@ def git(repository: Path, *arguments: str) -> str:
 @dataclass(frozen=True)
 class Person:
     folder: Path
+    real: bool = False
+    """Whether their agents are Claude Code itself instead of the stand-in."""
     daemons: list[Squad] = field(default_factory=list)
 
     @property
@@ -123,10 +125,9 @@ class Person:
 
     @property
     def env(self) -> dict[str, str]:
-        """Their agents are the stand-in: the demo itself shows Claude Code."""
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
         env = environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
-        return env | {"PATH": build.path()}
+        return env if self.real else env | {"PATH": build.path()}
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "legion", *arguments]

@@ -60,11 +60,12 @@ def test_a_check_that_refuses_the_changes_shows_and_the_copy_can_be_kept(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sampled(range(12), 1))
-def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(ada, seed):
-    ada.trusts()
+def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(tmp_path, seed):
+    """With the real program: the stand-in ends before two kills are due."""
+    ada = Person(tmp_path, real=True).settle().trusts()
     before = ada.fingerprint()
     played = ada.types("rehearse", "../plan.toml", "--chaos", "--seed", str(seed), "--json")
-    assert played.returncode == 0, played.stderr
+    assert played.returncode == 0, played.stderr + played.stdout
     outcome = json.loads(played.stdout)
     assert (outcome["ok"], outcome["problems"], outcome["seed"]) == (True, [], seed)
     assert len(outcome["killed"]) >= 2
@@ -72,6 +73,7 @@ def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(ad
     assert ada.fingerprint() == before
     assert list(ada.temporary.iterdir()) == []
     assert living(ada.temporary) == []
+    ada.leave()
 
 
 @pytest.mark.slow

@@ -62,8 +62,13 @@ class Model:
             status, text = self._exchange(content)
             self._line.check()
             if status == 200:
-                found: Json = json.loads(text)
-                return found
+                try:
+                    found: Json = json.loads(text)
+                except ValueError:
+                    # The connection broke inside the answer.
+                    status, text = None, "the answer ended early"
+                else:
+                    return found
             trouble = ApiError(status, text)
             useless = status is not None and status < 500 and status not in (401, 429)
             if attempt > self._retries or useless or self._reset > time.time() + _NEAR_RESET:
