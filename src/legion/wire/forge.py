@@ -88,6 +88,8 @@ class AssignIssues:
     team: str = ""
     briefing: str = ""
     plan_first: bool = False
+    ask: bool = False
+    """Whether its agent may ask; its questions stand on the issue, too."""
     dry_run: bool = False
     epic: str = ""
     milestone: str = ""

@@ -24,6 +24,7 @@ from legion.wire.forge import Assigned, AssignIssues
 @click.option("--briefing", default="", metavar="TEXT", help="What the agent should know; - reads it from stdin.")
 @click.option("--briefing-file", default="", metavar="PATH", help="The same from a file.")
 @click.option("--plan-first", is_flag=True, help="Its agent only reads until you approve its plan.")
+@click.option("--ask", is_flag=True, help="Its agent may ask: in `legion inbox` and on the issue.")
 @click.option("-w", "--watch", is_flag=True, help="Follow the tickets until nothing more happens by itself.")
 @click.option("--dry-run", is_flag=True, help="Only show what would become a ticket.")
 def assign(
@@ -36,6 +37,7 @@ def assign(
     briefing: str,
     briefing_file: str,
     plan_first: bool,
+    ask: bool,
     watch: bool,
     dry_run: bool,
 ) -> int:
@@ -54,6 +56,7 @@ def assign(
         team=valid_text(team, "--team"),
         briefing=text,
         plan_first=plan_first,
+        ask=ask,
         dry_run=dry_run,
         epic=valid_text(epic, "--epic"),
         milestone=valid_text(milestone, "--milestone"),

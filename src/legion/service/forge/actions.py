@@ -20,7 +20,7 @@ from legion.wire.plans import NewPlan, SplitTicket
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
-_OPTIONS = ("model", "team", "context", "plan_first", "epic", "after")
+_OPTIONS = ("model", "team", "context", "plan_first", "ask", "epic", "after")
 _LABELS = 20
 
 

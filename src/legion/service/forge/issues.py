@@ -94,6 +94,7 @@ def _assign(visit: Visit, number: int, wanted: AssignIssues, after: Sequence[int
         "team": wanted.team,
         "context": wanted.briefing,
         "plan_first": wanted.plan_first,
+        "ask": wanted.ask,
         "epic": wanted.epic,
         "after": list(after),
     }
