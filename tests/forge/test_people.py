@@ -245,7 +245,7 @@ def test_a_person_plans_and_assigns_issues(desk: Desk):
     assert desk.tickets == {}
     made = issues.assign(desk.context, AssignIssues(cwd=desk.cwd, issues=[1], briefing="Look at a.txt.", ask=True))
     assert [(one.ticket, one.branch) for one in made.issues] == [(1, "issue-1-one")]
-    assert (desk.tickets[1].spec.context, desk.tickets[1].spec.ask) == ("Look at a.txt.", True)
+    assert (desk.tickets[1].spec.context, desk.tickets[1].spec.asks) == ("Look at a.txt.", True)
     assert issues.assign(desk.context, wanted).issues[0].message == "claimed already, by the branch issue-1-one"
 
 
