@@ -201,7 +201,7 @@ def test_only_what_a_rule_names_is_accepted_and_each_is_recorded(sandboxed: Work
     viewer.sees("trusted-y")
     until_recorded(run_dir, "asked")
     accepted = [event.facts for event in read_journal(run_dir) if event.kind == "accepted"]
-    assert accepted == [{"text": "trust this folder", "rule": "trust this folder"}]
+    assert accepted == [{"text": "Do you trust this folder", "rule": "trust this folder"}]
     (asked,) = [event.facts for event in read_journal(run_dir) if event.kind == "asked"]
     assert asked["input"] == "yes or no"
     assert b"deleted" not in viewer.seen
