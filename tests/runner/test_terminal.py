@@ -203,7 +203,7 @@ def test_only_what_a_rule_names_is_accepted_and_each_is_recorded(sandboxed: Work
     accepted = [event.facts for event in read_journal(run_dir) if event.kind == "accepted"]
     assert accepted == [{"text": "Do you trust this folder", "rule": "trust this folder"}]
     (asked,) = [event.facts for event in read_journal(run_dir) if event.kind == "asked"]
-    assert asked["input"] == "yes or no"
+    assert asked["input"] == "Delete everything, yes or no"
     assert b"deleted" not in viewer.seen
     launch.permit(run_dir, str(asked["question"]), True)
     viewer.sees("deleted-y")
