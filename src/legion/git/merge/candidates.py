@@ -62,7 +62,8 @@ def merge(
             return _unrelated(hub, target)
         commits = hub.commits_between(target, change)
         if all(len(commit.parents) == 1 for commit in commits):
-            return _replay(hub, target, tuple(one.commit for one in commits), committer=stamp, trailers=trailers or {})
+            alone = [(one.commit, one.parents[0]) for one in commits]
+            return reapply(hub, target, alone, committer=committer, when=when, trailers=trailers)
     merged = _merge_trees(hub, target, change)
     if isinstance(merged, MergeConflict):
         return merged
@@ -120,48 +121,29 @@ def revert(
 
 
 def reapply(
-    hub: Hub, target: str, changes: Iterable[tuple[str, str]], *, committer: Signature, when: int
+    hub: Hub,
+    target: str,
+    changes: Iterable[tuple[str, str]],
+    *,
+    committer: Signature,
+    when: int,
+    trailers: Mapping[str, str] | None = None,
 ) -> MergeCandidate | MergeConflict:
-    """Put landed changes on another target, one commit each, with the message and the author that they landed with.
+    """Put changes on another target, one commit each, with the message and the author that they have.
 
     A change is the commit that holds it and the one that it was put on. One that is on the target already adds nothing.
     """
     stamp = committer.stamp(when)
-    at, tree = target, hub.tree_of(target)
-    for landed, before in changes:
-        text = read_commit(hub, landed)
-        ours, theirs = (
-            write_commit(hub, tree=one, parents=(before,), author=stamp, committer=stamp, message="stand-in")
-            for one in (tree, hub.tree_of(landed))
-        )
-        merged = _merge_trees(hub, ours, theirs)
-        if isinstance(merged, MergeConflict):
-            return merged
-        if merged != tree:
-            at = write_commit(
-                hub,
-                tree=merged,
-                parents=(at,),
-                author=text.author,
-                committer=stamp,
-                message=text.message,
-                encoding=text.encoding,
-            )
-            tree = merged
-    return MergeCandidate(commit=at, tree=tree)
 
+    def stand_in(tree: str, parent: str) -> str:
+        return write_commit(hub, tree=tree, parents=(parent,), author=stamp, committer=stamp, message="stand-in")
 
-def _replay(
-    hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes, trailers: Mapping[str, str]
-) -> MergeCandidate | MergeConflict:
     at, tree = target, hub.tree_of(target)
-    for commit in commits:
+    for commit, before in changes:
         text = read_commit(hub, commit)
-        # A commit with the tree of `at` on the parent of `commit` makes that parent the base of the merge.
-        stand_in = write_commit(
-            hub, tree=tree, parents=text.parents, author=committer, committer=committer, message="stand-in"
-        )
-        merged = _merge_trees(hub, stand_in, commit)
+        # Two commits on `before` make it the base of the merge.
+        change = commit if text.parents == (before,) else stand_in(hub.tree_of(commit), before)
+        merged = _merge_trees(hub, stand_in(tree, before), change)
         if isinstance(merged, MergeConflict):
             return merged
         if merged == tree:
@@ -171,8 +153,8 @@ def _replay(
             tree=merged,
             parents=(at,),
             author=text.author,
-            committer=committer,
-            message=with_trailers(text.message, trailers),
+            committer=stamp,
+            message=with_trailers(text.message, trailers or {}),
             encoding=text.encoding,
         )
         tree = merged

@@ -12,13 +12,14 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.landing.destination import PullUnit
 from legion.domain.projects import Project, epic_slug, is_session_of_epic, session_of_branch
-from legion.domain.tickets.ticket import Change, Propose, Rewind, Start, StartPoint, State
+from legion.domain.tickets.ticket import StartPoint, State
 from legion.git.person.adopted import adopt_branch
 from legion.git.person.inspect import has_branch
 from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context, settings_of
 from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
+from legion.service.shared.made_changes import propose
 from legion.store import epic_sessions
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -42,10 +43,8 @@ class WholeEpic:
     commit: str
 
     def propose(self, tx: Transaction, ticket: int) -> None:
-        """The branch is the change, so no agent makes it; one that comes back to an agent starts from it."""
-        tickets.move(tx, ticket, Rewind(self.start, ""))
-        tickets.move(tx, ticket, Start(self.start.base))
-        tickets.move(tx, ticket, Propose(Change(base=self.start.base, commit=self.commit)))
+        """The branch is the change."""
+        propose(tx, ticket, self.start, self.commit)
 
 
 def open_branch(context: Context, wanted: EpicBranch) -> Done:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.questions import REBASE, REBUILD, RECREATE
-from legion.domain.tickets.ticket import Change, Propose, Rewind, Start, StartPoint, Ticket
+from legion.domain.tickets.ticket import StartPoint, Ticket
 from legion.git.merge.candidates import MergeConflict, reapply
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import reverted
 from legion.jobs.workspace.save import AUTHOR
 from legion.service.projects import sessions
+from legion.service.shared.made_changes import propose
 from legion.service.tickets.dispatch import dispatch
-from legion.store.board import projects, tickets
+from legion.store.board import projects
 from legion.store.database.transactions import Transaction
 from legion.wire.projects import Done
 from legion.wire.sessions import BindSession, NamedSession
@@ -60,10 +61,7 @@ def rebase(context: Context, wanted: NamedSession) -> Done:
 
     def put(tx: Transaction, dispatched: Dispatched) -> None:
         sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE)
-        (number,) = dispatched.ids
-        tickets.move(tx, number, Rewind(StartPoint(base=tip, tree=made.tree), ""))
-        tickets.move(tx, number, Start(tip))
-        tickets.move(tx, number, Propose(Change(base=tip, commit=made.commit)))
+        propose(tx, dispatched.ids[0], StartPoint(base=tip, tree=made.tree), made.commit)
 
     listed = "\n".join(f"- ticket {ticket.id}: {ticket.spec.title}" for ticket, _ in again)
     new = NewTicket(
