@@ -8,7 +8,8 @@ CHECKED := src tests $(wildcard bench)
 # The tests that `check` runs, and that `test` does not run again behind it.
 HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.py test_tracked_files.py)
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
-PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
+DISK_PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
+PYTEST := tools/in-memory.sh $(DISK_PYTEST)
 # Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
@@ -32,7 +33,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	@$(COMPILE)
-	$(BIN)/pytest -n $(shell tools/test-workers.sh 1) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
+	tools/in-memory.sh $(BIN)/pytest -n $(shell tools/test-workers.sh 1) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
@@ -47,7 +48,7 @@ agents: $(DEV) ## install all agent programs and play the conformance suite agai
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
-	$(BIN)/python tools/durations.py
+	tools/in-memory.sh $(BIN)/python tools/durations.py
 
 check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff format --check $(CHECKED)
@@ -56,12 +57,12 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q $(HOUSE)
 
-# Every company then works with the real program, also where a small one stands in for it else.
+# Every company then works with the real program, also where a small one stands in for it else, and on the real disk.
 soak: export LEGION_REAL_CLAUDE := 1
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
-	$(PYTEST) -m "" --timeout=3600
+	$(DISK_PYTEST) -m "" --timeout=3600
 
 bench: $(DEV) ## measure, side by side with the plain way
 	@tools/system-packages.sh bubblewrap
