@@ -132,6 +132,8 @@ class _Relay:
                 os.read(self._resized, 4096)
                 self._follow_size()
             if self._keys in ready:
+                # The signal of a resize can arrive later than keys that were typed after it.
+                self._follow_size()
                 typed = os.read(self._keys, 4096)
                 kept, left = self._cut_at_detach(typed)
                 if kept:
