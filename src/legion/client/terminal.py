@@ -65,10 +65,16 @@ def refuse_no_terminal() -> None:
         raise BadInput("Attaching needs a terminal; use `legion log N` to read what an agent prints.")
 
 
-def relay(path: str, *, only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
-    """Until the person leaves or the program ends. Raises LegionError where no runner listens."""
+def relay(path: str, *, message: str = "", only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
+    """Until the person leaves or the program ends. Raises LegionError where no runner listens.
+
+    The message is printed first. It may name the key that leaves, so it appears when that key has its effect: before,
+    the terminal takes Ctrl-Q as its own key and drops it.
+    """
     refuse_no_terminal()
     with _connected(path) as runner, _raw(sys.stdin.fileno(), sys.stdout.fileno()), _resized() as resized:
+        if message:
+            _write(sys.stdout.fileno(), f"{message}\r\n".encode())
         return _Relay(runner, resized, only_looks=only_looks, detach=detach).run()
 
 
@@ -92,6 +98,8 @@ class _Relay:
                 os.read(self._resized, 4096)
                 self._follow_size()
             if self._keys in ready:
+                # The signal of a resize can arrive later than keys that were typed after it.
+                self._follow_size()
                 typed = os.read(self._keys, 4096)
                 kept, left = self._cut_at_detach(typed)
                 if kept:

@@ -45,10 +45,10 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
             found = call.legion().attach_agent(wanted)
             if found.socket or only_looks:
                 break
-    call.say(sanitize(found.message))
     if not found.socket:
+        call.say(sanitize(found.message))
         return 0
-    left = relay(found.socket, only_looks=only_looks)
+    left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and not only_looks:
         call.say(given_back(call, lambda legion: legion.give_back_agent(GiveBackAgent(id=agent))))
     elif left.how is not How.DETACHED:
@@ -58,8 +58,7 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
 
 def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:
     """The exit code of the command."""
-    call.say(sanitize(found.message))
-    left = relay(found.socket, only_looks=only_looks)
+    left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and found.wheel and not only_looks:
         call.say(given_back(call, lambda legion: legion.give_back(ticket)))
     elif left.how is How.DETACHED:
