@@ -11,14 +11,19 @@ import re
 
 _LONGEST = 8192
 """Bytes of a sequence that has not ended yet. Nothing that is drawn is longer."""
+_ESCAPE = 0x1B
 _QUIET = rb"\x00-\x17\x19\x1c-\x1f\x7f"
 """Control characters that terminals act on, or ignore, in the middle of a sequence."""
-_SPECIAL = re.compile(rb"\x1b|\xc2(?=[\x80-\x9f]|\Z)")
-"""An escape, or one of the control characters beyond ASCII, encoded."""
+_PLAIN = re.compile(
+    rb"(?:[^\x1b\xc2]++|\xc2[\xa0-\xbf]|\x1b\[(?:[0-9;:]*+[A-HJKLMPSTX@dfmr]|\?(?:7|25|1049|2004|2026)[hl]))*+"
+)
+"""Text, colours and moves of the cursor: nearly all output, in one match."""
+_BEYOND_ASCII = re.compile(rb"\xc2[\x80-\x9f]")
+"""Control characters beyond ASCII, encoded."""
 _KIND = re.compile(rb"\x1b[" + _QUIET + rb"]*([^" + _QUIET + rb"])?")
 _CONTROL = re.compile(rb"([ -?" + _QUIET + rb"]*)(.)?", re.DOTALL)
 _STRING = re.compile(rb"([^\x07\x18\x1a\x1b]*)(\x1b.|[\x07\x18\x1a])?", re.DOTALL)
-_NOISE = re.compile(rb"[" + _QUIET + rb"]|\xc2[\x80-\x9f]")
+_NOISE = re.compile(rb"[" + _QUIET + rb"]|" + _BEYOND_ASCII.pattern)
 _NUMBERS = re.compile(rb"\d+")
 _STRINGS = b"PX^_"
 """Device strings and messages to other programs."""
@@ -45,26 +50,31 @@ class OutputFilter:
         data, self._held = self._held + data, b""
         shown = bytearray()
         position = 0
-        while (found := _SPECIAL.search(data, position)) is not None:
-            start = found.start()
-            shown += data[position:start]
-            step = _encoded_control(data, start) if found[0] != b"\x1b" else _sequence(data, start)
+        while True:
+            plain = _PLAIN.match(data, position)
+            assert plain is not None, "it may be empty"
+            shown += plain[0]
+            start = plain.end()
+            if start == len(data):
+                return bytes(shown)
+            step = _sequence(data, start) if data[start] == _ESCAPE else _letter(data, start)
             if step is None and len(data) - start < _LONGEST:
                 self._held = data[start:]
                 return bytes(shown)
             # Without its first character, what has no end is harmless text.
             drawn, position = step or (b"", start + 1)
             shown += drawn
-        shown += data[position:]
-        return bytes(shown)
 
 
 _Step = tuple[bytes, int] | None
 """What passes, and the position behind the sequence; None where the sequence is not complete."""
 
 
-def _encoded_control(data: bytes, start: int) -> _Step:
-    return (b"", start + 2) if start + 1 < len(data) else None
+def _letter(data: bytes, start: int) -> _Step:
+    """A byte with which letters start, and control characters beyond ASCII."""
+    if start + 1 == len(data):
+        return None
+    return (b"", start + 2) if _BEYOND_ASCII.match(data, start) else (data[start : start + 1], start + 1)
 
 
 def _sequence(data: bytes, start: int) -> _Step:

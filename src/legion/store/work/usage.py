@@ -63,6 +63,13 @@ def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
     return found
 
 
+def models_of(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, str]:
+    """The model that each run used most; runs that used none are left out."""
+    size = _TABLE.input + _TABLE.output + _TABLE.cache_read + _TABLE.cache_write
+    found = select(_TABLE.run, _TABLE.model).where(_TABLE.run.in_(tuple(runs)), _TABLE.model != "").order_by(size)
+    return {row.run: row.model for row in tx.execute(found)}
+
+
 def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
     return total(_OF_TICKET.all(tx, mine=ticket))

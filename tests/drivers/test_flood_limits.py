@@ -1,4 +1,4 @@
-"""What a hostile program of the Agent Client Protocol can make its runner keep in memory."""
+"""What a hostile program can make its runner keep in memory and in its journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from acp.connection import Connection
 from legion.drivers import Host
 from legion.drivers.acp.transport import PipeTransport
 from legion.drivers.acp.updates import Updates
+from legion.drivers.json_lines.agent import JsonLinesAgent
 from legion.drivers.turns.journal import RunJournal
+from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.process import AgentProcess
 from legion.drivers.turns.run import TurnActivity
 
@@ -96,6 +98,16 @@ def test_a_long_result_keeps_its_start_and_its_end():
     (returned,) = [facts for kind, facts in recorder.events if kind == "returned"]
     assert (returned["tests"], returned["length"] < 2 * _MB) == ([3, 4], True)
     assert returned["head"].startswith("start")
+
+
+def test_calls_of_json_lines_that_never_return_are_recorded_up_to_a_number():
+    recorder = _Recorder()
+    options = SimpleNamespace(program=SimpleNamespace(json=SimpleNamespace(reader="codex")))
+    agent = JsonLinesAgent(cast(Host, recorder), cast(TurnOptions, options), TurnActivity())
+    for number in range(300):
+        agent.start_call(f"{number}{'x' * 1000}", "shell", {"command": "make"})
+    assert recorder.count("called") == 200
+    assert all(len(facts["call"]) < 400 for _, facts in recorder.events)
 
 
 def test_answers_that_the_program_does_not_read_stop_the_reading_of_its_requests():
