@@ -18,7 +18,7 @@ class LeaderOperations(Table):
     def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
         """The leader of a project, and its messages with the person, which are marked as read"""
 
-    # Routines: tickets that begin by time or event, with the person's own rights.
+    # Routines: tickets that start by time or event, with the person's own rights.
 
     @operation("POST", "/v1/routines", created=True)
     def add_routine(self, wanted: wire.routines.AddRoutine, /) -> wire.routines.Routines:
