@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "split": CommandEntry("plans.plan", "split", "Plan several tickets in place of one."),
         "replan": CommandEntry("plans.plan", "replan", "Plan what is left of an epic."),
         "template": CommandEntry("plans.template", "template", "Templates of plans."),
-        "routine": CommandEntry("leader.routine", "routine", "Tickets that begin by time or event."),
+        "routine": CommandEntry("leader.routine", "routine", "Tickets that start by time or event."),
         "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "assign": CommandEntry("forge.issues", "assign", "Make tickets of issues."),

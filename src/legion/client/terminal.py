@@ -42,7 +42,7 @@ class How(Enum):
     ENDED = "ended"
     """The program has ended."""
     LOST = "lost"
-    """The runner is gone without a word."""
+    """The runner is gone and sent no end."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Attaching to a standing agent: a person takes over its conversation in a terminal, and gives it back.
 
-The wish is a row, and the terminal is a turn like any other, so everything may be killed at any time.
+The request is a row, and the terminal is a turn like any other, so everything may be killed at any time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def give_back(context: Context, wanted: GiveBackAgent) -> Done:
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
     opened = turn is not None and terminal_of(context, turn) is not None
-    # A runner that was just killed takes no request: then the wish ends, or the conversation would open again.
+    # A runner that was just killed takes no request: then the request ends, or the conversation would open again.
     if turn is None or not opened or not launch.interrupt(context.data.runs / turn.name):
         _let_go(context, agent, wheel, turn)
     return Done(message=f"{agent.name} works alone again.")

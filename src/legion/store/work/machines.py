@@ -220,7 +220,7 @@ def news(tx: ReadTransaction) -> dict[int, MachineNews]:
     runs: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     waits = set()
     for row in tx.execute(_OPEN_RUNS):
-        runs[row.machine].append((row.state, row.many, row.last))
+        runs[row.machine].append((row.state.value, row.many, row.last))
         if row.state is PlacementState.PLACED:
             waits.add(row.machine)
     commands = {row.machine: row.last for row in tx.execute(_LAST_COMMANDS)}

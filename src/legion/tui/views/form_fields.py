@@ -121,7 +121,7 @@ HIRE_FIELDS = [
 PROVIDER_FIELDS = [
     FormField(name="name", kind=FieldKind.TEXT, help="anthropic, or a name of yours."),
     FormField(name="key", kind=FieldKind.TEXT, help="Its key; kept in a file that only you can read.", secret=True),
-    FormField(name="url", kind=FieldKind.TEXT, help="Its address, where the name does not say it."),
+    FormField(name="url", kind=FieldKind.TEXT, help="Its address, if its name is not that of a known provider."),
     FormField(name="kind", kind=FieldKind.TEXT, help="Which API it speaks; anthropic if left out."),
     FormField(name="model", kind=FieldKind.TEXT, help="The model that it is asked for, whatever an agent names."),
 ]

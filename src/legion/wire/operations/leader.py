@@ -22,7 +22,7 @@ class LeaderOperations(Table):
     def delegate(self, wanted: wire.agents.SetDelegation, /) -> wire.projects.Done:
         """Set whether an agent below the caller only leads, without tools of its program"""
 
-    # Routines: tickets that begin by time or event, with the person's own rights.
+    # Routines: tickets that start by time or event, with the person's own rights.
 
     @operation("POST", "/v1/routines", created=True)
     def add_routine(self, wanted: wire.routines.AddRoutine, /) -> wire.routines.Routines:
