@@ -1,5 +1,5 @@
 // What the page knows: the session, the connection, the board. The stream of events says when to read again.
-import { computed, signal, useEffect, useState } from "./lib.js";
+import { computed, signal, useEffect, useRef, useState } from "./lib.js";
 import { events, get, Problem, watchAnswers } from "./api.js";
 
 export const session = signal(null);
@@ -54,6 +54,7 @@ export async function act(action) {
     const answer = await action();
     if (answer?.message) toast(answer.message);
     for (const note of answer?.notes ?? []) toast(note);
+    refresh(); // Not everything that an action changes is an event.
     return answer ?? true;
   } catch (error) {
     toast(error.message, "error");
@@ -83,8 +84,9 @@ export function paced(work) {
   return run;
 }
 
-// Data of the daemon, read again whenever an event matters to it.
+// Data of the daemon, read again whenever an event matters to it, and by `again.current()`.
 export function useLive(load, deps, wants = () => true) {
+  const again = useRef(() => {});
   const [state, set] = useState({ data: null, error: null });
   useEffect(() => {
     let gone = false;
@@ -99,10 +101,11 @@ export function useLive(load, deps, wants = () => true) {
       }
     });
     const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || wants(one))) run(); });
+    again.current = run;
     run();
     return () => { gone = true; off(); };
   }, deps);
-  return state;
+  return { ...state, again };
 }
 
 const readBoard = paced(async () => {
@@ -127,7 +130,7 @@ export function choose(root) {
 
 export const reread = readBoard;
 
-// Reads everything that is shown again. Not needed: events do it.
+// Reads everything that is shown again.
 export function refresh() {
   readBoard();
   spread([RECONNECTED]);

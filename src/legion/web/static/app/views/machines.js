@@ -1,6 +1,6 @@
 // Machines that run tickets for this Legion: what each does, and how to let one in.
 import { html, useState } from "../lib.js";
-import { Act, Empty, Line, Trouble } from "../parts.js";
+import { Act, Empty, Trouble } from "../parts.js";
 import { isFull, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, plural } from "../format.js";
@@ -13,7 +13,6 @@ export function Machines() {
   if (!data) return html`<${Trouble} error=${error} />`;
   const others = data.machines.filter((one) => !one.head);
   const go = (one, verb, body = {}) => () => post(`/v1/machines/${encodeURIComponent(one.name)}/${verb}`, body, { waits: true });
-  const invite = async (name) => { setInvitation(await post("/v1/machines", { name }, { waits: true })); return { message: `${name} can join now, once.` }; };
   return html`<section><h1>Machines</h1><${Trouble} error=${error} />
     ${!others.length && html`<${Empty}>Everything runs on this machine. Let another one in, and tickets run there, too.</${Empty}>`}
     ${data.machines.map((one) => html`<article class="project" key=${one.name} tabindex=${one.head ? undefined : "-1"}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
@@ -22,6 +21,23 @@ export function Machines() {
       ${!one.head && html`<div class="actions">
         ${one.state === "paused" || one.state === "draining" ? html`<${Act} keys="p" kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} keys="p" run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
         ${isFull.value && html`<${Act} keys="u" run=${go(one, "update")}>Update</${Act}><${Act} keys="d" ask=${`Remove ${one.name}? Its runs start again elsewhere.`} run=${go(one, "remove", { yes: true })}>Remove</${Act}>`}</div>`}</article>`)}
-    ${isFull.value && html`<h2>Let a machine in</h2><${Line} label="Its name" verb="Invite" send=${invite} />`}
+    ${isFull.value && html`<h2>Let a machine in</h2><${Invite} done=${setInvitation} />`}
     ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion join '${invitation.line}'</pre>`}</section>`;
+}
+
+const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
+
+function Invite({ done }) {
+  const [name, setName] = useState("");
+  const [host, setHost] = useState(LOOPBACK.test(location.hostname) ? "" : location.hostname);
+  const invite = async () => {
+    done(await post("/v1/machines", { name: name.trim(), host: host.trim() }, { waits: true }));
+    setName("");
+    return { message: `${name.trim()} can join now, once.` };
+  };
+  return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>
+    <div class="fields"><label>Its name<input value=${name} onInput=${(event) => setName(event.target.value)} placeholder="desk" /></label>
+      <label>Address of this Legion<input value=${host} onInput=${(event) => setHost(event.target.value)} placeholder="as the machine reaches it" /></label></div>
+    <p class="hint">The address is needed for the first machine; later ones use the same.</p>
+    <div class="actions"><${Act} kind="primary" disabled=${!name.trim()} run=${invite}>Invite</${Act}></div></form>`;
 }

@@ -68,10 +68,10 @@ async function runChecks(one) {
   return { message: `Ticket ${made.ids[0]} runs the checks.`, notes: made.notes };
 }
 
-function Say({ label, send }) {
+function Say({ label, send, verb = "Send" }) {
   const [text, setText] = useState("");
   return html`<div class="say"><textarea rows="3" autofocus aria-label=${label} placeholder=${label} value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
-    <${Act} kind="primary" run=${() => send(text)}>Send</${Act}></div>`;
+    <${Act} kind="primary" run=${() => send(text)}>${verb}</${Act}></div>`;
 }
 
 function Live({ page, id }) {
@@ -137,13 +137,36 @@ function Reviews({ page }) {
   </article>`)}</section>`;
 }
 
+// Steps of an agent that a person reads; the other lines of its journal are shown on request.
+const STEPS = {
+  said: (data) => data.text, called: (data) => `${data.tool}: ${data.input}`, told: (data) => `you wrote: ${data.text}`,
+  kept: (data) => `state after ${data.tool}`, interrupted: () => "interrupted", retry: (data) => `the model did not answer (${data.error ?? data.status}): tried again`,
+};
+const words = (one) => (one.source === "run" && STEPS[one.kind]?.(one.data)) || one.words;
+
 function History({ id }) {
-  const { data, error } = useLive(() => get("/v1/history", { ticket: id, last: 300 }), [id], (one) => one.ticket === id);
+  const { data, error, again } = useLive(() => get("/v1/history", { ticket: id, last: 300 }), [id], (one) => one.ticket === id);
+  // The steps of an agent are no events: what it prints says that there are more.
+  useEffect(() => followLog(id, async (offset) => {
+    const piece = await get(`/v1/tickets/${id}/log`, { offset });
+    if (piece.text) again.current();
+    return piece;
+  }), [id]);
+  const [all, setAll] = useState(false);
   if (!data) return html`<${Trouble} error=${error} />`;
-  return html`<section>${data.omitted > 0 && html`<p class="hint">${plural(data.omitted, "older line")} not shown.</p>`}
-    <ol class="history">${[...data.lines].reverse().map((one) => html`<li key=${`${one.source}${one.run}${one.n}`} tabindex=${one.rewind ? "-1" : undefined}>
-      <time title=${day(one.at)}>${clock(one.at)}</time><span>${one.words}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}
-      ${one.rewind && html`<${Act} keys="R" ask="Go back to this moment?" run=${() => post(`/v1/tickets/${id}/rewind`, { to: one.rewind })}>Rewind</${Act}>`}</li>`)}</ol></section>`;
+  const lines = data.lines.filter((one) => all || one.source === "event" || one.rewind || STEPS[one.kind]);
+  return html`<section><div class="toolbar"><label class="check"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} /> every line of its journal</label>
+      ${data.omitted > 0 && html`<span class="hint">${plural(data.omitted, "older line")} not shown.</span>`}</div>
+    <ol class="history">${lines.reverse().map((one) => html`<${Moment} key=${`${one.source}${one.run}.${one.n}`} id=${id} one=${one} text=${all ? one.words : words(one)} />`)}</ol></section>`;
+}
+
+function Moment({ id, one, text }) {
+  const [open, setOpen] = useState(false);
+  const rewind = async (feedback) => { const done = await post(`/v1/tickets/${id}/rewind`, { to: one.rewind, feedback }, { waits: true }); setOpen(false); return done; };
+  return html`<li tabindex=${one.rewind ? "-1" : undefined}>
+    <time title=${day(one.at)}>${clock(one.at)}</time><span class="moment">${text}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}
+    ${one.rewind && mayAct.value && html`<button data-keys="R" aria-expanded=${open} onClick=${() => setOpen(!open)}>Rewind</button>`}
+    ${open && html`<${Say} label="What should it do differently from here? (may stay empty)" verb="Go back to this moment" send=${rewind} />`}</li>`;
 }
 
 function About({ page }) {
