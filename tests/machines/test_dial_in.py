@@ -10,9 +10,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from legion import __version__
 from legion.domain.events import EventKind
+from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
 from legion.git.hub.repository import Hub
@@ -27,6 +29,7 @@ from legion.machine.membership import join
 from legion.machine.mirror import Mirrors
 from legion.store import events
 from legion.store.board import projects
+from legion.store.database import schema
 from legion.store.work import machines
 from legion.system.crash import Point
 from legion.system.paths import DataDir
@@ -275,6 +278,23 @@ def test_a_release_that_is_too_far_apart_keeps_its_lease_and_gets_the_update_to_
     with head.board.store.read() as tx:
         assert machines.get(tx, "desk").protocol == PROTOCOL + apart
     assert notice(PROTOCOL + apart // 2) == ""
+
+
+def test_only_a_beat_after_which_more_fits_on_the_machine_wakes_the_scheduler(head: Head):
+    """A ticket that no machine takes is parked until then."""
+    link = head.link("desk")
+
+    def wakes(content: dict[str, object]) -> bool:
+        with head.board.store.commits() as committed:
+            link.call("POST", "/beat", content=content)
+        return committed.is_set()
+
+    assert not wakes(beat())
+    assert [wakes(beat(protocol=PROTOCOL + one)) for one in (2, 2, 0, 0)] == [True, False, True, False]
+    assert [wakes({**beat(), "toolchain": one}) for one in ("new", "new", None)] == [True, False, False]
+    with head.board.store.write() as tx:
+        tx.execute(update(schema.machines).values(heard_at=tx.now - LeaseTimes().quiet))
+    assert [wakes(beat()), wakes(beat())] == [True, False], "it was silent"
 
 
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])

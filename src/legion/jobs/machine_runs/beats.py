@@ -47,6 +47,15 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
         )
         machines.named(tx, machine.id, {run for run, _ in facts.running})
         machines.acknowledge(tx, machine.id, facts.acks)
+        if _fits_again(context, machine, facts, tx.now):
+            # A ticket may be parked until then.
+            tx.tell()
+
+
+def _fits_again(context: Context, machine: Machine, facts: BeatFacts, now: float) -> bool:
+    """Whether it may take runs or checks that it did not take until now: it was silent, or was updated."""
+    silent = machine.heard_at is None or now - machine.heard_at >= context.machines.times.quiet
+    return silent or machine.protocol != facts.protocol or facts.toolchain not in (None, machine.toolchain)
 
 
 def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
