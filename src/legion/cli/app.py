@@ -113,6 +113,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Standing agents": {
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
+        "delegate": CommandEntry("agents.hire", "delegate", "Let an agent only lead, or work again."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
         "team": CommandEntry("agents.team", "team", "Teams: the roles that work on tickets."),

@@ -118,8 +118,9 @@ def _choice(given: AnswerQuestion) -> str:
 
 def _answer_permission(context: Context, question: Question, choice: str, why: str) -> Answered:
     allowed = choice != NO
-    if choice == ALWAYS:
-        permission_rules.add(question.facts["rule"])
+    rule = question.facts.get("rule", "") if choice == ALWAYS else ""
+    if rule:
+        permission_rules.add(rule)
     # The run's journal reports the answer after this transaction and finds it settled, so this reason is kept.
     with context.store.write() as tx:
         current = questions.get(tx, question.id)
@@ -132,10 +133,8 @@ def _answer_permission(context: Context, question: Question, choice: str, why: s
     asker = _asker(question)
     if not reached:
         message = f"{asker} has ended and cannot receive an answer: the question counts as a no."
-    elif choice == ALWAYS:
-        message = (
-            f"{asker} continues, and {question.facts['rule']} is allowed from now on ({permission_rules.rules_file()})."
-        )
+    elif rule:
+        message = f"{asker} continues, and {rule} is allowed from now on ({permission_rules.rules_file()})."
     elif allowed:
         message = f"{asker} continues."
     else:
@@ -163,7 +162,7 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
         case (QuestionKind.BUDGET, choice) if choice == MORE and settled.ticket is not None:
             return ticket_cases.resume(context, settled.ticket).message
         case (QuestionKind.BUDGET, choice) if choice == MORE and not settled.agent:
-            return f"There is ${settled.facts['usd']} more to spend, and waiting work resumes."
+            return f"There is ${settled.facts.get('usd', 0)} more to spend, and waiting work resumes."
         case (QuestionKind.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(context, settled.ticket, settled.why).message
         case (QuestionKind.CHANGE, choice) if choice == YES:
@@ -195,7 +194,7 @@ def _refused(context: Context, ticket: int) -> str:
 
 def _asker(question: Question) -> str:
     if question.kind is QuestionKind.GOAL:
-        return f"The planner of {question.facts['plan']}"
+        return f"The planner of {question.facts.get('plan', 'the goal')}"
     return f"Agent {question.agent}" if question.agent else f"The agent of ticket {question.ticket}"
 
 

@@ -62,8 +62,9 @@ def listener(context: Context, source: QuestionSource, this_run: Run) -> Callabl
 
 
 def permit(context: Context, question: Question, *, allowed: bool, why: str) -> bool:
-    """Send the answer to the runner. False if the runner is gone."""
-    assert question.run is not None, "a run asks for a permission"
+    """Send the answer to the runner. False if the runner is gone, or if the question names no run."""
+    if question.run is None:
+        return False
     with context.store.read() as tx:
         folder = context.data.runs / runs.get(tx, question.run).name
     return launch.permit(folder, question.key, allowed, why)

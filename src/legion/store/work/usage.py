@@ -224,7 +224,7 @@ def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
 
 def limits(tx: ReadTransaction) -> Mapping[str, ProviderLimit]:
     """The last report of each provider."""
-    return {row.provider: ProviderLimit(**row._mapping) for row in tx.execute(select(schema.limits))}
+    return {limit.provider: limit for limit in _LIMITS.all(tx)}
 
 
 def _spending(row: Row[Any]) -> Spending:
@@ -246,6 +246,7 @@ _OF_TICKET = FixedQuery(
     _usage,
     remember=100,
 )
+_LIMITS = FixedQuery(select(schema.limits), lambda row: ProviderLimit(**vars(row)), remember=100)
 _READ_UP_TO = FixedQuery(
     select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
     lambda row: (str(row.file), int(row.place)),

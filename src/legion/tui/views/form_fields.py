@@ -111,6 +111,7 @@ HIRE_FIELDS = [
     FormField(name="task", kind=FieldKind.TEXT, help="What it is there for."),
     FormField(name="name", kind=FieldKind.TEXT, help="How you call it; one is chosen if left out."),
     FormField(name="role", kind=FieldKind.TEXT, help="In a few words; leader: it leads the project."),
+    FormField(name="driver", kind=FieldKind.TEXT, help="Its program, such as codex; Claude Code if left out."),
     FormField(name="model", kind=FieldKind.TEXT, help="Its model; as your settings say if left out."),
     FormField(name="budget", kind=FieldKind.AMOUNT, help="Dollars for itself and all below it."),
     FormField(name="headcount", kind=FieldKind.WHOLE, help="How many agents it may have below it."),

@@ -5,6 +5,14 @@ import { STATES, stateClass } from "./format.js";
 
 export const State = ({ of }) => html`<span class="state ${stateClass(of)}">${(STATES[of] ?? [of])[0]}</span>`;
 
+const BASELINES = { green: ["checks pass", "good"], red: ["checks fail", "bad"], none: ["no checks", "quiet"], unknown: ["not checked yet", "quiet"] };
+
+// The result of the project's checks on its target branch itself.
+export function Baseline({ of }) {
+  const [text, kind] = BASELINES[of] ?? [`checks: ${of}`, "bad"];
+  return html`<span class="state ${kind}">${text}</span>`;
+}
+
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 export const Trouble = ({ error }) => error && html`<p class="trouble" role="alert">${error.message}</p>`;
@@ -33,7 +41,7 @@ export function Act({ run, ask, kind = "", children, title, disabled, keys }) {
 }
 
 // One line of text that is sent with Enter.
-export function Line({ label, send, placeholder, keys }) {
+export function Line({ label, send, placeholder, keys, verb = "Send" }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
@@ -46,7 +54,7 @@ export function Line({ label, send, placeholder, keys }) {
   if (!mayAct.value) return null;
   return html`<form class="line" onSubmit=${submit}>
     <input aria-label=${label} data-keys=${keys} placeholder=${placeholder ?? label} value=${text} onInput=${(event) => setText(event.target.value)} />
-    <button disabled=${!text.trim() || busy}>Send</button></form>`;
+    <button disabled=${!text.trim() || busy}>${verb}</button></form>`;
 }
 
 export function Tabs({ names, now, base }) {

@@ -38,7 +38,7 @@ function operations(document) {
       const key = `${method} ${path}`;
       if (LEFT_OUT.test(path) || (WITH_KEYS.has(key) && !isFull.value)) continue;
       const group = about.tags?.[0] ?? "";
-      found.push({ key, path, method, group, about, summary: about.summary, reads: method === "get" || READS.has(key), text: `${about.summary} ${path}`.toLowerCase() });
+      found.push({ key, path, method, group, about, summary: about.summary.replace("the caller", "you"), reads: method === "get" || READS.has(key), text: `${about.summary} ${path}`.toLowerCase() });
     }
   }
   return found.sort((a, b) => a.group.localeCompare(b.group));

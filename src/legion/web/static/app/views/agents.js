@@ -52,12 +52,13 @@ export function Agent({ id }) {
     <p class="about">${one.doing}</p>
     <div class="actions">
       ${one.working && html`<${Act} keys="x" ask="Interrupt it?" run=${() => post("/v1/agents/interrupt", { id: one.id }, { waits: true })}>Interrupt</${Act}>`}
+      <${Act} keys="d" run=${() => post("/v1/agents/delegate", { id: one.id, on: !one.delegate })}>${one.delegate ? "Let it work itself" : "Let it only lead"}</${Act}>
       <${Act} keys="a" run=${() => post("/v1/agents/verdict", { agent: one.id, approve: true })}>Approve its plan</${Act}>
       <${Act} keys="F" ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
-    <${Line} keys="e" label="Reject its plan: what should be different?" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
+    <${Line} keys="e" label="Its plan: what should be different?" verb="Reject its plan" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
     <${Line} keys="i" label="Send it a message" send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
     <h2>Task</h2><pre class="prose">${data.task}</pre>
-    <${Facts} of=${{ role: one.role, model: one.model, "reports to": one.parent, budget: one.budget === null ? "" : dollars(one.budget), left: one.left === null ? "" : dollars(one.left), spent: dollars(one.spent), worktree: data.worktree, hired: day(one.hired_at) }} />
+    <${Facts} of=${{ role: one.role, model: one.model, "reports to": named(one.parent), budget: one.budget === null ? "" : dollars(one.budget), left: one.left === null ? "" : dollars(one.left), spent: dollars(one.spent), worktree: data.worktree, hired: day(one.hired_at) }} />
     <h2>Mail</h2><${Messages} data=${mail.data} />
   </article>`;
 }
@@ -67,9 +68,11 @@ export function Mail() {
   return html`<section><h1>Your mail</h1><${Trouble} error=${error} /><${Messages} data=${data} /></section>`;
 }
 
+const named = (agent) => (agent === "root" ? "you" : agent);
+
 function Messages({ data }) {
   if (!data?.messages.length) return html`<${Empty}>No messages.</${Empty}>`;
   return html`<ol class="mail">${[...data.messages].reverse().map((one) => html`<li key=${one.id}>
-    <header><b>${one.sender_name || one.sender}</b> to ${one.recipient_name || one.recipient} <span class="hint">${one.kind}, ${one.delivery}, ${ago(one.sent_at)} ago</span></header>
+    <header><b>${named(one.sender_name || one.sender)}</b> to ${named(one.recipient_name || one.recipient)} <span class="hint">${one.kind}, ${one.delivery}, ${ago(one.sent_at)} ago</span></header>
     <pre class="prose">${one.text}</pre></li>`)}</ol>`;
 }

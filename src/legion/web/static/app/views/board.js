@@ -85,13 +85,15 @@ function Columns({ tickets }) {
     </section>`)}</div>`;
 }
 
+const about = (one) => (one.question ? "asks you something" : one.reason || one.doing);
+
 export function Card({ one }) {
   return html`<a class="card" href=${`#/ticket/${one.id}`} data-ticket=${one.id} ...${ofCard(one) || {}}>
     <span class="card-head"><span class="number">#${one.id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
       <span class="age">${ago(one.moved_at)}</span></span>
     <span class="title">${one.title}</span>
-    <span class="about">${one.question ? "asks you something" : one.reason || one.doing}</span>
+    <span class="about">${about(one)}</span>
     ${(one.epic || one.conflicts_with.length > 0 || one.unproven > 0) && html`<span class="flags">
       ${one.epic && html`<span class="flag">${one.epic}</span>`}
       ${one.conflicts_with.length > 0 && html`<span class="flag needs">will conflict with ${one.conflicts_with.map((n) => (n ? `#${n}` : "landed code")).join(", ")}</span>`}
@@ -118,7 +120,7 @@ function Tree({ tickets }) {
   return html`<${Rows} className="tree" items=${rows} height=${38} row=${([one, depth]) => html`
     <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
       <span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span>
-      <span class="about">${one.reason || one.doing}</span></a>`} />`;
+      <span class="about">${about(one)}</span></a>`} />`;
 }
 
 function LazyGraph({ shown }) {

@@ -5,7 +5,7 @@ import { Act, Empty, Facts, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
 
-const POSITIVE = new Set(["yes", "approve", "land", "more", "retry", "always"]);
+const POSITIVE = new Set(["yes", "approve", "land", "more", "retry"]);
 
 export function Inbox() {
   useNow(5);
@@ -33,8 +33,9 @@ const MOST_ANSWERED = 8;
 function Answered() {
   const { data } = useLive(() => get("/v1/history", { last: 300 }), [], (one) => one.kind === "question.settled");
   const settled = (data?.lines ?? []).filter((one) => one.kind === "question.settled").slice(-MOST_ANSWERED).reverse();
+  const asked = new Map((data?.lines ?? []).filter((one) => one.kind === "question.asked").map((one) => [one.data.question, one.data.words]));
   return settled.length > 0 && html`<h2>Last answers</h2><ol class="history">${settled.map((one) => html`<li key=${one.n}><time>${clock(one.at)}</time>
-    <span>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.words}</span></li>`)}</ol>`;
+    <span>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.words}${asked.has(one.data.question) && html` <span class="about">${asked.get(one.data.question)}</span>`}</span></li>`)}</ol>`;
 }
 
 export function Question({ one }) {

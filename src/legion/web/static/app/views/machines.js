@@ -22,6 +22,6 @@ export function Machines() {
       ${!one.head && html`<div class="actions">
         ${one.state === "paused" || one.state === "draining" ? html`<${Act} keys="p" kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} keys="p" run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
         ${isFull.value && html`<${Act} keys="u" run=${go(one, "update")}>Update</${Act}><${Act} keys="d" ask=${`Remove ${one.name}? Its runs start again elsewhere.`} run=${go(one, "remove", { yes: true })}>Remove</${Act}>`}</div>`}</article>`)}
-    ${isFull.value && html`<h2>Let a machine in</h2><${Line} label="Its name" send=${invite} />`}
+    ${isFull.value && html`<h2>Let a machine in</h2><${Line} label="Its name" verb="Invite" send=${invite} />`}
     ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion join '${invitation.line}'</pre>`}</section>`;
 }

@@ -1,6 +1,6 @@
 // The rarely needed views: projects, teams, events, search, devices.
 import { html, useEffect, useState } from "../lib.js";
-import { Act, Empty, Facts, Line, Rows, State, Trouble } from "../parts.js";
+import { Act, Baseline, Empty, Facts, Line, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
 import { ago, bytes, clock, day, plain, plural } from "../format.js";
@@ -13,7 +13,7 @@ export function Projects() {
   const lines = board.value?.projects ?? [];
   const { data, error } = useLive(() => get("/v1/doctor", { cwd: cwdOf() }), [project.value], (one) => one.kind.startsWith("project."));
   return html`<section><h1>Projects</h1>
-    ${lines.map((one) => html`<article class="project" key=${one.root}><h2>${one.name} <span class="state ${{ green: "good", red: "bad" }[one.baseline] ?? "quiet"}">${one.baseline}</span></h2>
+    ${lines.map((one) => html`<article class="project" key=${one.root}><h2>${one.name} <${Baseline} of=${one.baseline} /></h2>
       <p class="hint">${one.root}, branch ${one.branch}</p>
       <div class="actions"><button onClick=${() => choose(one.root)} disabled=${project.value === one.root}>Show only this</button>
         ${one.paused ? html`<${Act} run=${() => post("/v1/project/resume", { cwd: one.root })}>Resume</${Act}>` : html`<${Act} run=${() => post("/v1/project/pause", { cwd: one.root })}>Pause</${Act}>`}
@@ -41,7 +41,7 @@ export function Teams() {
       <span>${one.roles.join(" → ")}</span><span class="about">${one.fault || one.about}</span><span class="hint">${one.origin}</span></button>`)}</div>
     <h2>Roles</h2><div class="tree">${(roles.data?.roles ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["roles", one.name])}><b>${one.name}</b><span class="flag">${one.part}</span>
       <span class="about">${one.fault || one.about}</span><span>${one.model}</span><span class="hint">${one.origin}</span></button>`)}</div>
-    ${isFull.value && html`<div class="fields">${[["roles", "role"], ["teams", "team"]].map(([room, word]) => html`<${Line} key=${room} label=${`Name of a new ${word}`} send=${async (name) => setOpen([room, name, true])} />`)}</div>`}
+    ${isFull.value && html`<div>${[["roles", "role"], ["teams", "team"]].map(([room, word]) => html`<${Line} key=${room} label=${`Name of a new ${word}`} verb=${`Write the ${word}`} send=${async (name) => setOpen([room, name, true])} />`)}</div>`}
     ${open && html`<${Definition} key=${open.join()} room=${open[0]} name=${open[1]} fresh=${open[2]} close=${() => setOpen(null)} />`}</section>`;
 }
 
@@ -68,7 +68,7 @@ export function Search() {
   const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
   return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
     <${Trouble} error=${error} />${wanted.length > 0 && html`<${Conversations} query=${words.trim()} />`}
-    <h2>${plural(found.length, "ticket")}</h2>
+    ${data && html`<h2>${plural(found.length, "ticket")}</h2>`}
     <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
 }
 
@@ -108,7 +108,7 @@ export function Devices() {
     <${Theme} /><${Notify} />
     <h2>Devices</h2><${Trouble} error=${error} /><ul>${(data?.devices ?? []).map((one) => html`<li key=${one.id}><b>${one.name || "unnamed"}</b> ${one.read_only && html`<span class="flag">read-only</span>`} at ${one.host}, seen ${one.seen_at ? `${ago(one.seen_at)} ago` : "never"}
       ${isFull.value && html` <${Act} ask="Shut it out?" run=${() => post("/v1/web/devices/revoke", { id: one.id })}>Revoke</${Act}>`}</li>`)}</ul>
-    <h2>Worktrees</h2><p class="hint">${worktrees.data?.root}, ${bytes(worktrees.data?.trash_bytes ?? 0)} in the trash</p>
+    ${worktrees.data && html`<h2>Worktrees</h2><p class="hint">${worktrees.data.root}, ${bytes(worktrees.data.trash_bytes)} in the trash</p>`}
     <ul>${(worktrees.data?.worktrees ?? []).map((one) => html`<li key=${one.path}>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.name} <span class="hint">${one.state}, ${bytes(one.bytes)}</span></li>`)}</ul></section>`;
 }
 

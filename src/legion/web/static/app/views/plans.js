@@ -78,7 +78,7 @@ function Decide({ page, chosen, done }) {
     ${decidable && html`<button onClick=${() => setEditing(!editing)}>Edit</button>`}
     ${one.state === "failed" && html`<${Act} kind="primary" run=${go("retry")}>Try again</${Act}>`}
     <${Act} ask="End this plan? Approved tickets stay." run=${go("drop")}>Drop</${Act}>
-    ${decidable && html`<${Line} label="Send it back: what should be different?" send=${(why) => go("reject", { why })()} />`}
+    ${decidable && html`<${Line} label="What should be different?" verb="Send it back" send=${(why) => go("reject", { why })()} />`}
     ${editing && html`<${Text} id=${numberOf(one.id)} close=${() => setEditing(false)} />`}</div>`;
 }
 

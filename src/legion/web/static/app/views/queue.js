@@ -1,6 +1,6 @@
 // The merge queue as a picture that moves: what waits, what is tested together, what is red and why, what landed.
 import { html, useEffect, useRef } from "../lib.js";
-import { Act, Empty, State, Trouble, useNow } from "../parts.js";
+import { Act, Baseline, Empty, State, Trouble, useNow } from "../parts.js";
 import { board, project, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, clock, duration, plural } from "../format.js";
@@ -31,7 +31,7 @@ export function Queue() {
         ${page.suspects.length > 1 && html`<p class="step bad">One of ${numbers(page.suspects)} turns the batch red: parts of it are tested to find which.</p>`}
         ${page.tests.map((test, n) => html`<${Test} key=${`${test.kind} ${test.tickets} ${n}`} test=${test} page=${page} />`)}
         ${page.aside.length > 0 && html`<p class="hint">Left out of these tests</p>${page.aside.map((one) => html`<${Wagon} key=${one.id} one=${one} kind="bad" about=${one.doing} />`)}`}</${Stop}>
-      <section class="stop target" aria-label="Landed">${lines.map((one) => html`<h2 key=${one.root}>${one.branch} of ${one.name} <span class="state ${{ green: "good", red: "bad" }[one.baseline] ?? "quiet"}">${one.baseline}</span></h2>`)}
+      <section class="stop target" aria-label="Landed">${lines.map((one) => html`<h2 key=${one.root}>${one.branch} of ${one.name} <${Baseline} of=${one.baseline} /></h2>`)}
         ${page.landed.map((one) => html`<${Wagon} key=${one.id} one=${one} about=${`${ago(one.moved_at)} ago`}><${Act} keys="u" ask="Revert it by a new ticket?" run=${() => post(`/v1/tickets/${one.id}/undo`, {}, { waits: true })}>Undo</${Act}></${Wagon}>`)}</section>
     </div>
     ${page.blamed.length > 0 && html`<section class="stop siding" aria-label="Blamed and sent back"><h2>Blamed and sent back <span class="count">${page.blamed.length}</span></h2><ol class="coupled">${page.blamed.map((one) => html`<li key=${one.ticket}><${Blamed} one=${one} known=${page.known} /></li>`)}</ol></section>`}

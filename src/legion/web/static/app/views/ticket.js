@@ -37,21 +37,24 @@ function Actions({ page, tab }) {
   const [saying, setSaying] = useState("");
   if (!mayAct.value) return null;
   const ended = ENDED.has(one.state);
+  // An open question has the same buttons.
+  const decides = page.planning === "proposed" && !page.questions.some((question) => question.kind === "plan");
+  const landed = one.state === "done" && page.landed && !one.checkpoint;
   const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?", reject: "What should its plan do differently?" };
   return html`<div class="actions">
     ${one.state === "working" && html`<${Act} keys="c" run=${go("pause")}>Pause</${Act}>`}
     ${one.state === "working" && html`<${Act} keys="x" ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
-    ${one.state === "parked" && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
+    ${one.state === "parked" && page.planning !== "proposed" && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
     ${!ended && html`<${Act} keys="s" ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
     ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" data-keys="r" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
     ${page.change && one.state !== "done" && html`<button data-keys=${tab === "diff" ? "b" : undefined} onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
     ${!ended && one.state !== "landing" && html`<${Act} run=${async () => { const made = await go("split")(); location.hash = `#/plan/${made.plan.id}`; return { message: `${made.plan.id}: a planner splits it.` }; }}>Split</${Act}>`}
     ${page.change && one.state !== "done" && html`<${Act} keys="v" run=${go("review")}>Request a review</${Act}>`}
-    ${page.planning === "proposed" && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
-    ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
-    ${one.state === "done" && page.landed && html`<${Act} keys="B" ask="Run all checks on the code that it landed? A checkpoint does it." run=${() => runChecks(one)}>Run all checks</${Act}>`}
+    ${decides && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
+    ${landed && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
+    ${landed && html`<${Act} keys="B" ask="Run all checks on the code that it landed? A checkpoint does it." run=${() => runChecks(one)}>Run all checks</${Act}>`}
     ${page.change && one.state === "parked" && html`<${Act} keys="m" kind="primary" run=${go("land")}>Land it</${Act}>`}
-    ${page.planning === "proposed" && html`<button onClick=${() => setSaying(saying === "reject" ? "" : "reject")}>Reject its plan</button>`}
+    ${decides && html`<button onClick=${() => setSaying(saying === "reject" ? "" : "reject")}>Reject its plan</button>`}
     ${ended && html`<${Act} keys="d" ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
     <a class="button" href=${`#/actions/${one.id}`}>More</a>
     ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await (saying === "reject" ? post("/v1/agents/verdict", { agent: String(one.id), approve: false, why: text }) : go(saying, { feedback: text })()); setSaying(""); return done; }} />`}
@@ -127,7 +130,9 @@ function Reviews({ page }) {
   return html`<section>${page.reviews.map((one, position) => html`<article class="review" key=${position}>
     <h3>${one.reader} <span class="state ${{ approve: "good", changes: "bad" }[one.verdict] ?? "busy"}">${one.verdict || "reading"}</span>
       <span class="hint">round ${one.round}${one.binding ? "" : ", not binding"}</span></h3>
-    <p class="hint">${one.why}</p>${one.complaint && html`<p>${one.complaint}</p>`}
+    <p class="hint">${one.why}</p>${one.summary && html`<p>${one.summary}</p>`}${one.complaint && html`<p>${one.complaint}</p>`}
+    ${one.overruled && html`<p class="step needs">You let the change pass anyway.</p>`}
+    ${one.criteria.length > 0 && html`<ul class="evidence">${one.criteria.map((line) => html`<li key=${line.number}><span class="state ${line.met ? "good" : "bad"}">${line.met ? "met" : "not met"}</span> criterion ${line.number} <span class="hint">${line.why}</span></li>`)}</ul>`}${one.notes.map((note) => html`<p class="hint" key=${note}>${note}</p>`)}
     <ul>${(one.findings ?? []).map((finding) => html`<li key=${finding.id}><b>${finding.weight}</b> ${finding.file && html`<code>${finding.file}${finding.line ? `:${finding.line}` : ""}</code>`} ${finding.text}</li>`)}</ul>
   </article>`)}</section>`;
 }
