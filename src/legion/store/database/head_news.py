@@ -17,6 +17,7 @@ from legion.store.database.transactions import Store
 log = logging.getLogger(__name__)
 
 _CHANNEL = "legion_heads"
+_NOTIFY = "SELECT pg_notify(%s, %s)"
 _LOOK = 0.5
 """Seconds after which an idle listener looks whether it should end."""
 _PAUSE = 2.0
@@ -87,8 +88,10 @@ class HeadNews:
         self._store.tell()
         while not self._stopping.is_set():
             for notice in connection.notifies(timeout=_LOOK):
-                sender, _, run = notice.payload.partition(" ")
-                if sender == self._me:
+                if self._stopping.is_set():
+                    return
+                sender, has_news, run = notice.payload.partition(" ")
+                if sender == self._me or not has_news:
                     continue
                 if run:
                     self._on_run(run)
@@ -101,6 +104,9 @@ class HeadNews:
             self._wake.clear()
             with self._lock:
                 unsent, self._unsent = self._unsent, set()
-            if self._has_others():
+            if self._stopping.is_set():
+                # Without news: it only wakes the listener of this head.
+                connection.execute(_NOTIFY, (_CHANNEL, self._me))
+            elif self._has_others():
                 for run in unsent:
-                    connection.execute("SELECT pg_notify(%s, %s)", (_CHANNEL, f"{self._me} {run}"))
+                    connection.execute(_NOTIFY, (_CHANNEL, f"{self._me} {run}"))
