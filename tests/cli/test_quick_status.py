@@ -54,3 +54,16 @@ def test_without_a_daemon_the_complete_command_runs(tmp_path, monkeypatch: pytes
 def test_it_imports_nothing_of_weight(board: Board):
     ended = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, cwd=board.cwd, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_full_disk_behind_the_output_gets_a_sentence(board: Board):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        ended = subprocess.run(
+            [sys.executable, "-m", "legion", "status"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=board.cwd,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (1, "The system refused: No space left on device.\n")

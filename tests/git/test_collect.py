@@ -35,6 +35,15 @@ def test_collecting_again_changes_nothing(grounds: Grounds, person: Person, land
     assert photograph(person.path) == before
 
 
+def test_a_repository_that_cannot_be_written_is_named(grounds: Grounds, person: Person, landed: str):
+    for number in range(256):
+        folder = person.git_dir / "objects" / f"{number:02x}"
+        if not folder.exists():
+            folder.touch()
+    with pytest.raises(CollectRefused, match=f"could not be written into {person.git_dir} .*make it writable"):
+        collect(person.path, "main", grounds.hub, landed)
+
+
 def test_a_branch_that_is_ahead_of_the_landed_code_stays(grounds: Grounds, person: Person):
     old = grounds.target
     tip = person.commit({"mine": "1\n"})

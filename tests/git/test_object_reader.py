@@ -40,6 +40,15 @@ def test_it_sees_what_others_write_and_pack(grounds: Grounds, tmp_path: Path):
     assert process_of(hub) == pid
 
 
+def test_a_file_named_as_the_end_of_options_is_read_for_no_other(grounds: Grounds, tmp_path: Path):
+    commit = change(grounds.hub, grounds.target, {"--": "of another file\n", "a": "1\n"}, tmp_path)
+    for one in (grounds.hub, History(grounds.hub.path)):
+        assert one.read_file(commit, "legion.toml") is None
+        assert (one.read_file(commit, "--"), one.read_file(commit, "a")) == (b"of another file\n", b"1\n")
+        assert (one.holds(commit, "a"), one.holds(commit, "b")) == (True, False)
+        assert one.files_in(commit, "src") == one.files_in(grounds.target, "src")
+
+
 def test_a_reader_that_was_killed_is_started_again(grounds: Grounds):
     tree = grounds.hub.tree_of(grounds.target)
     killed = process_of(grounds.hub)

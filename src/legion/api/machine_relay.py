@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -12,25 +13,34 @@ from starlette.responses import Response, StreamingResponse
 
 from legion.wire.errors import LegionError, Retryable
 
+TOKEN = "legion-machine"
+"""The header with a machine's token. A relayed request carries the run's pass in the usual one."""
 _HOP = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length")
-) | {"legion-machine", "accept-encoding"}
+) | {TOKEN, "accept-encoding"}
 _CHECK_EVERY = 1.0
 _IDLE = 600.0
 
 
-async def relay(request: Request, url: str, allowed: Callable[[], object]) -> Response:
-    """The answer of `url`, as it arrives. `allowed` raises when the machine may no longer have it."""
+async def relay(request: Request, url: str, allowed: Callable[[], object], *, authority: Callable[[], str]) -> Response:
+    """The answer of `url`, as it arrives. `allowed` raises when the machine may no longer have it.
+
+    A URL with TLS is the head's on another host. It gets the machine's token if its certificate is of `authority`.
+    """
     headers = {name: value for name, value in request.headers.items() if name not in _HOP}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_IDLE)
-    session = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+    connector = None
+    if url.startswith("https://"):
+        headers[TOKEN] = request.headers.get(TOKEN, "")
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=authority()))
+    session = aiohttp.ClientSession(timeout=timeout, connector=connector, auto_decompress=False)
     query = f"?{request.url.query}" if request.url.query else ""
     try:
         body = await request.body()
         answer = await session.request(request.method, f"{url}{query}", headers=headers, data=body or None)
     except aiohttp.ClientError as broken:
         await session.close()
-        raise Retryable(f"The head could not reach its own gateway ({type(broken).__name__}): try again.") from broken
+        raise Retryable(f"The head could not reach its gateway ({type(broken).__name__}): try again.") from broken
     except BaseException:
         await session.close()
         raise

@@ -41,6 +41,7 @@ PREFIX = "/machine/v1"
 LONGEST_WAIT = 25.0
 _LOOK_AGAIN = 1.0
 """Seconds between two looks for news without a signal. A machine that another head removed is out within them."""
+_REPLACED = "head_replaced"
 _MOST_JSON = 8 << 20
 _MOST_PIECE = 8 << 20
 _RUN = PREFIX + "/runs/{run}/{generation:int}"
@@ -141,7 +142,8 @@ def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request],
             body = {"code": "wrong_offset", **asdict(MachineFileSize(size=gap.size))}
             return JSONResponse(body, status_code=416)
         except LegionError as refusal:
-            return problems.answer(refusal)
+            # A machine repeats it: the head that has taken over answers.
+            return problems.answer(refusal, 503 if refusal.code == _REPLACED else None)
         return answer
 
     return route
@@ -209,7 +211,7 @@ async def _news(
                 if beat.job() is None and _has_news(answer := await _look_again(request, head, wanted)):
                     return answer
         given = beat.job()
-        return None if given is None else head.grant(given)
+        return None if given is None else head.grant(machine, given)
 
 
 @contextlib.asynccontextmanager
@@ -332,7 +334,8 @@ async def _relayed(request: Request, head: DialIn, address: Callable[..., str]) 
         return address(machine, run=params["run"], generation=params["generation"])
 
     base = await run_in_threadpool(allowed)
-    return await machine_relay.relay(request, f"{base}/{params['path']}", allowed)
+    authority = request.app.state.authority
+    return await machine_relay.relay(request, f"{base}/{params['path']}", allowed, authority=authority)
 
 
 async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a record that only the service reads
@@ -343,8 +346,7 @@ async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a r
 
 
 def _token(request: Request) -> str:
-    """In a header of its own: a relayed request carries the run's pass in the usual one."""
-    return str(request.headers.get("legion-machine", ""))
+    return str(request.headers.get(machine_relay.TOKEN, ""))
 
 
 def _haves(request: Request) -> list[str]:

@@ -20,6 +20,13 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         code = 130
+    except OSError as error:
+        # Of the fast paths: the complete command reports its own.
+        from legion.cli.run import close_quietly
+
+        close_quietly()
+        sys.stderr.write(f"The system refused: {error.strerror or error}.\n")
+        code = 1
     sys.exit(code)
 
 

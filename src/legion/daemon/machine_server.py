@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
-from dataclasses import asdict, dataclass
 
 from legion.api.machines import make_machine_app
+from legion.config.files.user import UserConfig
 from legion.daemon import listener
 from legion.daemon.page_server import ServerThread
-from legion.domain.errors import BadInput, LegionError
+from legion.domain.errors import BadInput, LegionError, Retryable
+from legion.domain.machines.leases import LeaseTimes
+from legion.jobs.machines.engine import EngineUnavailable
+from legion.jobs.machines.head_addresses import HeadAddresses, MachineAddress
+from legion.jobs.machines.part import MachinePart
 from legion.service.machines.dial_in import DialIn
-from legion.system import files
 from legion.system.paths import DataDir
 
 log = logging.getLogger("legion")
@@ -20,23 +22,10 @@ log = logging.getLogger("legion")
 FIRST_PORT = 6690
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineAddress:
-    """What is recorded in machines.json."""
-
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        shown = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{shown}:{self.port}"
-
-
 class MachineListener:
     def __init__(self, data: DataDir, head: DialIn) -> None:
-        self._record = data.root / "machines.json"
-        self._keys = data.root / "machine-keys"
+        self._data = data
+        self._record = HeadAddresses(data).own
         self._head = head
         self._lock = threading.Lock()
         self._served: tuple[MachineAddress, ServerThread] | None = None
@@ -58,17 +47,16 @@ class MachineListener:
                 return served[0].url
             if not host:
                 raise BadInput("Machines have no address yet: name one of this host with --host, as others reach it.")
-            if host in ("0.0.0.0", "::"):
-                raise BadInput("Name one address of this host, not all: machines must dial exactly that one.")
+            refuse_all_addresses(host)
             self._end()
             return self._serve(host, port or FIRST_PORT)
 
     def reopen(self) -> None:
         """Serve the recorded address again. A daemon starts without it where that is not possible."""
         try:
-            known = json.loads(self._record.read_bytes())
+            known = MachineAddress.read(self._record)
             with self._lock:
-                self._serve(str(known["host"]), int(known["port"]))
+                self._serve(known.host, known.port)
         except FileNotFoundError:
             return
         except (LegionError, OSError, ValueError, TypeError, KeyError) as error:
@@ -80,21 +68,46 @@ class MachineListener:
             self._end()
 
     def _serve(self, host: str, port: int) -> str:
-        # Only for heads of machines: the library takes a while to import.
-        from legion.daemon.certificate import Certificate  # noqa: PLC0415
-
-        certificate = Certificate.of(self._keys, host)
-        socket_ = listener.on_port(host, port)
-        address = MachineAddress(host=host, port=socket_.getsockname()[1])
-        app = make_machine_app(self._head, authority=(self._keys / "authority.pem").read_text)
-        thread = ServerThread(app, socket_, str(certificate.chain), str(certificate.key))
-        thread.wait_until_up()
-        self._fingerprint = certificate.fingerprint.replace(":", "").lower()
+        address, thread, self._fingerprint = serve_machines(self._data, self._head, host, port)
         self._served = (address, thread)
-        files.write_atomic(self._record, json.dumps(asdict(address)))
+        address.write(self._record)
         return address.url
 
     def _end(self) -> None:
         if self._served is not None:
             self._served[1].stop()
         self._served = None
+
+
+def refuse_all_addresses(host: str) -> None:
+    if host in ("0.0.0.0", "::"):
+        raise BadInput("Name one address of this host, not all: machines must dial exactly that one.")
+
+
+def serve_machines(data: DataDir, head: DialIn, host: str, port: int) -> tuple[MachineAddress, ServerThread, str]:
+    """Serve this address, or the next free port there. Also returns the fingerprint of the folder's authority."""
+    # Only for heads of machines: the library takes a while to import.
+    from legion.daemon.certificate import Certificate  # noqa: PLC0415
+
+    keys = data.root / "machine-keys"
+    certificate = Certificate.of(keys, host)
+    socket_ = listener.on_port(host, port)
+    address = MachineAddress(host=host, port=socket_.getsockname()[1])
+    app = make_machine_app(head, authority=(keys / "authority.pem").read_text)
+    thread = ServerThread(app, socket_, str(certificate.chain), str(certificate.key))
+    thread.wait_until_up()
+    return address, thread, certificate.fingerprint.replace(":", "").lower()
+
+
+def machine_part(user: UserConfig) -> MachinePart:
+    """The queue of jobs for machines, where the board is in Postgres."""
+    times = LeaseTimes.scaled(user.daemon.machine_lease)
+    if not user.daemon.database:
+        return MachinePart(times=times)
+    # Only for heads on Postgres: the library takes a while to import.
+    from legion.jobs.machines.postgres_queue import PostgresQueue  # noqa: PLC0415
+
+    try:
+        return MachinePart(engine=PostgresQueue(user.daemon.database), times=times)
+    except EngineUnavailable as down:
+        raise Retryable(f"{down}; start Postgres and try again.") from down

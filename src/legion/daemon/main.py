@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -26,11 +27,10 @@ from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
 from legion.daemon import web_sockets
-from legion.daemon.machine_server import MachineListener
+from legion.daemon.machine_server import MachineListener, machine_part
 from legion.daemon.page_server import PageServer
 from legion.daemon.standby import FolderInUse, Leadership, serve_in_turn
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
-from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.background.epic_landings import EpicLandings
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.background.routine_clock import RoutineClock
@@ -39,8 +39,7 @@ from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
 from legion.jobs.forge.loop import ForgeLoop
 from legion.jobs.machine_runs.reaper import Reaper
-from legion.jobs.machines.engine import EngineUnavailable
-from legion.jobs.machines.part import MachinePart
+from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
@@ -58,6 +57,9 @@ from legion.store.database.transactions import Store, sqlite_url
 from legion.system import cgroups, files, folder_watch, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
+
+if TYPE_CHECKING:
+    from legion.store.database.head_news import HeadNews
 
 log = logging.getLogger("legion")
 
@@ -285,7 +287,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
             url=url,
             machine=platform.node() or "this machine",
             clock=time.time,
-            machines=_machine_part(user),
+            machines=machine_part(user),
         )
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
@@ -301,12 +303,15 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         housekeeper.also(routines, epics)
         gateway.start()
         mirror.start()
+        others = _news_of_others(context)
         if context.machines.engine is not None:
             reaper.start()
         try:
             yield context, news, scheduler, housekeeper
         finally:
             reaper.stop()
+            if others is not None:
+                others.stop()
             gateway.stop()
             housekeeper.stop()
             scheduler.stop()
@@ -317,18 +322,19 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
         store.close()
 
 
-def _machine_part(user: UserConfig) -> MachinePart:
-    """The queue of jobs for machines, where the board is in Postgres."""
-    times = LeaseTimes.scaled(user.daemon.machine_lease)
-    if not user.daemon.database:
-        return MachinePart(times=times)
-    # Only for heads on Postgres: the library takes a while to import.
-    from legion.jobs.machines.postgres_queue import PostgresQueue  # noqa: PLC0415
+def _news_of_others(context: Context) -> HeadNews | None:
+    """Of processes that serve machines for this head."""
+    url = context.user.daemon.database
+    if not url:
+        return None
+    # Only for heads on Postgres, whose driver is optional.
+    from legion.store.database.head_news import HeadNews  # noqa: PLC0415
 
-    try:
-        return MachinePart(engine=PostgresQueue(user.daemon.database), times=times)
-    except EngineUnavailable as down:
-        raise Retryable(f"{down}; start Postgres and try again.") from down
+    addresses_of_all = HeadAddresses(context.data)
+    bells = context.machines.bells
+    news = HeadNews(url, context.store, on_run=bells.ring, has_others=addresses_of_all.has_others)
+    news.start()
+    return news
 
 
 def _refuse_lost(store: Store, data: DataDir) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from legion.domain.errors import BadInput, StateConflict
 from legion.store.database.errors import LeaseHeld
-from legion.store.database.head_lease import HeadLease, held_by
+from legion.store.database.head_lease import HeadLease, held_by, holder_name
 from legion.store.database.transactions import Store
+from legion.system import files
 from legion.system.paths import DataDir
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,8 @@ class Leadership:
     def __init__(self, url: str, data: DataDir, store: Store) -> None:
         """`url` of Postgres; empty: SQLite."""
         self._store = store
-        self._lease = HeadLease(url, f"{platform.node()}:{data.root}") if url else None
+        self._data = data
+        self._lease = HeadLease(url, holder_name(platform.node(), data.root)) if url else None
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
 
@@ -65,6 +67,8 @@ class Leadership:
         if generation is None:
             raise held_by(self._lease)
         self._store.fence(generation)
+        # After the fence: processes that serve machines of this folder follow the head by this file.
+        files.write_atomic(self._data.head_generation, str(generation))
         self._keeper = threading.Thread(target=_keep, args=(self._lease, self._ended), name="head-lease", daemon=True)
         self._keeper.start()
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -161,7 +162,7 @@ def running_scratch(
             _PROVIDERS.format(provider=PROVIDER, url=stage.url, key=_escaped(scratch.key)), "utf-8"
         )
         try:
-            with progress("Starting Legion"):
+            with progress("Starting Legion"), _interrupts_after():
                 start.start(scratch.data)
             yield ScratchLegion(scratch=scratch, stage=stage)
         finally:
@@ -234,6 +235,19 @@ def _exit_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _interrupts_after() -> Iterator[None]:
+    """Delay a Ctrl-C until the block has ended: a daemon that is still starting could not be found, to end it."""
+    interrupted = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted.is_set():
+        raise KeyboardInterrupt
 
 
 def _end(scratch: Scratch, repository: Path) -> None:

@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -39,9 +39,10 @@ class HeadAnswer:
 class HeadLink:
     """Many threads may use it; each has a connection of its own, which is opened again after any fault."""
 
-    def __init__(self, url: str, *, authority: str, token: str = "") -> None:
-        parts = urlsplit(url)
-        self._host, self._port = parts.hostname or "", parts.port or 443
+    def __init__(self, url: str, *, authority: str, token: str = "", others: Sequence[str] = ()) -> None:
+        """`others`: addresses of the same head, the one to prefer first. All have certificates of its authority."""
+        self._invited = url
+        self._urls = _all_of(others, url)
         self._token = token
         self._context = tls_context(authority)
         self._local = threading.local()
@@ -66,6 +67,26 @@ class HeadLink:
                     socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
     @property
+    def url(self) -> str:
+        """The address that is used now."""
+        return self._urls[0]
+
+    def know(self, urls: Sequence[str]) -> bool:
+        """The head's addresses have changed. Whether that is so."""
+        known = _all_of(urls, self._invited)
+        with self._lock:
+            if set(known) == set(self._urls):
+                return False
+            self._urls = known
+        return True
+
+    def _try_next(self, failed: tuple[str, int]) -> None:
+        """The address did not answer, or could not; another thread may have noticed that before."""
+        with self._lock:
+            if _place(self._urls[0]) == failed:
+                self._urls = (*self._urls[1:], self._urls[0])
+
+    @property
     def context(self) -> ssl.SSLContext:
         return self._context
 
@@ -83,24 +104,34 @@ class HeadLink:
         data = json.dumps(content).encode() if content is not None else body
         asked = f"{PREFIX}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"legion-machine": self._token, "content-type": "application/json"}
+        place = _place(self.url)
         try:
-            answer = self._request(method, asked, data, headers, patience)
+            answer = self._request(place, method, asked, data, headers, patience)
             content_ = answer.read(_MOST_ANSWER)
         except (OSError, http.client.HTTPException) as broken:
             self._forget()
-            raise HeadUnreachable(f"The head at {self._host} does not answer ({broken}).") from broken
+            self._try_next(place)
+            raise HeadUnreachable(f"The head at {place[0]} does not answer ({broken}).") from broken
         except BaseException:
             self._forget()
             raise
+        if answer.status >= 500:
+            self._try_next(place)
         if answer.status >= 300:
             raise _error(answer.status, content_)
         return HeadAnswer(body=content_, headers={name.lower(): value for name, value in answer.getheaders()})
 
     def _request(
-        self, method: str, asked: str, data: bytes | None, headers: Mapping[str, str], patience: float
+        self,
+        place: tuple[str, int],
+        method: str,
+        asked: str,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        patience: float,
     ) -> http.client.HTTPResponse:
         """The head closes connections that were idle; requests may be repeated, so such a one is sent again at once."""
-        connection = self._connection(patience)
+        connection = self._connection(place, patience)
         was_open = connection.sock is not None
         try:
             connection.request(method, asked, body=data, headers=headers)
@@ -109,14 +140,17 @@ class HeadLink:
             if not was_open or self._hung_up:
                 raise
         self._forget()
-        connection = self._connection(patience)
+        connection = self._connection(place, patience)
         connection.request(method, asked, body=data, headers=headers)
         return connection.getresponse()
 
-    def _connection(self, patience: float) -> http.client.HTTPSConnection:
+    def _connection(self, place: tuple[str, int], patience: float) -> http.client.HTTPSConnection:
         known: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
+        if known is not None and (known.host, known.port) != place:
+            self._forget()
+            known = None
         if known is None:
-            known = http.client.HTTPSConnection(self._host, self._port, timeout=patience, context=self._context)
+            known = http.client.HTTPSConnection(*place, timeout=patience, context=self._context)
             self._local.connection = known
             with self._lock:
                 self._open.add(known)
@@ -132,6 +166,16 @@ class HeadLink:
             known.close()
             with self._lock:
                 self._open.discard(known)
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or 443
+
+
+def _all_of(urls: Sequence[str], invited: str) -> tuple[str, ...]:
+    """The address of the invitation is always one of them: it may lead through a tunnel that the head does not know."""
+    return tuple(dict.fromkeys((*urls, invited)))
 
 
 def tls_context(authority: str) -> ssl.SSLContext:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from legion.wire.machines import MachineJoin
 
 _LINE = re.compile(r"(https://[^\s/#]+)/?#([A-Za-z0-9_-]{16,128})/([0-9a-fA-F]{64})")
 FILE = "machine.json"
+_HEADS = "heads.json"
+"""A file of its own: an older release does not know it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +31,8 @@ class Membership:
     authority: str
     lease: LeaseTimes
 
-    def link(self) -> HeadLink:
-        return HeadLink(self.url, authority=self.authority, token=self.token)
+    def link(self, root: Path | None = None) -> HeadLink:
+        return HeadLink(self.url, authority=self.authority, token=self.token, others=known_heads(root) if root else ())
 
     @classmethod
     def read(cls, root: Path) -> Membership | None:
@@ -38,6 +41,18 @@ class Membership:
         except FileNotFoundError:
             return None
         return cls(**{**known, "lease": LeaseTimes(**known["lease"])})
+
+
+def known_heads(root: Path) -> list[str]:
+    """All addresses of the head, as it last named them."""
+    try:
+        return [str(one) for one in json.loads((root / _HEADS).read_bytes())]
+    except (FileNotFoundError, ValueError):
+        return []
+
+
+def remember_heads(root: Path, urls: Sequence[str]) -> None:
+    files.write_atomic(root / _HEADS, json.dumps(list(urls)))
 
 
 def join(root: Path, line: str) -> Membership:

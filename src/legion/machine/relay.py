@@ -37,9 +37,11 @@ _HOP = frozenset(
 class Relay:
     """A thread with an event loop of its own."""
 
-    def __init__(self, root: Path, membership: Membership) -> None:
+    def __init__(self, root: Path, membership: Membership, head: Callable[[], str]) -> None:
+        """`head`: the address of the head that is used now."""
         self._root = root
         self._membership = membership
+        self._head = head
         self._loop = asyncio.new_event_loop()
         self._up = threading.Event()
         self._port = 0
@@ -95,7 +97,7 @@ class Relay:
     def _handler(self, session: aiohttp.ClientSession) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             parts = request.match_info
-            url = f"{self._membership.url}{PREFIX}/runs/{parts['run']}/{parts['generation']}"
+            url = f"{self._head()}{PREFIX}/runs/{parts['run']}/{parts['generation']}"
             url = f"{url}/{parts['what']}/{parts['path']}"
             headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
             headers["legion-machine"] = self._membership.token

@@ -33,7 +33,7 @@ from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, No
 from legion.machine.follow import TargetFollower
 from legion.machine.housekeeping import MachineHousekeeper
 from legion.machine.link import HeadLink
-from legion.machine.membership import Membership
+from legion.machine.membership import Membership, remember_heads
 from legion.machine.mirror import Mirrors
 from legion.machine.relay import Relay
 from legion.machine.snapshots import BEATS
@@ -59,8 +59,8 @@ class Worker:
     def __init__(self, context: Context, membership: Membership) -> None:
         self.context = context
         self.membership = membership
-        self._link = membership.link()
-        self._poll = membership.link()
+        self._link = membership.link(context.data.root)
+        self._poll = membership.link(context.data.root)
         """For the long poll alone, which ends with the worker."""
         self._times = membership.lease
         self._lease_file = context.data.root / "lease.json"
@@ -83,7 +83,7 @@ class Worker:
         self._mirrors = Mirrors(context.data, self._link)
         self._housekeeper = MachineHousekeeper(context, self._busy_seats)
         self._follower = TargetFollower(self._mirrors, self._housekeeper.poke)
-        self._relay = Relay(context.data.root, membership)
+        self._relay = Relay(context.data.root, membership, lambda: self._link.url)
 
     def run(self) -> int:
         """Until a signal, or until the head has removed this machine."""
@@ -212,6 +212,10 @@ class Worker:
                 self._take_up(write_job(self.context, facts_))
             except (ValueError, KeyError, TypeError) as strange:
                 log.error("a job of the head cannot be read, update Legion here: %r", strange)
+        heads = [str(one) for one in answer.get("heads", ())]
+        self._poll.know(heads)
+        if self._link.know(heads):
+            remember_heads(self.context.data.root, heads)
         if moved := {int(one["project"]): str(one["commit"]) for one in answer.get("targets", ())}:
             self._follower.moved(moved)
         for command in answer.get("commands", ()):

@@ -65,16 +65,24 @@ def start(
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=_environment()
         )
+    try:
+        _wait_until_ready(process, ready, output)
+    except BaseException:
+        # Also at a Ctrl-C: the process is in a session of its own and would stay.
+        end(process)
+        raise
+    facts = json.loads(ready.read_text("utf-8"))
+    return process, Playing(url=facts["url"], pid=facts["pid"], log=folder / "rehearsal.jsonl")
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], ready: Path, output: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while not ready.exists():
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.02)
         if process.returncode is not None or time.monotonic() > deadline:
-            end(process)
             last = " ".join(output.read_text("utf-8", "replace").split()[-60:])
             raise RehearsalNotStarted(f"The rehearsal did not start ({last or 'it printed nothing'}): read {output}.")
-    facts = json.loads(ready.read_text("utf-8"))
-    return process, Playing(url=facts["url"], pid=facts["pid"], log=folder / "rehearsal.jsonl")
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -61,6 +61,11 @@ class DataDir:
         return self.root / "daemon.json"
 
     @property
+    def head_generation(self) -> Path:
+        """The generation of the lease in Postgres by which a head last served this folder."""
+        return self.root / "head-generation"
+
+    @property
     def daemon_log(self) -> Path:
         return self.root / "daemon.log"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from legion.wire.lazy import dataclass
 
 
@@ -52,6 +54,8 @@ class MachineList:
     """The head first, then in the order in which they joined."""
     reachable: str
     """The address that machines dial; empty: none is served."""
+    also: list[str] = field(default_factory=list)
+    """Addresses of processes that serve machines for the head: `legion serve --machines`."""
 
 
 @dataclass(kw_only=True)

@@ -121,6 +121,8 @@ class MachineAnswer:
     lease: MachineLeaseTimes | None = None
     targets: list[MirrorTarget] = field(default_factory=list)
     """Targets that have moved, of projects whose runs it was given: it fetches them before the next run needs them."""
+    heads: list[str] = field(default_factory=list)
+    """All addresses that serve machines, the one to prefer first; empty where only the head itself does."""
     notice: str = ""
     """For the machine's log: its release is too far from the head's, so it gets no new jobs. Empty where it is not."""
 

@@ -52,6 +52,8 @@ def machine_lines(found: MachineList, screen: Screen) -> Iterator[str]:
     for one in found.machines:
         if one.advice:
             yield from screen.note(f"{sanitize(one.name)}: {sanitize(one.advice)}", Colour.YELLOW, indent=0)
+    for url in found.also:
+        yield from screen.note(f"{sanitize(url)} serves machines too.", Colour.DIM, indent=0)
     if len(found.machines) == 1:
         yield from screen.note("No other machine yet; `legion machine invite NAME` lets one in.", Colour.DIM, indent=0)
 

@@ -57,12 +57,19 @@ def down(call: CommandCall) -> None:
 )
 @click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says; it answers only under that name.")
 @click.option("--standby", is_flag=True, help="Wait until no other head serves the same Postgres, then take over.")
-def serve(call: CommandCall, port: int | None, host: str | None, standby: bool) -> int:
+@click.option(
+    "--machines",
+    is_flag=True,
+    help="Only serve machines under --host, for the head that has the same Postgres and data directory.",
+)
+def serve(call: CommandCall, port: int | None, host: str | None, standby: bool, machines: bool) -> int:
     """Run Legion in the foreground; Ctrl-C ends it.
 
     Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. If the port is
     taken, the next free one is used and recorded.
     """
+    if machines:
+        return _serve_machines(call, host or "", port, standby=standby)
     if host is not None and host not in OWN_NAMES:
         call.say(
             f"Note: {sanitize(host)} is open to other machines: everyone with the token can run programs as you. They "
@@ -78,6 +85,19 @@ def serve(call: CommandCall, port: int | None, host: str | None, standby: bool) 
         port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None, standby=standby
     )
     return code if isinstance(code, int) else 0
+
+
+def _serve_machines(call: CommandCall, host: str, port: int | None, *, standby: bool) -> int:
+    if standby:
+        raise BadInput("A standby waits to be the head, and --machines only serves machines: choose one of the two.")
+
+    def announce(url: str) -> None:
+        answer = _daemon(call, pid=os.getpid(), url=url, version=__version__, started=True)
+        call.answer(answer, lambda: [f"Machines can dial {url} too. Ctrl-C ends it; they then dial the head."])
+
+    second_head = importlib.import_module("legion.daemon.second_head")
+    second_head.serve(host, port, DataDir(call.data_dir), announce)
+    return 0
 
 
 def _daemon(call: CommandCall, *, pid: int, url: str, version: str, started: bool) -> DaemonShape:

@@ -127,11 +127,16 @@ class History:
 
     def read_file(self, commit: str, path: str) -> bytes | None:
         """The content of a regular file in a commit; None for anything else."""
-        entry = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path).stdout
+        entry = self._ls_tree("-z", commit, path).stdout
         mode, _, rest = entry.partition(b" ")
         if mode not in (b"100644", b"100755"):
             return None
         return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
+
+    def _ls_tree(self, *words: str, accept: tuple[int, ...] = (0,)) -> FinishedProcess:
+        """Options, commit, path. A `--` before the path would name a file of that name after --end-of-options."""
+        *options, commit, path = words
+        return self._git("ls-tree", *options, "--end-of-options", commit, path, accept=accept)
 
     def versions(self, commit: str, path: str, *, most: int) -> Iterator[bytes]:
         """The contents of a file in the history of a commit, the newest first, without its content in the commit."""
@@ -143,12 +148,12 @@ class History:
 
     def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
         """The paths of everything below a folder."""
-        there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout
+        there = self._ls_tree("-r", "-z", "--name-only", commit, f"{folder}/").stdout
         return tuple(as_text(path) for path in fields(there))
 
     def holds(self, commit: str, path: str) -> bool:
         """Is there a file (or link, or submodule) at this path? The path is untrusted."""
-        answer = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path, accept=(0, 128))
+        answer = self._ls_tree("-z", commit, path, accept=(0, 128))
         mode, _, rest = answer.stdout.partition(b" ")
         return (
             answer.code == 0 and mode not in (b"", b"040000") and rest.partition(b"\t")[2] == os.fsencode(path) + b"\0"

@@ -31,7 +31,7 @@ def with_files(hub: Hub, base: str, source: str, paths: Sequence[str]) -> str:
     with _index(hub) as index:
         git("read-tree", base, git_dir=hub.path, index=index)
         if paths:
-            entries = git("ls-tree", "-r", "-z", "--end-of-options", source, "--", *paths, git_dir=hub.path).stdout
+            entries = git("ls-tree", "-r", "-z", "--end-of-options", source, *paths, git_dir=hub.path).stdout
             git("update-index", "-z", "--index-info", git_dir=hub.path, index=index, stdin=entries)
         return git("write-tree", git_dir=hub.path, index=index).text.strip()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, git
-from legion.git.core.errors import BranchGone, CollectRefused
+from legion.git.core.errors import BranchGone, CollectRefused, GitError
 from legion.git.hub.repository import Hub
 from legion.git.person.inspect import RepositoryFacts, find, look
 from legion.system import crash
@@ -66,10 +66,7 @@ def collect(checkout_root: Path, branch: str, hub: Hub, commit: str, *, dry_run:
     holder = _holder(facts, branch)
     if dry_run:
         return CollectedRange(old=old, new=commit, files=len(hub.changed_files(old, commit)))
-    git(
-        "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", hub.path, commit,
-        git_dir=facts.common_dir,
-    )  # fmt: skip
+    _fetch(facts.common_dir, hub, commit)
     crash.reach(Point.GIT_COLLECT_AFTER_FETCH)
     if holder is None:
         _swap(facts.common_dir, branch, old=old, new=commit)
@@ -77,6 +74,17 @@ def collect(checkout_root: Path, branch: str, hub: Hub, commit: str, *, dry_run:
         _fast_forward(holder, branch, commit)
     crash.reach(Point.GIT_COLLECT_AFTER_MOVE)
     return CollectedRange(old=old, new=commit, files=len(hub.changed_files(old, commit)))
+
+
+def _fetch(repository: Path, hub: Hub, commit: str) -> None:
+    words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options")
+    try:
+        git(*words, hub.path, commit, git_dir=repository)
+    except GitError as failed:
+        why = " ".join(failed.complaint.split())
+        raise CollectRefused(
+            f"Landed commits could not be written into {repository} ({why}): make it writable, then collect again."
+        ) from failed
 
 
 def _holder(facts: RepositoryFacts, branch: str) -> Path | None:

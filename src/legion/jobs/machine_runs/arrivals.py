@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from legion.domain.machines.machine import Machine
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence
 from legion.runner.spec import DEFAULT_OUTPUT_BYTES, RunFolder
+from legion.system import files
 
 MOST_PIECE = 8 << 20
 """Bytes of one request."""
@@ -57,8 +58,9 @@ class WrongOffset(Exception):
         self.size = size
 
 
-_writing = threading.Lock()
-"""Pieces are small and written at once; two of one file must not mix."""
+def _writing(context: Context, run: str) -> AbstractContextManager[None]:
+    """Two pieces of one file must not mix. A lock file, since another process may serve machines too."""
+    return files.waiting_lock(context.data.runs / run / "arriving.lock")
 
 
 def append(
@@ -76,11 +78,11 @@ def append(
 
     Offset 0 with an empty piece asks for the size; a pack is started again by deleting it, see `drop_pack`.
     """
-    with _writing:
-        with context.store.read() as tx:
-            check = fence.late if late and file is ArrivingFile.PACK else fence.current
-            check(tx, machine, run, generation)
-        folder = context.data.runs / run
+    with context.store.read() as tx:
+        check = fence.late if late and file is ArrivingFile.PACK else fence.current
+        check(tx, machine, run, generation)
+    folder = context.data.runs / run
+    with _writing(context, run):
         path = file.path(folder)
         size = path.stat().st_size if path.exists() else 0
         if not piece:
@@ -102,5 +104,5 @@ def append(
 
 def drop_pack(context: Context, run: str) -> None:
     """What arrived is damaged or was used: the next piece starts at 0."""
-    with _writing:
+    with _writing(context, run):
         (context.data.runs / run / PACK).unlink(missing_ok=True)

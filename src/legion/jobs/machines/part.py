@@ -38,6 +38,17 @@ class RunBells:
             bell()
 
 
+class DistantBells(RunBells):
+    """The jobs wait in another process, the head; `send` notifies it."""
+
+    def __init__(self, send: Callable[[str], None]) -> None:
+        super().__init__()
+        self._send = send
+
+    def ring(self, run: str) -> None:
+        self._send(run)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MachinePart:
     engine: JobEngine | None = None

@@ -21,6 +21,7 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
 from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
 from legion.jobs.machine_runs.beats import BeatAnswer
+from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.machines.long_polls import BeatFacts, WaitingBeat
 from legion.store.board import projects
 from legion.store.database.transactions import Store
@@ -58,6 +59,7 @@ class DialIn:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._addresses = HeadAddresses(context.data)
 
     @property
     def store(self) -> Store:
@@ -96,12 +98,12 @@ class DialIn:
         """A sign of life. A machine whose release is too far away keeps its runs and gets no others."""
         facts = _facts(wanted)
         beats.note(self._context, machine, facts)
-        return self._answer(facts, beats.answer(self._context, machine, facts))
+        return self._answer(machine, facts, beats.answer(self._context, machine, facts))
 
     def look_again(self, token: str, wanted: MachineBeat) -> MachineAnswer:
         """For a beat whose answer waits: what there is to do now, without another sign of life. Raises NotAllowed."""
-        facts = _facts(wanted)
-        return self._answer(facts, beats.answer(self._context, self.machine(token), facts))
+        facts, machine = _facts(wanted), self.machine(token)
+        return self._answer(machine, facts, beats.answer(self._context, machine, facts))
 
     def waiting(
         self, machine: Machine, wanted: MachineBeat, wake: Callable[[], None]
@@ -109,9 +111,9 @@ class DialIn:
         """For a beat whose answer waits: it may be given a job, and `wake` is called then, in any thread."""
         return self._context.machines.beats.waiting(machine.id, _facts(wanted), wake)
 
-    def grant(self, job: dict[str, Any]) -> MachineAnswer:
+    def grant(self, machine: Machine, job: dict[str, Any]) -> MachineAnswer:
         """The answer to a beat that was given this job. What else there is comes with the next one."""
-        return MachineAnswer(jobs=[job], lease=self._times())
+        return MachineAnswer(jobs=[job], lease=self._times(), heads=self._addresses.of(machine.id))
 
     def news(self) -> Mapping[int, MachineNews]:
         """What concerns each machine now, by its number, with the targets of its mirrors."""
@@ -177,7 +179,7 @@ class DialIn:
             fence.current(tx, machine, run, generation)
         return self._context.url
 
-    def _answer(self, facts: BeatFacts, answer: BeatAnswer) -> MachineAnswer:
+    def _answer(self, machine: Machine, facts: BeatFacts, answer: BeatAnswer) -> MachineAnswer:
         return MachineAnswer(
             jobs=list(answer.jobs),
             stop=[RunRef(run=run, generation=generation) for run, generation in answer.stop],
@@ -186,6 +188,7 @@ class DialIn:
             ],
             lease=self._times(),
             targets=[MirrorTarget(project=project, commit=commit) for project, commit in answer.targets.items()],
+            heads=self._addresses.of(machine.id),
             notice=_too_far(facts.protocol),
         )
 

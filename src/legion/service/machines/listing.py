@@ -14,6 +14,7 @@ from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import seated
 from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
 from legion.jobs.context import Context
+from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.store.work import claims, machines
 from legion.system import toolchain
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
@@ -27,7 +28,7 @@ def machine_list(context: Context, reachable: str = "") -> MachineList:
         others = [machine_line(context, one, taken[one.name]) for one in machines.all(tx)]
     if others:
         head = replace(head, tools=toolchain.fingerprint())
-    return MachineList(machines=[head, *others], reachable=reachable)
+    return MachineList(machines=[head, *others], reachable=reachable, also=HeadAddresses(context.data).others())
 
 
 def log(context: Context, name: str, limit: int = 50) -> MachineLog:

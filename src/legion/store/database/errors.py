@@ -49,6 +49,8 @@ class LeaseHeld(StateConflict):
 class HeadReplaced(StateConflict):
     """Another head has taken over, so this one may write no longer."""
 
+    code = "head_replaced"
+
 
 class StoreBusy(Retryable):
     code = "store_busy"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 
-from legion.store.database import errors
-from legion.store.database.transactions import parse_url
+from legion.store.database import errors, schema
+from legion.store.database.transactions import ReadTransaction, parse_url
 
 LEASE = 15.0
 """Seconds."""
@@ -81,6 +82,20 @@ class HeadLease:
         with self._engine.connect() as connection:
             row = connection.execute(_HOLDER).first()
         return None if row is None else LeaseHolder(name=row[0], seconds=float(row[1]))
+
+
+def last(tx: ReadTransaction) -> tuple[int, str]:
+    """Generation and holder of the head that serves now, or served last; 0: none has served yet."""
+    row = tx.execute(select(schema.head_leases.c.generation, schema.head_leases.c.holder)).first()
+    return (0, "") if row is None else (row.generation, row.holder)
+
+
+def holder_name(host: str, folder: Path) -> str:
+    return f"{host}:{folder}"
+
+
+def is_on(holder: str, host: str) -> bool:
+    return holder.startswith(f"{host}:")
 
 
 def held_by(lease: HeadLease) -> errors.LeaseHeld:

@@ -174,6 +174,11 @@ class Store:
         with self._said_plainly():
             return migrations.apply(self._writer, steps, self.place, self._clock())
 
+    def refuse_other_release(self) -> None:
+        """For a process that leaves the tables to the head. Raises StoreTooNew or StateConflict."""
+        with self._said_plainly():
+            migrations.refuse_other(self._writer, migrations.SHIPPED, self.place)
+
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Commits at the end of the block, or leaves nothing when the block raises."""

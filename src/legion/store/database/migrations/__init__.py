@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from sqlalchemy import Connection, Engine, text
 
+from legion.domain.errors import StateConflict
 from legion.store.database.errors import StoreTooNew
 from legion.system import crash
 from legion.system.crash import Point
@@ -49,10 +50,7 @@ def apply(engine: Engine, steps: Sequence[Migration], place: str, now: float) ->
         with engine.begin() as connection:
             known = _version(connection)
             if known > steps[-1].number:
-                raise StoreTooNew(
-                    f"The database {place} was written by a newer Legion (schema {known}, this one knows"
-                    f" {steps[-1].number}): update Legion, or name another data folder."
-                )
+                raise _too_new(known, steps, place)
             if step.number <= known:
                 continue
             for statement in step.statements:
@@ -65,6 +63,26 @@ def apply(engine: Engine, steps: Sequence[Migration], place: str, now: float) ->
         crash.reach(Point.STORE_MIGRATION_AFTER_COMMIT)
         taken.append(step)
     return tuple(taken)
+
+
+def refuse_other(engine: Engine, steps: Sequence[Migration], place: str) -> None:
+    """Raises unless the database is exactly at the last step, without changing it."""
+    with engine.begin() as connection:
+        known = _version(connection)
+    if known > steps[-1].number:
+        raise _too_new(known, steps, place)
+    if known < steps[-1].number:
+        raise StateConflict(
+            f"The database {place} is of an older Legion (schema {known}, this one needs {steps[-1].number}): start "
+            "the head with this release first, with `legion up`."
+        )
+
+
+def _too_new(known: int, steps: Sequence[Migration], place: str) -> StoreTooNew:
+    return StoreTooNew(
+        f"The database {place} was written by a newer Legion (schema {known}, this one knows"
+        f" {steps[-1].number}): update Legion, or name another data folder."
+    )
 
 
 def _version(connection: Connection) -> int:
