@@ -47,7 +47,11 @@ class Shown:
         return self
 
     async def shows(self, *words: str) -> Shown:
-        return await self.until(lambda: all(word in self.text for word in words), f"{words}")
+        def seen() -> bool:
+            text = self.text
+            return all(word in text for word in words)
+
+        return await self.until(seen, f"{words}")
 
     async def settled(self) -> Shown:
         """No request is under way, and two looks in a row are the same."""
