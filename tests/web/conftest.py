@@ -20,8 +20,9 @@ DESK = ViewportSize(width=1280, height=800)
 PHONE = ViewportSize(width=390, height=844)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """For one file: its driver holds an event loop, and tests of other folders in this process need their own."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: the page was not tried in a browser.")
     with sync_playwright() as driver:
