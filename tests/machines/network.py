@@ -52,13 +52,18 @@ class Host:
     network: Network = field(repr=False)
     _started: list[subprocess.Popen[bytes]] = field(default_factory=list, repr=False)
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """A process there, with a process table of its own: `power_off` ends it with everything that it started."""
+    def start(
+        self, argv: Sequence[str], env: Mapping[str, str] | None = None, *, asked: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """A process there, with a process table of its own: `power_off` ends it with everything that it started.
+
+        With `asked` the test writes to it.
+        """
         inside = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", *argv]
         process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, *inside],
             stdout=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
             env=None if env is None else {**os.environ, **env},
         )
         self._started.append(process)
@@ -68,8 +73,9 @@ class Host:
         for process in self._started:
             process.kill()
             process.wait(30)
-            if process.stdout is not None:
-                process.stdout.close()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
         self._started.clear()
 
     def cut(self) -> None:

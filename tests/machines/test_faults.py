@@ -6,6 +6,7 @@ However it breaks, each ticket lands once, and no process is left on a machine t
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,6 +115,58 @@ def test_a_machine_that_is_cut_off_stops_and_its_run_lands_elsewhere_once(
     assert_landed_once(project, title)
     assert not far.runners()
     for one in (f"{name}-1", f"{name}-2"):
+        far.head.cli("machine", "remove", one, "--yes", cwd=Path(project.cwd))
+
+
+def test_a_machine_whose_worker_hangs_stops_by_itself_and_its_tree_arrives_late(
+    far: Fleet, project: Project, gate: Gate
+):
+    """Its runner is alive and counts the lease by itself. A busy host may lose a lease too: that costs no attempt."""
+    far.add("hangs", labels=["hangs"], slots=1)
+    first = far.workers["hangs"]
+    command = (
+        f'if test "$LEGION_STATE" = "${{LEGION_STATE#{first.folder}}}"; then echo second > hangs.txt; '
+        f"else echo first > hangs.txt; {gate.pause}; echo never > never.txt; fi"
+    )
+    ticket = project.dispatch("Hangs", command, on=["hangs"])
+    gate.arrived()
+    far.add("other", labels=["hangs"], slots=1)
+    (runner,) = first.runners()
+    (frozen,) = first.freeze()
+    page = project.until(ticket, "done")
+    assert not runner.is_running() or runner.status() == "zombie"
+    assert {(run.attempt, run.outcome) for run in page.runs[:-1]} == {(1, "lost")}
+    assert (page.runs[-1].attempt, page.runs[-1].outcome) == (1, "finished")
+    frozen.resume()
+
+    def arrived() -> set[str]:
+        names = project.hub_git("for-each-ref", "--format=%(refname)", LATE).splitlines()
+        return {project.hub_git("show", f"{name}:hangs.txt") for name in names if f"ticket-{ticket}-" in name}
+
+    far.until(lambda: "first\n" in arrived(), "the late work arrived")
+    assert project.landed("hangs.txt") == "second\n"
+    assert project.landed("never.txt") is None
+    for one in ("hangs", "other"):
+        far.head.cli("machine", "remove", one, "--yes", cwd=Path(project.cwd))
+
+
+def test_a_run_on_a_machine_that_burns_down_starts_again_from_its_last_snapshot(
+    far: Fleet, project: Project, gate: Gate
+):
+    far.add("burns", labels=["burns"], slots=1)
+    command = f"test -f ember.txt && echo two > two.txt || {{ echo ember > ember.txt; {gate.pause}; }}"
+    ticket = project.dispatch("Burnt", command, on=["burns"])
+    gate.arrived()
+    kept = project.hub / "refs" / "legion" / "wip" / str(ticket)
+    far.until(lambda: list(kept.glob("*")), "a snapshot")
+    far.workers["burns"].close()
+    shutil.rmtree(far.workers["burns"].data)
+    far.add("stands", labels=["burns"], slots=1)
+    page = project.until(ticket, "done")
+    assert {(run.attempt, run.outcome) for run in page.runs[:-1]} == {(1, "lost")}
+    assert (page.runs[-1].attempt, page.runs[-1].outcome) == (1, "finished")
+    assert (project.landed("ember.txt"), project.landed("two.txt")) == ("ember\n", "two\n")
+    for one in ("burns", "stands"):
         far.head.cli("machine", "remove", one, "--yes", cwd=Path(project.cwd))
 
 

@@ -178,9 +178,13 @@ def test_connections_are_reset_and_new_ones_are_accepted(link: BadLink, dialled:
         assert exact(fresh, 1) == b"b"
 
 
-def test_a_link_to_nothing_resets_its_callers(server: EchoServer):
-    server.close()
-    with BadLink(server.port) as link, socket.create_connection(("127.0.0.1", link.port), PATIENCE) as dialled:
+def test_a_link_to_nothing_resets_its_callers():
+    with contextlib.ExitStack() as stack:
+        # A port that is taken and does not listen: no other process can open it meanwhile.
+        nothing = stack.enter_context(socket.socket())
+        nothing.bind(("127.0.0.1", 0))
+        link = stack.enter_context(BadLink(nothing.getsockname()[1]))
+        dialled = stack.enter_context(socket.create_connection(("127.0.0.1", link.port), PATIENCE))
         dialled.settimeout(PATIENCE)
         with pytest.raises(ConnectionResetError):
             dialled.recv(1)
@@ -190,20 +194,29 @@ CALLER = """
 import socket, sys
 caller = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 caller.settimeout(0.1)
-shown, missed = "", 0
-while True:
+number = 0
+
+def is_answered():
+    global number
+    number += 1
+    content = b"%d" % number
     try:
-        caller.sendto(b"x", (sys.argv[1], int(sys.argv[2])))
-        caller.recv(10)
-        missed = 0
-    except (TimeoutError, OSError):
-        missed += 1
-    now = "answered" if not missed else "silent" if missed >= 5 else shown
-    if now != shown:
-        shown = now
-        print(shown, flush=True)
+        caller.sendto(content, (sys.argv[1], int(sys.argv[2])))
+        while caller.recv(10) != content:
+            pass
+    except OSError:
+        return False
+    return True
+
+for wanted in sys.stdin:
+    if wanted == "answered\\n":
+        while not is_answered():
+            pass
+    else:
+        wanted = "answered\\n" if any([is_answered() for _ in range(5)]) else wanted
+    print(wanted, end="", flush=True)
 """
-"""Prints when answers stop and when they come again."""
+"""Asked for `answered`, it calls until an answer comes; asked for `silent`, it calls five times and listens briefly."""
 
 
 class CallServer:
@@ -226,10 +239,9 @@ class CallServer:
             with contextlib.suppress(OSError):
                 self._socket.sendto(content, caller)
 
-    def more_come(self, patience: float) -> bool:
+    def until_more_than(self, calls: int) -> None:
         with self.called:
-            before = self.calls
-            return self.called.wait_for(lambda: self.calls > before + 1, patience)
+            assert self.called.wait_for(lambda: self.calls > calls, PATIENCE), "no call came"
 
 
 @needs_namespaces()
@@ -237,25 +249,34 @@ def test_a_namespace_is_cut_and_healed_in_each_direction():
     with network() as net:
         host = net.add("m1")
         server = CallServer(net.address)
-        process = host.start([sys.executable, "-c", CALLER, net.address, str(server.port)])
-        assert process.stdout is not None
-        shown = iter(process.stdout.readline, b"")
-        assert next(shown) == b"answered\n"
+        process = host.start([sys.executable, "-c", CALLER, net.address, str(server.port)], asked=True)
+
+        def assert_call_is(expected: str) -> None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{expected}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().decode() == f"{expected}\n"
+
+        assert_call_is("answered")
         host.cut()
-        assert next(shown) == b"silent\n"
-        assert not server.more_come(SILENCE)
+        calls = server.calls
+        assert_call_is("silent")
+        assert server.calls == calls
         host.heal()
-        assert next(shown) == b"answered\n"
+        assert_call_is("answered")
         host.lose_what_it_is_sent()
-        assert next(shown) == b"silent\n"
-        assert server.more_come(PATIENCE)
+        calls = server.calls
+        assert_call_is("silent")
+        server.until_more_than(calls)
         host.heal_directions()
-        assert next(shown) == b"answered\n"
+        assert_call_is("answered")
         host.lose_what_it_sends()
-        assert next(shown) == b"silent\n"
-        assert not server.more_come(SILENCE)
+        calls = server.calls
+        assert_call_is("silent")
+        assert server.calls == calls
         host.heal_directions()
-        assert next(shown) == b"answered\n"
+        assert_call_is("answered")
 
 
 LONELY = """

@@ -44,7 +44,7 @@ async def pressed(ui: Shown, one: Key, key: str) -> None:
     assert isinstance(app, RecordingApp)
     app.done.clear()
     await ui.press(key)
-    assert one.action in app.done, f"{key} on {one.context.value} led to {app.done}, not to {one.action}"
+    await ui.until(lambda: one.action in app.done, f"{one.action} of {key} on {one.context.value}")
 
 
 async def back_to(ui: Shown, place: str) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.agents.team_section import PARTS
 from legion.cli.base.command import CommandCall, command, group
+from legion.cli.base.editor import edit, refuse_no_editor
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.parameters import files, roles, teams
-from legion.cli.base.texts import decode, read_text, valid_text
-from legion.wire.errors import BadInput, LegionError, NotFound
+from legion.cli.base.texts import file_text, valid_text
 from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
 
 _BROKEN = "cannot be used, see below"
@@ -107,53 +103,23 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
     read, save = (legion.role_text, legion.save_role) if kind == "role" else (legion.team_text, legion.save_team)
     there = read(call.cwd, name, new=new, like=valid_text(like, "--like"))
     if file is not None:
-        wanted = SaveDefinition(cwd=call.cwd, name=name, text=_given(file), new=new)
+        wanted = SaveDefinition(cwd=call.cwd, name=name, text=file_text(file), new=new)
         call.report(save(wanted))
         return
-    if not sys.stdin.isatty():
-        raise BadInput(
-            f"There is no terminal for an editor; run legion {kind} {'new' if new else 'edit'} {name} --from FILE."
-        )
+    saving = f"legion {kind} {'new' if new else 'edit'} {name}"
+    refuse_no_editor(saving)
     if there.fault:
         call.say(sanitize(there.fault))
-    draft = _draft(name, there.text)
-    while True:
-        click.edit(filename=str(draft))
-        text = valid_text(decode(draft.read_bytes(), str(draft)), str(draft))
-        if text == there.text and not new:
-            draft.unlink()
-            call.say("Nothing was changed.")
-            return
-        try:
-            done = save(SaveDefinition(cwd=call.cwd, name=name, text=text, new=new))
-        except LegionError as refused:
-            call.say(sanitize(refused.message))
-            if not click.confirm("Edit it again?", default=True, err=True):
-                again = f"legion {kind} {'new' if new else 'edit'} {name} --from {draft}"
-                raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
-            continue
-        draft.unlink()
+    done = edit(
+        call,
+        name,
+        there.text,
+        is_unchanged=lambda text: text == there.text and not new,
+        save=lambda text: save(SaveDefinition(cwd=call.cwd, name=name, text=text, new=new)),
+        command=saving,
+    )
+    if done is not None:
         call.report(done)
-        return
-
-
-def _draft(name: str, text: str) -> Path:
-    """A temporary file, so that an editor that saves early changes no definition."""
-    handle, path = tempfile.mkstemp(prefix=f"legion-{name}-", suffix=".toml")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    return Path(path)
-
-
-def _given(file: str) -> str:
-    if file == "-":
-        return read_text("-", "The text")
-    try:
-        return valid_text(decode(Path(file).read_bytes(), file), file)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {file}; pass an existing one to --from.") from None
-    except IsADirectoryError:
-        raise BadInput(f"{file} is a folder; pass a file inside it to --from.") from None
 
 
 def _teams(found: Teams, screen: Screen) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from legion.wire.errors import BadInput
+from legion.wire.errors import BadInput, NotFound
 
 MOST_BYTES = 16 * 1024 * 1024
 TITLE_LETTERS = 40
@@ -17,6 +18,18 @@ def read_text(word: str, name: str) -> str:
 
 def read_stdin(name: str) -> str:
     return decode(sys.stdin.buffer.read(MOST_BYTES + 1), name)
+
+
+def file_text(file: str, *, kind: str = "file", name: str = "The text") -> str:
+    """The text of the file that --from names; a dash is stdin. A refusal names the kind of file, or the text."""
+    if file == "-":
+        return read_text("-", name)
+    try:
+        return valid_text(decode(Path(file).read_bytes(), file), file)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {file}; pass an existing {kind} to --from.") from None
+    except IsADirectoryError:
+        raise BadInput(f"{file} is a folder; pass a {kind} inside it to --from.") from None
 
 
 def decode(content: bytes, name: str) -> str:

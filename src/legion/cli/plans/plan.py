@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import click
 
 from legion.cli.base.command import CommandCall, command
+from legion.cli.base.editor import edit, refuse_no_editor
 from legion.cli.base.output import Cell, Colour, Screen, cut, sanitize, sanitize_lines
 from legion.cli.base.parameters import files, teams, ticket_argument
-from legion.cli.base.texts import decode, read_text, valid_text
+from legion.cli.base.texts import file_text, read_text, valid_text
 from legion.cli.plans.numbers import number_of
 from legion.cli.plans.page import COLOURS, page_lines
-from legion.wire.errors import BadInput, LegionError, NotFound
+from legion.wire.errors import BadInput, NotFound
 from legion.wire.forge import PlanIssues
 from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
 
@@ -148,23 +146,12 @@ def _goal(words: tuple[str, ...], file: str | None) -> str:
     if file is not None:
         if words:
             raise BadInput("--from takes the goal from the file; remove GOAL.")
-        return _file_text(file)
+        return file_text(file)
     if not words:
         raise BadInput("Say what you want: legion plan 'GOAL', or --from FILE.")
     if len(words) > 1:
         raise BadInput("GOAL must be one argument; put it in quotes, as in legion plan 'Users can log in'.")
     return read_text(words[0], "GOAL")
-
-
-def _file_text(file: str) -> str:
-    if file == "-":
-        return read_text("-", "The text")
-    try:
-        return valid_text(decode(Path(file).read_bytes(), file), file)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {file}; pass an existing one to --from.") from None
-    except IsADirectoryError:
-        raise BadInput(f"{file} is a folder; pass a file inside it to --from.") from None
 
 
 def _started(call: CommandCall, page: PlanPage, wait: bool) -> None:
@@ -218,31 +205,20 @@ def _edit(call: CommandCall, id: int, file: str | None) -> None:
     legion = call.legion()
     there = legion.plan_text(id)
     if file is not None:
-        _print(call, legion.save_plan(id, SavePlan(text=_file_text(file), version=there.version)))
+        _print(call, legion.save_plan(id, SavePlan(text=file_text(file), version=there.version)))
         return
-    if not sys.stdin.isatty():
-        raise BadInput(f"There is no terminal for an editor; run legion plan edit {there.plan} --from FILE.")
-    handle, path = tempfile.mkstemp(prefix=f"legion-{there.plan}-", suffix=".toml")
-    with os.fdopen(handle, "w", encoding="utf-8") as draft:
-        draft.write(there.text)
-    while True:
-        click.edit(filename=path)
-        text = _file_text(path)
-        if text == there.text or not text.strip():
-            Path(path).unlink()
-            call.say("Nothing was changed.")
-            return
-        try:
-            page = legion.save_plan(id, SavePlan(text=text, version=there.version))
-        except LegionError as refused:
-            call.say(sanitize(refused.message))
-            if not click.confirm("Edit it again?", default=True, err=True):
-                again = f"legion plan edit {there.plan} --from {path}"
-                raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
-            continue
-        Path(path).unlink()
+    saving = f"legion plan edit {there.plan}"
+    refuse_no_editor(saving)
+    page = edit(
+        call,
+        there.plan,
+        there.text,
+        is_unchanged=lambda text: text == there.text or not text.strip(),
+        save=lambda text: legion.save_plan(id, SavePlan(text=text, version=there.version)),
+        command=saving,
+    )
+    if page is not None:
         _print(call, page)
-        return
 
 
 def _list(found: PlanList, screen: Screen) -> list[str]:

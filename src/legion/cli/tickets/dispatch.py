@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,10 +11,10 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKETS, drivers, files, teams
-from legion.cli.base.texts import decode, read_stdin, read_text, short_title, valid_text
+from legion.cli.base.texts import file_text, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
 from legion.cli.tickets.template_dispatch import dispatch_template, names_template
-from legion.wire.errors import BadInput, NotFound
+from legion.wire.errors import BadInput
 from legion.wire.ticket_fields import FieldKind, TicketField
 from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
@@ -113,7 +112,9 @@ def dispatch(
     if plan_file is not None:
         if arguments or any(options.values()):
             raise BadInput("--from takes everything from the plan file; remove TEXT and the other options.")
-        tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
+        tickets = read_plan(
+            file_text(plan_file, kind="plan file", name="The plan"), "The plan" if plan_file == "-" else plan_file
+        )
     else:
         tickets = [one_ticket(arguments, options)]
     wanted = Dispatch(
@@ -174,14 +175,3 @@ def _arguments(arguments: tuple[str, ...]) -> tuple[int | None, str | None]:
     if fault := TICKET_FIELDS["worker_id"].fault(number):
         raise BadInput(f"WORKER {fault}.")
     return number, texts[0]
-
-
-def _plan_text(name: str) -> str:
-    if name == "-":
-        return valid_text(read_stdin("The plan"), "The plan")
-    try:
-        return valid_text(decode(Path(name).read_bytes(), name), name)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {name}; pass an existing plan file to --from.") from None
-    except IsADirectoryError:
-        raise BadInput(f"{name} is a folder; pass a plan file inside it to --from.") from None
