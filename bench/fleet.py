@@ -23,7 +23,7 @@ from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 _TICKETS = int(os.environ.get("LEGION_BENCH_TICKETS", "120"))
-_NAP = float(os.environ.get("LEGION_BENCH_NAP", "30"))
+_NAP = float(os.environ.get("LEGION_BENCH_NAP", "40"))
 _MACHINES = 4
 _SLOTS = max(1, _TICKETS // (3 * _MACHINES))
 """Four machines need three rounds, one needs twelve."""
@@ -89,6 +89,9 @@ def _starts(house: MachineHouse, project: Project, report: Report) -> None:
             command = f"date +%s.%N > {shown}; echo {number} > {place}.txt"
             project.until_settled(project.dispatch(f"start {place} {number}", command, on=[place]))
             taken.append(float(shown.read_text()) - asked)
-    here, there = median(times[head]), median(times["m0"])
-    report.value("from dispatch to the agent, on the head", here * 1000, "ms")
-    report.value("the same on a warm machine, in addition", (there - here) * 1000, "ms", aim=50)
+    report.value("from dispatch to the agent, on the head", median(times[head]) * 1000, "ms")
+    # Each start on the machine against the one before it on the head: other work on this host hits both.
+    added = [there - here for here, there in zip(times[head], times["m0"], strict=True)]
+    report.value("the same on a warm machine, in addition", median(added) * 1000, "ms", aim=50)
+    least = min(times["m0"]) - min(times[head])
+    report.value("the quickest of each, in addition", least * 1000, "ms", aim=50)

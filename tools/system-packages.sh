@@ -7,10 +7,20 @@ set -eu
 present() {
     case $1 in
     bubblewrap) command -v bwrap >/dev/null ;;
-    chromium) command -v chromium >/dev/null || command -v chromium-browser >/dev/null ;;
+    chromium) for name in chromium-headless-shell chromium chromium-browser; do command -v $name && return; done >/dev/null ;;
     postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null ;;
     *) dpkg -s "$1" >/dev/null 2>&1 ;;
     esac
+}
+
+# Chromium without windows loads a page with a quarter of the CPU; some distributions have only the other.
+installable() {
+    for package in "$@"; do
+        if [ "$package" = chromium ] && apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+            package=chromium-headless-shell
+        fi
+        echo "$package"
+    done
 }
 
 missing=
@@ -22,8 +32,8 @@ done
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing$missing"
     export DEBIAN_FRONTEND=noninteractive
-    # shellcheck disable=SC2086  # a list of words on purpose
-    if apt-get -qq update && apt-get -qq install -y --no-install-recommends $missing >/dev/null; then
+    # shellcheck disable=SC2046,SC2086  # lists of words on purpose
+    if apt-get -qq update && apt-get -qq install -y --no-install-recommends $(installable $missing) >/dev/null; then
         exit 0
     fi
 fi

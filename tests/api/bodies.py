@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.adoption import AdoptConversation
-from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.agents import (
+    ClaimTicket,
+    FireAgent,
+    HireAgent,
+    InterruptAgent,
+    Plan,
+    PlanVerdict,
+    SetDelegation,
+    SubmitTicket,
+)
 from legion.wire.controls import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.conversations import AskConversation
 from legion.wire.drivers import AddDriver
@@ -85,6 +94,7 @@ BODIES: dict[str, object] = {
     "trust": Trust(cwd="CWD", hashes=[]),
     "hire": HireAgent(task="Stand there.", cwd="CWD"),
     "fire": FireAgent(id="tess"),
+    "delegate": SetDelegation(id="tess", on=True),
     "interrupt_agent": InterruptAgent(id="tess"),
     "tell_agent": NewMessage(to="tess", text="Hello."),
     "broadcast": Broadcast(text="Hello."),

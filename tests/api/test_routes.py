@@ -272,9 +272,11 @@ def test_every_body_refuses_a_field_that_nobody_knows(served: Served):
 
 
 def test_a_big_answer_comes_whole(served: Served):
-    text = "x" * 3_000_000
-    made = served.over_socket.dispatch(Dispatch(cwd=served.board.cwd, tickets=[NewTicket(title="Long", text=text)]))
-    assert served.over_socket.ticket(made.ids[0]).text == text
+    text = "x" * 1_000_000
+    long = NewTicket(title="Long", text=text, context=text, plan=text)
+    made = served.over_socket.dispatch(Dispatch(cwd=served.board.cwd, tickets=[long]))
+    page = served.over_socket.ticket(made.ids[0])
+    assert (page.text, page.context, page.plan) == (text, text, text)
 
 
 def test_a_megabyte_of_text_arrives_as_it_was_sent(served: Served):

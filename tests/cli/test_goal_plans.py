@@ -63,7 +63,9 @@ def test_a_plan_is_edited_from_a_file_and_refused_with_its_line(legion, plan: st
 def test_a_goal_is_taken_from_words_a_file_or_nowhere(legion, board: Board, tmp_path: Path):
     (tmp_path / "goal.md").write_text("Users can\nlog in.\n")
     assert legion("plan", "--from", str(tmp_path / "goal.md"), "--questions").out == "Plan ID: P1\n"
-    assert legion("plan", "Users can log out.").out == "Plan ID: P2\n"
+    assert legion("plan", f"Users can log out. {'x' * 200}\n\nThey want it.").out == "Plan ID: P2\n"
+    assert "They want it" not in legion("plans").out
+    assert max(map(len, legion("plans").out.splitlines())) < 140
     assert legion("plans").out.splitlines()[0].split() == ["P1", "planning", "Users", "can", "log", "in."]
     for words in (
         ("plan",),

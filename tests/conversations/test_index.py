@@ -159,6 +159,7 @@ def test_an_index_of_another_version_is_made_again(home: Home, tmp_path: Path):
 
 def test_much_is_read_by_a_process_that_ends_with_its_parent(home: Home, tmp_path: Path):
     refresher = Refresher(tmp_path, lambda: home.places, at_once=100)
+    assert refresher.refresh().bytes > 0, "the first answer says how much there is to read"
     progress = refresher.refresh(wait=60)
     assert (progress.finished_at > 0, refresher.reading) == (True, False)
     with contextlib.closing(Index(refresher.index)) as index:

@@ -35,6 +35,9 @@ def failed(status: int, error: str = "") -> GatewayAnswer:
         # Qwen Code asks for a suggestion after the turn, which no script answers.
         (TurnsFacts(title="X", reason="end_turn", text="Done.", gateway=failed(400)), EndKind.FINISHED),
         (TurnsFacts(title="X", reason="end_turn", text="Done.", gateway=failed(401)), EndKind.REFUSED),
+        # On a loaded machine, the answer came after the run had given up waiting for it.
+        (TurnsFacts(title="X", reason="end_turn", gateway=failed(400), cause=StopCause.REFUSAL), EndKind.FINISHED),
+        (TurnsFacts(title="X", reason="cancelled", gateway=failed(400), cause=StopCause.REFUSAL), EndKind.FAILED),
         (TurnsFacts(title="X", error="Rate Limit", limit_signs=("rate limit",)), EndKind.LIMITED),
         (TurnsFacts(title="X", error="Unauthorized", refusal_signs=("unauthorized",)), EndKind.REFUSED),
         # An agent may write about limits.

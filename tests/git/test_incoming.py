@@ -19,6 +19,11 @@ def fetch(grounds: Grounds, agent: Person) -> str | None:
     return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=in_tree(agent.path))
 
 
+def read_as_files(grounds: Grounds, agent: Person) -> str | None:
+    """What comes without any git in the agent's repository."""
+    return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(b"", 1), work_tree=agent.path)
+
+
 def said(stdout: bytes, code: int = 0) -> Callable[[object], FinishedProcess]:
     return lambda argv: FinishedProcess(argv=("git",), code=code, stdout=stdout, stderr=b"")
 
@@ -228,3 +233,64 @@ class TestReadingTheHeadWithoutGit:
         head.symlink_to(tmp_path / "elsewhere")
         assert not is_at(agent.path, grounds.target)
         assert not is_at(tmp_path / "nowhere", grounds.target)
+
+
+class TestReadingCommitsWithoutGit:
+    def test_a_few_commits_arrive_with_their_history(self, grounds: Grounds):
+        agent = grounds.agent()
+        first = agent.commit({"a": "1\n", "folder/b": "2\n"})
+        agent.git("checkout", "-q", "-b", "side", grounds.target)
+        agent.commit({"c": "3\n"})
+        agent.git("merge", "-q", "--no-ff", "-m", "both", first)
+        agent.write("d", "added and not committed\n")
+        agent.git("add", "d")
+        assert read_as_files(grounds, agent) == agent.head
+        assert len(grounds.hub.commits_between(grounds.target, agent.head)) == 3
+        assert grounds.hub.read_file(agent.head, "folder/b") == b"2\n"
+        grounds.hub._git("fsck", "--strict")
+
+    def test_an_unrelated_or_forged_history_is_left_out(self, grounds: Grounds):
+        agent = grounds.agent()
+        agent.git("checkout", "-q", "--orphan", "other")
+        head = agent.commit({"a": "1\n"})
+        before = objects_of(grounds)
+        assert read_as_files(grounds, agent) is None
+        (agent.path / ".git/HEAD").write_text(f"{grounds.target[::-1]}\n")
+        renamed = agent.path / ".git/objects" / grounds.target[::-1][:2] / grounds.target[::-1][2:]
+        renamed.parent.mkdir(exist_ok=True)
+        (agent.path / ".git/objects" / head[:2] / head[2:]).rename(renamed)
+        assert read_as_files(grounds, agent) is None
+        assert objects_of(grounds) == before
+
+    @pytest.mark.parametrize(
+        "deed", ["packed", "many", "large", "bomb", "noise", "cut", "link", "linked folder", "pipe", "linked objects"]
+    )
+    def test_whatever_is_not_plain_is_left_to_git(self, grounds: Grounds, tmp_path: Path, deed: str):
+        agent = grounds.agent()
+        content = {"large": os.urandom(300_000), "bomb": b"0" * 20_000_000}.get(deed, b"1")
+        files = {"a": content} if deed != "many" else {f"f{number}": str(number) for number in range(120)}
+        head = agent.commit(files)
+        objects = agent.path / ".git/objects"
+        commit = objects / head[:2] / head[2:]
+        match deed:
+            case "packed":
+                agent.git("repack", "-adq")
+            case "noise" | "cut":
+                kept = os.urandom(100) if deed == "noise" else commit.read_bytes()[:-5]
+                commit.unlink()
+                commit.write_bytes(kept)
+            case "link":
+                commit.rename(tmp_path / "commit")
+                commit.symlink_to(tmp_path / "commit")
+            case "linked folder":
+                commit.parent.rename(tmp_path / "folder")
+                commit.parent.symlink_to(tmp_path / "folder")
+            case "linked objects":
+                objects.rename(tmp_path / "objects")
+                objects.symlink_to(tmp_path / "objects")
+            case "pipe":
+                commit.unlink()
+                os.mkfifo(commit)
+        before = objects_of(grounds)
+        assert read_as_files(grounds, agent) is None
+        assert objects_of(grounds) == before

@@ -27,6 +27,8 @@ PHRASES = {
     "goes on": (r"(?:goes|went)\s+on", "continues, resumes"),
     "lets go": (r"lets?\s+(?:\w+\s+)?go(?!\s+(?:on|first|ahead))|letting\s+(?:\w+\s+)?go", "release, revoke"),
     "lies": (r"lies", "is, is stored"),
+    "without a word": (r"without\s+a\s+word", "and reports nothing, without a message"),
+    "begins": (r"(?:that|which|it|nothing|tickets?|turns?|runs?|agents?|work)\s+begins?", "starts"),
 }
 """Each pattern with the words to use instead. A pattern matches complete words, across the end of a line too."""
 

@@ -2,88 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from legion import __version__
-from legion.daemon.machine_server import MachineListener
 from legion.domain.events import EventKind
+from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
 from legion.domain.runs import Run
 from legion.git.hub.repository import Hub
-from legion.jobs.machine_runs import beats, ends, packs, placements, remote
-from legion.jobs.machine_runs.beats import BeatFacts
-from legion.jobs.machines.engine import PlacedJob, RunKey
+from legion.jobs.machine_runs import beats, ends, packs, remote
+from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.part import MachinePart
-from legion.jobs.machines.postgres_queue import PostgresQueue
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
-from legion.machine.membership import Membership, join
+from legion.machine.membership import join
 from legion.machine.mirror import Mirrors
-from legion.service.machines.dial_in import DialIn
 from legion.store import events
 from legion.store.board import projects
-from legion.store.work import machines, runs
-from legion.system import crash
+from legion.store.database import schema
+from legion.store.work import machines
 from legion.system.crash import Point
 from legion.system.paths import DataDir
-from legion.wire.machines import MachineBeat, MachineJoin, MachineRunEnd, MirrorTarget
-from tests.support.board import Board
-
-
-class Head:
-    """A board whose machines can dial in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.board = Board(folder)
-        self.listener = MachineListener(self.board.data, DialIn(self.board.context))
-        self.url = self.listener.open("127.0.0.1", 0)
-        self._links: list[HeadLink] = []
-
-    def line(self, name: str, seconds: float = 60.0) -> str:
-        with self.board.store.write() as tx:
-            code = machines.invite(tx, name=name, labels=(), slots=2, seconds=seconds)
-        return f"{self.url}/#{code}/{self.listener.fingerprint}"
-
-    def machine(self, name: str) -> Membership:
-        root = self.folder / f"machine-{name}"
-        root.mkdir()
-        return join(root, self.line(name))
-
-    def link(self, machine: Membership | str) -> HeadLink:
-        """The client of a machine, or of a new one of this name."""
-        link = (self.machine(machine) if isinstance(machine, str) else machine).link()
-        self._links.append(link)
-        return link
-
-    def taken(self, ticket: int, machine: str) -> Run:
-        """A run that this machine has taken."""
-        context = self.board.context
-        self.board.put(ticket, state="working", command="true")
-        with self.board.store.write() as tx:
-            run = runs.start(tx, ticket, 1, machine=machine)
-        project, made = context.project(1), self.board.tickets[ticket]
-        assert placements.place(context, run, lambda: placements.build_job(context, project, made, run)) is not None
-        with self.board.store.write() as tx:
-            machines.move(tx, run.id, PlacementState.TAKEN)
-        return run
-
-    def close(self) -> None:
-        for link in self._links:
-            link.close()
-        self.listener.stop()
-        self.board.close()
+from legion.wire.machines import MachineJoin, MachineRunEnd, MirrorTarget
+from tests.machines.heads import EmptyEngine, Head, beat, killed_at
 
 
 @pytest.fixture
@@ -100,10 +51,6 @@ def of(run: Run, what: str) -> str:
 def put(link: HeadLink, run: Run, file: str, offset: int, piece: bytes, late: str = "") -> int:
     query = {"offset": str(offset), **({"late": "1"} if late else {})}
     return int(link.call("PUT", of(run, file), query=query, body=piece).json()["size"])
-
-
-def beat(protocol: int = PROTOCOL, wait: float = 0.0) -> dict[str, object]:
-    return asdict(MachineBeat(boot="b", version=__version__, protocol=protocol, wait=wait))
 
 
 def test_an_invitation_works_once_and_in_time_and_no_secret_is_stored(head: Head, tmp_path: Path):
@@ -177,18 +124,6 @@ def late(head: Head, run: Run, change: str) -> None:
     with head.board.store.read() as tx:
         machine = machines.get(tx, "desk")
     ends.accept_late(head.board.context, machine, run=run.name, generation=run.generation, commit=change)
-
-
-def killed_at(point: Point, work: Callable[[], None]) -> bool:
-    """Whether a copy of this process that does the work dies at the point."""
-    copy = os.fork()
-    if copy == 0:
-        try:
-            crash.arm(point)
-            work()
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGKILL
 
 
 def test_a_snapshot_counts_until_the_run_has_an_end_and_a_full_disk_is_explained(head: Head):
@@ -345,6 +280,23 @@ def test_a_release_that_is_too_far_apart_keeps_its_lease_and_gets_the_update_to_
     assert notice(PROTOCOL + apart // 2) == ""
 
 
+def test_only_a_beat_after_which_more_fits_on_the_machine_wakes_the_scheduler(head: Head):
+    """A ticket that no machine takes is parked until then."""
+    link = head.link("desk")
+
+    def wakes(content: dict[str, object]) -> bool:
+        with head.board.store.commits() as committed:
+            link.call("POST", "/beat", content=content)
+        return committed.is_set()
+
+    assert not wakes(beat())
+    assert [wakes(beat(protocol=PROTOCOL + one)) for one in (2, 2, 0, 0)] == [True, False, True, False]
+    assert [wakes({**beat(), "toolchain": one}) for one in ("new", "new", None)] == [True, False, False]
+    with head.board.store.write() as tx:
+        tx.execute(update(schema.machines).values(heard_at=tx.now - LeaseTimes().quiet))
+    assert [wakes(beat()), wakes(beat())] == [True, False], "it was silent"
+
+
 @pytest.mark.parametrize("apart", [-2, 2], ids=["too-old", "too-new"])
 def test_a_release_that_is_too_far_apart_cannot_join(head: Head, apart: int):
     code = head.line("desk").partition("#")[2].partition("/")[0]
@@ -390,21 +342,10 @@ def test_a_job_whose_answer_was_lost_is_sent_again_to_the_same_process_only(head
     assert placed.beats == 1, "only a beat that names the run renews its lease"
 
 
-class RoomEngine(PostgresQueue):
-    """Has no jobs, and records how many a machine was offered."""
-
-    def __init__(self) -> None:
-        self.rooms: list[int] = []
-
-    def take(self, machine: str, most: int, *, running: Collection[RunKey] = ()) -> Sequence[PlacedJob]:
-        self.rooms.append(most)
-        return ()
-
-
 def test_a_run_that_ended_while_a_beat_waits_has_left_its_slot(head: Head):
     link = head.link("desk")
     run = head.taken(1, "desk")
-    engine = RoomEngine()
+    engine = EmptyEngine()
     context = replace(head.board.context, machines=MachinePart(engine=engine))
     facts = BeatFacts(
         boot="b",

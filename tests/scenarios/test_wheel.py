@@ -82,7 +82,7 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
     terminal.type("\r")
     terminal.shows("written")
     terminal.type("\x11")
-    terminal.shows("works alone again")
+    terminal.shows("tess works alone again")
     staff.until_idle("tess")
     assert (tree / "agent.txt").read_text() == "alone\ntogether\nagain\n", "its turn continues, with what was said"
     assert [one.text for one in staff.mail_of("tess") if one.sender_name == "tess"] == [
@@ -92,7 +92,7 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
     terminal = person("attach", "tess")
     terminal.shows("Ctrl-Q gives it back")
     terminal.type("\x11")
-    terminal.shows("works alone again")
+    terminal.shows("tess works alone again")
     staff.until_idle("tess")
     assert staff.results("tess") == ["All done."], "an idle agent idles afterwards"
 

@@ -165,6 +165,13 @@ def test_a_ticket_cannot_come_after_one_that_is_not_there(project: Project):
     assert project.states() == {}
 
 
+@pytest.mark.parametrize("name", ["text", "context", "criteria", "plan"])
+def test_a_text_of_two_megabytes_is_refused_whichever_client_sends_it(project: Project, name: str):
+    with pytest.raises(BadInput, match=f"{name} must be a text of at most 1,000,000 characters, not of 2,000,000"):
+        project.dispatch("a", "true", **{name: "x" * 2_000_000})
+    assert project.states() == {}
+
+
 BAD_PLANS = {
     "a circle": (
         """
@@ -202,6 +209,10 @@ BAD_PLANS = {
     "a budget for a checkpoint": (
         '[[ticket]]\ntitle = "a"\ncheckpoint = true\nbudget = 2\n',
         "Ticket 'a': a checkpoint has no agent. Remove --budget.",
+    ),
+    "a text of two megabytes": (
+        f'[[ticket]]\ntitle = "a"\ncommand = "true"\ntext = "{"x" * 2_000_000}"\n',
+        "`text` must be a text of at most 1,000,000 characters, not of 2,000,000.",
     ),
     "too many attempts": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nmax_attempts = 50\n',

@@ -9,7 +9,8 @@ import pytest
 
 from legion.client.legion import Legion
 from legion.domain.runs import Outcome
-from legion.store.work import runs
+from legion.domain.scheduling.usage import Spending, Usage
+from legion.store.work import runs, usage
 from legion.wire.errors import BadInput, NotFound
 from tests.conversations.home import CLAUDE, CODEX, GEMINI, OPENCODE, Home, said
 from tests.support.legion import Project
@@ -67,6 +68,9 @@ def test_a_run_of_legion_is_found_by_its_ticket(client: Legion, house: QuietSqua
     ticket = project.dispatch("Paint the giraffe", "true")
     with house.office.context.store.write() as tx:
         run = runs.start(tx, ticket, 1)
+        for model, tokens in (("haiku", 10), ("sonnet", 500)):
+            spent = Usage(input=tokens, usd=0.1)
+            usage.add(tx, [Spending(run=run.id, provider="p", model=model, day="2026-11-16", usage=spent)])
     journal = house.office.context.data.runs / run.name / "journal.jsonl"
     journal.parent.mkdir(parents=True)
     entry = {"version": 1, "number": 1, "time": 1794830000.0, "kind": "said", "text": "The giraffe is yellow."}
@@ -77,7 +81,7 @@ def test_a_run_of_legion_is_found_by_its_ticket(client: Legion, house: QuietSqua
         *("legion", ticket, "Paint the giraffe"),
         project.cwd,
     )
-    assert line.alive
+    assert (line.alive, line.model) == (True, "sonnet")
     with house.office.context.store.write() as tx:
         runs.end(tx, run.id, Outcome.FINISHED)
     project.stop(ticket)

@@ -101,6 +101,15 @@ def test_where_it_is_open_a_ticket_names_one_of_the_persons_drivers_and_never_a_
         boss.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", command="true")]))
 
 
+def test_where_it_is_open_an_agent_hires_with_another_program(here: Office):
+    boss = here.hire("recruiter")
+    offered = {one.name: one.parameters["properties"] for one in boss.legion.tools().tools}
+    assert "driver" in offered["legion-hire"]
+    with pytest.raises(BadInput, match="Cline cannot be a standing agent"):
+        boss.use("legion-hire", task="x", driver="cline")
+    assert boss.use("legion-hire", task="x", driver="claude").data["hired"]
+
+
 def test_the_persons_limits_hold_also_for_those_who_were_hired_before(tmp_path):
     with office(tmp_path, UserConfig(standing=StandingSettings(most=4, levels=3))) as here:
         boss = here.hire("boss")

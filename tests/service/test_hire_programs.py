@@ -14,11 +14,11 @@ from legion.domain.errors import LegionError
 from legion.drivers import registry
 from legion.jobs.agent import standing_program
 from legion.jobs.turn import delivery
-from legion.service.agents import attach, claim
+from legion.service.agents import attach, claim, delegation
 from legion.service.agents import hire as hiring
 from legion.store.board import plan_approvals
 from legion.store.staff import agents
-from legion.wire.agents import ClaimTicket, HireAgent
+from legion.wire.agents import ClaimTicket, HireAgent, SetDelegation
 from legion.wire.terminal import AttachAgent
 from tests.jobs.office import Office
 from tests.store.making import add_ticket
@@ -73,6 +73,13 @@ def test_what_a_program_cannot_do_is_refused_at_the_hire(office: Office, wanted:
     with pytest.raises(LegionError, match=refusal):
         hire(office, **wanted)
     assert office.standing() == ()
+
+
+def test_a_program_that_keeps_to_no_limit_cannot_only_lead(office: Office):
+    ada = hire(office, name="ada", driver="small")
+    with pytest.raises(LegionError, match="Small cannot be limited to some of its tools, so ada cannot only lead"):
+        delegation.delegate(office.context, ROOT, SetDelegation(id=ada, on=True))
+    delegation.delegate(office.context, ROOT, SetDelegation(id=ada, on=False))
 
 
 def test_an_agent_keeps_the_program_that_it_was_hired_with(office: Office, tmp_path: Path):

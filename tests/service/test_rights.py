@@ -19,7 +19,7 @@ from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.staff import agents, tokens
 from legion.store.staff import mail as stored_mail
-from legion.wire.agents import FireAgent, HireAgent, InterruptAgent
+from legion.wire.agents import FireAgent, HireAgent, InterruptAgent, SetDelegation
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import NewMessage, ReadMail
 from legion.wire.projects import AddProject
@@ -337,6 +337,31 @@ def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):
     delegate = here.hire(f"delegate-{next(_names)}", tools=["legion-hire", "legion-tell"])
     with pytest.raises(NotAllowed, match="you have legion-hire, legion-tell"):
         delegate.use("legion-dispatch", title="t", text="x")
+
+
+def test_an_agent_above_sets_whether_one_only_leads(here: Office, boss: Employee):
+    report = report_of(boss)
+
+    def delegates() -> bool:
+        with here.context.store.read() as tx:
+            return agents.get(tx, report.id).delegates
+
+    for caller, on in [(boss.legion, True), (here.person, False), (here.person, True)]:
+        assert f"{report.name} " in caller.delegate(SetDelegation(id=report.id, on=on)).message
+        assert delegates() is on
+    for refused, id in [(report.legion, report.id), (report.legion, boss.id), (report_of(boss).legion, report.id)]:
+        with pytest.raises(NotAllowed, match="only agents below you"):
+            refused.delegate(SetDelegation(id=id, on=False))
+    assert delegates()
+    planner = here.hire(f"planner-{next(_names)}", plan=True)
+    below = here.at_work(here.person.hire(HireAgent(task="x", name=f"below-{next(_names)}", cwd=here.cwd)))
+    with here.context.store.write() as tx:
+        agents.adopt(tx, agents.get(tx, below.id), planner.id)
+    with pytest.raises(NotAllowed, match="only read until your plan"):
+        planner.legion.delegate(SetDelegation(id=below.id, on=True))
+    here.person.fire(FireAgent(id=below.id))
+    with pytest.raises(NotFound, match="fired already"):
+        here.person.delegate(SetDelegation(id=below.id, on=True))
 
 
 def test_refused_calls_fill_no_log(here: Office, boss: Employee):

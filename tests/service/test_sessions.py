@@ -162,6 +162,12 @@ def test_a_deleted_a_renamed_and_a_rewritten_branch_each_have_a_way_and_lose_not
         shop.service.bind_session(BindSession(cwd=shop.cwd, name="feature-login", branch="main"))
 
 
+def rewritten(shop: Board) -> list[str]:
+    project = shop.service.status(shop.cwd).project
+    assert project is not None
+    return [note.partition(":")[0] for note in project.notes if "rewritten" in note]
+
+
 def test_a_branch_that_changed_under_its_session_is_asked_about_once_and_the_answer_acts(shop: Board):
     shop.service.new_session(NewSession(cwd=shop.cwd, branch="feature/login"))
     shop.repository.git("branch", "-m", "feature/login", "feature/renamed")
@@ -184,7 +190,9 @@ def test_a_branch_that_changed_under_its_session_is_asked_about_once_and_the_ans
     shop.repository.git("checkout", "--quiet", "--orphan", "fresh")
     shop.repository.git("commit", "--quiet", "-m", "other history")
     shop.repository.git("branch", "-f", "feature/renamed", "fresh")
+    assert rewritten(shop) == [f"its branch feature/renamed was rewritten and no longer contains {shop.base[:9]}"]
     dispatch(shop, "c")
+    assert rewritten(shop) == [], "it is a question now"
     (asked,) = shop.service.inbox().questions
     assert asked.choices == ["rebase", "rebuild", "leave"]
     assert f"no longer contains {shop.base[:9]}" in asked.words

@@ -82,6 +82,8 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
         texts = {"text": "t", "context": "long " * 100, "criteria": "", "plan": ""}
         tx.execute(insert(schema.wishes), [texts | {"ticket": n} for n in ids])
         tx.execute(insert(schema.edges), [{"ticket": n, "after": n - 1} for n in ids])
+        request = {"project": project, "answer": {"ids": [1]}, "at": 1.0}
+        tx.execute(insert(schema.requests), [request | {"request": f"request {n}"} for n in ids])
         run = {
             "project": project,
             "conversation": "",

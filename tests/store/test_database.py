@@ -285,3 +285,14 @@ def test_a_read_inside_a_read_is_refused(store: Store):
         pass
     with store.read() as tx:
         assert tx.now
+
+
+def test_a_read_that_raises_ends_its_moment(store, project):
+    with contextlib.suppress(Oops), store.read() as tx:
+        assert tickets.live(tx) == ()
+        oops()
+    with store.write() as tx:
+        add_ticket(tx, project.id)
+    with store.read() as tx:
+        # By a prepared statement and by SQLAlchemy, in one transaction.
+        assert len(tickets.live(tx)) == tx.execute(select(func.count()).select_from(schema.tickets)).scalar_one() == 1

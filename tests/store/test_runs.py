@@ -10,7 +10,7 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.runs import Outcome, Run
 from legion.store import events
-from legion.store.work import runs
+from legion.store.work import machines, runs
 from tests.store.making import add_ticket
 
 
@@ -107,3 +107,19 @@ def test_how_a_run_reaches_its_model_is_written_down(store, project, ticket):
         runs.note_access(tx, run.id, "anthropic")
     with store.read() as tx:
         assert runs.get(tx, run.id).access == "anthropic"
+
+
+def test_a_machine_with_one_run_that_waits_and_one_at_work_gets_news_of_both(store, project):
+    with store.write() as tx:
+        first, second = (runs.start(tx, add_ticket(tx, project.id).id, 1) for _ in range(2))
+        code = machines.invite(tx, name="desk", labels=["far"], slots=2, seconds=60)
+        joined = machines.join(tx, code, boot="b", version="1", protocol=1, toolchain="t")
+        assert joined is not None
+        _, desk = joined
+        machines.place(tx, first, desk)
+        machines.take(tx, first.id, "worker")
+        before = machines.news(tx)[desk.id]
+        machines.place(tx, second, desk)
+        after = machines.news(tx)[desk.id]
+    assert (before.has_waiting, after.has_waiting) == (False, True)
+    assert before.facts != after.facts

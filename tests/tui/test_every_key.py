@@ -101,6 +101,10 @@ def test_every_key_of_every_place(board: Board):
                         # Esc interrupts the agent whose pane has the focus.
                         await ui.until(lambda: ui.rows("#panes").selected == "2")
                         ui.rows("#panes").focus()
+                    if one.id == "squad.delegate":
+                        await ui.until(lambda: ui.app.screen.leader is not None)  # type: ignore[attr-defined]
+                        ui.app.screen.query_one("#say").focus()
+                        await ui.pilot.pause()
                     await pressed(ui, one, key)
             for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
                 await back_to(ui, "queue")

@@ -59,7 +59,8 @@ def test_what_cannot_be_sent_is_explained_with_the_rule_of_the_field(name: str, 
 
 def test_fields_that_were_left_empty_are_not_sent():
     assert values(list(FIELDS.values()), {"title": "A", "text": " ", "ask": ""}) == {"title": "A"}
-    assert values(HIRE_FIELDS, {"task": "Lead.", "budget": "20"}) == {"task": "Lead.", "budget": 20.0}
+    hired = {"task": "Lead.", "driver": "codex", "budget": "20"}
+    assert values(HIRE_FIELDS, hired) == {**hired, "budget": 20.0}
 
 
 def test_a_ticket_without_a_title_gets_the_first_letters_of_its_text():

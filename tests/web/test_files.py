@@ -14,7 +14,7 @@ from legion.web import STATIC, first_view
 NOT_IN_A_BROWSER = {
     *("everywhere.quit", "everywhere.start_daemon", "everywhere.light", "everywhere.next_pane"),
     *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
-    *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent"),
+    *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
     *("squad.interrupt_selected", "models.complete", "models.forget", "machines.clean"),
     *("form.next_field", "form.previous_field"),
 }

@@ -26,7 +26,14 @@ from starlette.routing import Route
 from legion.api import machine_relay, problems
 from legion.service.machines.dial_in import DialIn, MachineNews, MachineOld, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed
-from legion.wire.machines import MachineAccepted, MachineBeat, MachineFileSize, MachineJoin, MachineRunEnd
+from legion.wire.machines import (
+    MachineAccepted,
+    MachineAnswer,
+    MachineBeat,
+    MachineFileSize,
+    MachineJoin,
+    MachineRunEnd,
+)
 
 log = logging.getLogger(__name__)
 
@@ -166,21 +173,72 @@ async def _beat(request: Request, head: DialIn) -> Response:
     signal: _NewsBell = request.app.state.signal
     async with signal.listening(machine.id) as news:
         answer = await run_in_threadpool(head.beat, machine, wanted)
-        while not (answer.jobs or answer.stop or answer.commands or answer.targets):
-            left = deadline - time.monotonic()
-            if left <= 0 or await request.is_disconnected():
-                break
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), min(left, _LOOK_AGAIN))
-            if not news.is_set():
-                signal.look_if_due()
-                continue
-            news.clear()
-            try:
-                answer = await run_in_threadpool(head.look_again, _token(request), wanted)
-            except NotAllowed as refused:
-                raise _Unknown(refused) from refused
+        if not _has_news(answer):
+            answer = await _news(request, head, machine, wanted, news, deadline) or answer
     return JSONResponse(asdict(answer))
+
+
+async def _news(
+    request: Request,
+    head: DialIn,
+    machine: Any,  # noqa: ANN401 - a record that only the service reads
+    wanted: MachineBeat,
+    news: asyncio.Event,
+    deadline: float,
+) -> MachineAnswer | None:
+    """Wait for what the machine has to know; None at the deadline, or when the machine has hung up."""
+    loop = asyncio.get_running_loop()
+    signal: _NewsBell = request.app.state.signal
+
+    def wake() -> None:
+        # The loop has ended with the daemon.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(news.set)
+
+    async with _hang_up(request, news) as gone:
+        with head.waiting(machine, wanted, wake) as beat:
+            while (left := deadline - time.monotonic()) > 0 and beat.job() is None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), min(left, _LOOK_AGAIN))
+                if gone.is_set():
+                    return None
+                if not news.is_set():
+                    signal.look_if_due()
+                    continue
+                news.clear()
+                if beat.job() is None and _has_news(answer := await _look_again(request, head, wanted)):
+                    return answer
+        given = beat.job()
+        return None if given is None else head.grant(given)
+
+
+@contextlib.asynccontextmanager
+async def _hang_up(request: Request, news: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+    """Set, together with `news`, as soon as the machine has closed its connection: it is given nothing then."""
+    gone = asyncio.Event()
+
+    async def watch() -> None:
+        # The body was read: nothing else arrives.
+        await request.receive()
+        gone.set()
+        news.set()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield gone
+    finally:
+        watching.cancel()
+
+
+async def _look_again(request: Request, head: DialIn, wanted: MachineBeat) -> MachineAnswer:
+    try:
+        return await run_in_threadpool(head.look_again, _token(request), wanted)
+    except NotAllowed as refused:
+        raise _Unknown(refused) from refused
+
+
+def _has_news(answer: MachineAnswer) -> bool:
+    return bool(answer.jobs or answer.stop or answer.commands or answer.targets)
 
 
 async def _put_file(request: Request, head: DialIn) -> Response:

@@ -130,7 +130,7 @@ _WITHIN = {
 
 
 def _expected(kind: str, error: Mapping[str, object]) -> str:
-    """What the field must be, without a word about the program that reads it."""
+    """What the field must be, without the name of the program that reads it."""
     limits = error.get("ctx")
     if kind in _WITHIN:
         return _WITHIN[kind].format(**(limits if isinstance(limits, dict) else {}))

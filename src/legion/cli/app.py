@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "split": CommandEntry("plans.plan", "split", "Plan several tickets in place of one."),
         "replan": CommandEntry("plans.plan", "replan", "Plan what is left of an epic."),
         "template": CommandEntry("plans.template", "template", "Templates of plans."),
-        "routine": CommandEntry("leader.routine", "routine", "Tickets that begin by time or event."),
+        "routine": CommandEntry("leader.routine", "routine", "Tickets that start by time or event."),
         "race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
         "chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "assign": CommandEntry("forge.issues", "assign", "Make tickets of issues."),
@@ -113,6 +113,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Standing agents": {
         "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
+        "delegate": CommandEntry("agents.hire", "delegate", "Let an agent only lead, or work again."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
         "team": CommandEntry("agents.team", "team", "Teams: the roles that work on tickets."),

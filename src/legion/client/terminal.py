@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.client.output_filter import OutputFilter
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 
@@ -25,10 +26,13 @@ DETACH = b"\x11"
 """Ctrl-Q."""
 _DETACH_KITTY = (b"\x1b[113;5u", b"\x1b[81;5u")
 """The same key in terminals where a program asked for unambiguous keys."""
-_RESTORE = b"\x1b[?1049l\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[<u\x1b[0m\x1b[r"
-"""What an interactive program may have left switched on."""
+_OFF = (1049, 2004, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1, 5, 6, 69, 2026)
+_RESTORE = (
+    b"".join(b"\x1b[?%dl" % mode for mode in _OFF)
+    + b"\x1b[?7h\x1b[?25h\x1b[4l\x1b[<u\x1b[>4m\x1b[0 q\x1b(B\x0f\x1b>\x1b[0m\x1b[r"
+)
+"""What an interactive program may have left switched on: screen, mouse, paste, cursor, keys, letters, margins."""
 _CHUNK = 1 << 16
-_LONGEST_STRING = 8192
 
 
 class How(Enum):
@@ -38,57 +42,13 @@ class How(Enum):
     ENDED = "ended"
     """The program has ended."""
     LOST = "lost"
-    """The runner is gone without a word."""
+    """The runner is gone and sent no end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelayEnd:
     how: How
     end: TerminalEnd | None = None
-
-
-class OutputFilter:
-    """Lets a program draw, and nothing else: no clipboard (OSC 52), no device strings, no messages to other programs.
-
-    A sequence that is split between two pieces is held back until it is complete.
-    """
-
-    def __init__(self) -> None:
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        data, self._held = self._held + data, b""
-        shown = bytearray()
-        position = 0
-        while (start := data.find(b"\x1b", position)) >= 0:
-            shown += data[position:start]
-            kind = data[start + 1 : start + 2]
-            if not kind:
-                self._held = data[start:]
-                return bytes(shown)
-            if kind not in b"]PX^_":
-                shown += data[start : start + 2]
-                position = start + 2
-                continue
-            stop = _string_end(data, start + 2)
-            if stop is None:
-                if len(data) - start < _LONGEST_STRING:
-                    self._held = data[start:]
-                    return bytes(shown)
-                # Too long for anything that is drawn: its start is left out, and the rest is harmless text.
-                stop = start + 2
-            elif kind == b"]" and not data[start + 2 : stop].startswith((b"52;", b"50;", b"1337;", b"5522;")):
-                shown += data[start:stop]
-            position = stop
-        shown += data[position:]
-        return bytes(shown)
-
-
-def _string_end(data: bytes, start: int) -> int | None:
-    """The position behind the end of a control string; None where it has not ended yet."""
-    bell, terminator = data.find(b"\x07", start), data.find(b"\x1b\\", start)
-    ends = [at for at in (bell + 1 if bell >= 0 else 0, terminator + 2 if terminator >= 0 else 0) if at]
-    return min(ends, default=None)
 
 
 def window_size(handle: int) -> TerminalSize:
@@ -105,10 +65,16 @@ def refuse_no_terminal() -> None:
         raise BadInput("Attaching needs a terminal; use `legion log N` to read what an agent prints.")
 
 
-def relay(path: str, *, only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
-    """Until the person leaves or the program ends. Raises LegionError where no runner listens."""
+def relay(path: str, *, message: str = "", only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
+    """Until the person leaves or the program ends. Raises LegionError where no runner listens.
+
+    The message is printed first. It may name the key that leaves, so it appears when that key has its effect: before,
+    the terminal takes Ctrl-Q as its own key and drops it.
+    """
     refuse_no_terminal()
     with _connected(path) as runner, _raw(sys.stdin.fileno(), sys.stdout.fileno()), _resized() as resized:
+        if message:
+            _write(sys.stdout.fileno(), f"{message}\r\n".encode())
         return _Relay(runner, resized, only_looks=only_looks, detach=detach).run()
 
 
@@ -132,6 +98,8 @@ class _Relay:
                 os.read(self._resized, 4096)
                 self._follow_size()
             if self._keys in ready:
+                # The signal of a resize can arrive later than keys that were typed after it.
+                self._follow_size()
                 typed = os.read(self._keys, 4096)
                 kept, left = self._cut_at_detach(typed)
                 if kept:

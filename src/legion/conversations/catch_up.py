@@ -31,7 +31,7 @@ class Backlog:
     gone: tuple[str, ...]
     bytes: int
     files: int
-    """All that were found."""
+    """Files of conversations that were found, changed or not."""
 
 
 def backlog(index: Index, places: ConversationPlaces) -> Backlog:
@@ -127,7 +127,7 @@ def _lines(index: Index, file: FoundFile, step: int) -> Iterator[_Read]:
         part = read_part(path, format, facts, offset, step)
         read, offset = part.offset - offset, part.offset
         last = offset >= file.size or read == 0
-        # Until the end is reached, the recorded size tells the next round to read on.
+        # Until the end is reached, the recorded size makes the next pass read the rest.
         seen = file if last else replace(file, size=offset, mtime=0)
         yield _Read(file=seen, facts=facts, entries=part.entries, head=head, offset=offset, bytes=read, afresh=afresh)
         afresh = False

@@ -118,6 +118,8 @@ class Refresher:
                     if work.changed or work.gone or not index.progress().finished_at:
                         catch_up(index, places, work)
                     return
+                with index.writing():
+                    index.note_progress(files=work.files, bytes=work.bytes, bytes_done=0)
         finally:
             lock.release()
         self._process = _start(self.index, self._lock_file, places)

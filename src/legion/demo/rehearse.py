@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from legion.cli.base.output import Cell, Colour, Screen, count
-from legion.client.http import NotRunning
 from legion.demo.chaos import Kill, KillChaos
 from legion.demo.clone import RehearsalSource, adopt, clone
 from legion.demo.cost import play_cost
@@ -20,13 +19,15 @@ from legion.demo.proof import LandedFacts, losses
 from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, running_scratch
 from legion.demo.story import Story, StoryLine, StoryPrinter
-from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.errors import BadInput, LegionError, NotAllowed, Retryable
 from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
 
 TICK = 0.2
 """Seconds between two polls of what sends no events: the times on the board, and the chaos."""
 _SCRIPT = "generic"
+_NO_ANSWER = 300.0
+"""Seconds without an answer after which the rehearsal ends: a killed daemon starts again within a few."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +173,7 @@ class _Rehearsal:
         seed = self._wanted.seed
         chaos = None if seed is None else KillChaos(self._running.scratch, seed, len(ids))
         tickets: dict[int, TicketLine] = {}
+        answered = self._printer.seconds
         while True:
             for event in events.wait(TICK):
                 self._events.append(event)
@@ -180,8 +182,12 @@ class _Rehearsal:
                     self._printer.print_event(line)
             try:
                 state = self._step(ids, chaos)
-            except NotRunning:
+            except Retryable:
+                # A killed daemon, or one on a busy machine that answers too late: the next step asks again.
+                if self._printer.seconds - answered > _NO_ANSWER:
+                    raise
                 continue
+            answered = self._printer.seconds
             tickets = {ticket.id: ticket for ticket in state.tickets}
             self._printer.show(state.tickets)
             if state.settled and events.caught_up(state.last_event):

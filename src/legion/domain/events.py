@@ -45,6 +45,8 @@ class EventKind(Enum):
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"
     """Its parent was fired: it now reports to the agent above."""
+    AGENT_DELEGATES = "agent.delegates"
+    """From its next turn on it only leads, or uses the tools of its program again."""
     PLAN_APPROVED = "plan.approved"
     PLAN_REJECTED = "plan.rejected"
     PLAN_CREATED = "plan.created"

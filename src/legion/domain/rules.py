@@ -223,6 +223,7 @@ FACTS = frozenset(
             EventKind.AGENT_HIRED,
             EventKind.AGENT_FIRED,
             EventKind.AGENT_INTERRUPTED,
+            EventKind.AGENT_DELEGATES,
             EventKind.PLAN_APPROVED,
             EventKind.PLAN_REJECTED,
             EventKind.PLAN_CREATED,

@@ -56,7 +56,7 @@ class GitHub:
         self._site = url.rstrip("/")
         api = api_of(url)
         self._graphql = f"{api}/graphql" if self._site == PUBLIC else f"{self._site}/api/graphql"
-        # Writes are a second apart, as GitHub wishes; a stand-in on this machine has no such wish.
+        # Writes are a second apart, as GitHub asks for; a stand-in on this machine has no such limit.
         pace = 0.0 if is_local(self._site) else 1.0
         self._http = ForgeHttp(api, self._token, accept=ACCEPT, pace=pace, clock=clock)
         self._repo = f"/repos/{repository}"

@@ -63,7 +63,7 @@ class ForgeHttp:
         pace: float = 1.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`token` is called for each request. `pace`: seconds between two writes, as the forge wishes."""
+        """`token` is called for each request. `pace`: seconds between two writes, as the forge asks for."""
         self.api = api.rstrip("/")
         self._token = token
         self._accept = accept

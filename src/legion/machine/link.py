@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Mapping
@@ -45,6 +47,7 @@ class HeadLink:
         self._local = threading.local()
         self._open: set[http.client.HTTPSConnection] = set()
         self._lock = threading.Lock()
+        self._hung_up = False
 
     def close(self) -> None:
         """No thread may use it any more."""
@@ -52,6 +55,15 @@ class HeadLink:
             for connection in self._open:
                 connection.close()
             self._open.clear()
+
+    def hang_up(self) -> None:
+        """End the request that waits, and send no other. For a signal handler: it waits for no lock."""
+        self._hung_up = True
+        for connection in tuple(self._open):
+            if connection.sock is not None:
+                with contextlib.suppress(OSError):
+                    # Not the one of TLS, which would leave the interrupted read without its state.
+                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -94,7 +106,7 @@ class HeadLink:
             connection.request(method, asked, body=data, headers=headers)
             return connection.getresponse()
         except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
-            if not was_open:
+            if not was_open or self._hung_up:
                 raise
         self._forget()
         connection = self._connection(patience)

@@ -32,6 +32,7 @@ from legion.machine import facts
 from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.follow import TargetFollower
 from legion.machine.housekeeping import MachineHousekeeper
+from legion.machine.link import HeadLink
 from legion.machine.membership import Membership
 from legion.machine.mirror import Mirrors
 from legion.machine.relay import Relay
@@ -59,6 +60,8 @@ class Worker:
         self.context = context
         self.membership = membership
         self._link = membership.link()
+        self._poll = membership.link()
+        """For the long poll alone, which ends with the worker."""
         self._times = membership.lease
         self._lease_file = context.data.root / "lease.json"
         known = LeaseFile.read(self._lease_file)
@@ -107,7 +110,9 @@ class Worker:
         return self.exit_code
 
     def stop(self) -> None:
+        """In a signal handler. The head notices that nothing waits here any more, and gives this worker no run."""
         self._over.set()
+        self._poll.hang_up()
 
     def _busy_seats(self) -> set[str]:
         with self._lock:
@@ -119,7 +124,7 @@ class Worker:
 
     def _keep_beating(self) -> None:
         while not self._over.is_set():
-            self._beat(free=0, wait=0.0, patience=self._times.beat)
+            self._beat(self._link, free=0, wait=0.0, patience=self._times.beat)
             self._over.wait(self._times.beat)
 
     def _keep_asking(self) -> None:
@@ -129,13 +134,13 @@ class Worker:
             fresh = self.phase() is LeasePhase.FRESH
             # A request to start again is acknowledged at once.
             wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh and self._update is None else 0.0
-            if self._beat(free=1000, wait=wait, patience=wait + self._times.beat):
+            if self._beat(self._poll, free=1000, wait=wait, patience=wait + self._times.beat):
                 pause = _PAUSE
             else:
                 self._over.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE, self._times.beat)
 
-    def _beat(self, *, free: int, wait: float, patience: float) -> bool:
+    def _beat(self, link: HeadLink, *, free: int, wait: float, patience: float) -> bool:
         """One request. Whether the head answered."""
         with self._lock:
             running = [RunRef(run=one.name, generation=one.job.run.generation) for one in self._works.values()]
@@ -156,7 +161,7 @@ class Worker:
         )
         sent = lease.now()
         try:
-            answer = self._link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
+            answer = link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
         except NotAMachine as removed:
             self._end(removed)
             return False
@@ -167,7 +172,8 @@ class Worker:
             self._over.set()
             return False
         except (HeadUnreachable, HeadRefused) as away:
-            log.warning("%s", away.message)
+            if not self._over.is_set():
+                log.warning("%s", away.message)
             return False
         self._knows_toolchain = True
         self._renew(sent, answer)

@@ -24,6 +24,11 @@ _MOST_UNSENT = 4 << 20
 """Bytes that a viewer may lag behind; then it is cut off, and attaches again to see the present screen."""
 _CHUNK = 1 << 16
 _MODE = re.compile(rb"\x1b\[\?([0-9;]{1,32})([hl])")
+_QUERY = re.compile(
+    rb"\x1b\[[?>=]?[0-9;]*c|\x1b\[\??[0-9;]*(?:n|\$p)|\x1b\[>[0-9]*q|\x1b\[\?u|\x1b\[[0-9;]*t"
+    rb"|\x1b\][0-9;]*;\?(?:\x07|\x1b\\)|\x1bP[+$]q[^\x1b]*\x1b\\|\x1bZ|\x05"
+)
+"""Sequences to which a terminal answers: its kind, the place of the cursor, modes, sizes, colours."""
 
 
 @dataclass(eq=False)
@@ -54,8 +59,9 @@ class Ring:
             del self._bytes[:cut]
 
     def replay(self) -> bytes:
+        """Without queries: a terminal that answers an old one would type into the program."""
         modes = b"".join(b"\x1b[?%s%s" % (mode, end) for mode, end in self._modes.items())
-        return modes + bytes(self._bytes)
+        return modes + _QUERY.sub(b"", bytes(self._bytes))
 
     def _safe_cut(self, least: int) -> int:
         """Behind a line or before an escape sequence, so that no sequence is cut in two."""

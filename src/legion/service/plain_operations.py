@@ -5,9 +5,9 @@ from __future__ import annotations
 from legion.service import questions, web
 from legion.service.agents import attach as agent_attaching
 from legion.service.agents import claim as claiming
+from legion.service.agents import delegation, plan_approval
 from legion.service.agents import hire as hiring
 from legion.service.agents import mail as mailing
-from legion.service.agents import plan_approval
 from legion.service.forge import connections as forge_connections
 from legion.service.forge import issues as forge_issues
 from legion.service.forge import pulls as forge_pulls
@@ -171,6 +171,7 @@ class PlainOperations(Operations):
     hire = by_caller(hiring.hire)
     fire = by_caller(hiring.fire)
     interrupt_agent = by_caller(hiring.interrupt)
+    delegate = by_caller(delegation.delegate)
     tell_agent = by_caller(mailing.tell)
     broadcast = by_caller(mailing.broadcast)
     mail = by_caller(mailing.read)

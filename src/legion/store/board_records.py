@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Row, Table, column, insert, select, table, text, update
+from sqlalchemy import Row, Select, Table, bindparam, column, insert, select, table, text, update
 from sqlalchemy.exc import DBAPIError
 
 from legion.domain.events import EventKind
 from legion.store import events
 from legion.store.database import schema
 from legion.store.database.errors import StoreBroken
+from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import ReadTransaction, Store, Transaction, database_file
 
@@ -123,13 +124,7 @@ def files(tx: ReadTransaction, project: int, after: int | None = None) -> Files:
 
 def astir(tx: ReadTransaction, after: int) -> frozenset[int]:
     """The projects whose boards may have changed since event `after`: some changes have no event."""
-    runs, landings = schema.runs.c, schema.landings.c
-    places = (
-        select(runs.project).where(runs.ended_at.is_(None)),
-        select(landings.project).where(landings.closed_at.is_(None)),
-        select(schema.agents.c.project).distinct(),
-    )
-    silent = {project for place in places for project in tx.execute(place).scalars()}
+    silent = {project for query in _SILENTLY_CHANGED for project in query.all(tx)}
     return frozenset(silent | {project for project in events.concerned(tx, after) if project is not None})
 
 
@@ -157,63 +152,116 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
     """Numbers by table. Agents, plans, memories, notes and routines are few, so all of them are included."""
-    happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
-    for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
-        if row.ticket is not None:
-            found["tickets"].add(row.ticket)
-        if row.kind in (EventKind.QUESTION_ASKED, EventKind.QUESTION_SETTLED):
-            found["questions"].add(row.data["question"])
-        elif row.kind is EventKind.RECEIPT:
-            found["receipts"].add(row.data["receipt"])
-    at_work = select(runs.ticket).where(runs.ended_at.is_(None), runs.project == project, runs.ticket.is_not(None))
-    found["tickets"] |= set(tx.execute(at_work).scalars())
-    landings = schema.landings.c
-    of_late = select(landings.id).where(landings.project == project).order_by(landings.id.desc()).limit(_SHELF)
-    found["landings"] |= set(tx.execute(of_late).scalars())
-    fleet = select(schema.agents.c.number).where(schema.agents.c.project == project)
-    plans = select(schema.goals.c.id).where(schema.goals.c.project == project)
-    known = select(schema.memories.c.id).where(schema.memories.c.project == project)
-    noted = select(schema.notes.c.id).where(schema.notes.c.project == project)
-    regular = select(schema.routines.c.id).where(schema.routines.c.project == project)
-    few = {"agents": fleet, "goals": plans, "memories": known, "notes": noted, "routines": regular}
-    return {**found, **{name: set(tx.execute(query).scalars()) for name, query in few.items()}}
+    for change in _CHANGES.all(tx, mine=project, seen=after):
+        for table_name, number in change:
+            found[table_name].add(number)
+    found["tickets"] |= set(_AT_WORK.all(tx, mine=project))
+    found["landings"] |= set(_LATE_LANDINGS.all(tx, mine=project))
+    return {**found, **{name: set(query.all(tx, mine=project)) for name, query in _FEW.items()}}
 
 
 def _tickets(tx: ReadTransaction, project: int, wanted: set[int] | None) -> Files:
-    mine = schema.tickets.c
     if wanted is None:
+        mine = schema.tickets.c
         wanted = set(tx.execute(select(mine.id).where(mine.project == project)).scalars())
     found: Files = {}
     for some in _pieces(wanted):
-        told: dict[int, dict[str, Any]] = {
-            row.id: {"ticket": _record(row)} for row in tx.execute(select(schema.tickets).where(mine.id.in_(some)))
+        parts = {row.owner: [f'"ticket": {row.text}'] for row in _TICKETS.all(tx, some)}
+        for name, query in _PARTS_OF_TICKETS.items():
+            lines: dict[int, list[str]] = {}
+            for row in query.all(tx, some):
+                lines.setdefault(row.owner, []).append(row.text)
+            for number, texts in lines.items():
+                parts[number].append(f'"{name}": [\n{_NEXT_LINE.join(texts)}\n]')
+        found |= {
+            path("tickets", number): f"{{{_NEXT_LINE.join(texts)}}}\n".encode() for number, texts in parts.items()
         }
-        for one in OF_TICKET:
-            order = [one.c[key.name] for key in one.primary_key]
-            for row in tx.execute(select(one).where(one.c.ticket.in_(some)).order_by(*order)):
-                told[row.ticket].setdefault(one.name, []).append(_record(row))
-        found |= {path("tickets", number): _json(one) for number, one in told.items()}
     return found
 
 
 def _numbered(tx: ReadTransaction, project: int, one: Table, key: str, wanted: set[int] | None) -> Files:
-    less = _HEADS_ONLY.get(one.name, {})
-    found: Files = {}
     if wanted is None:
         wanted = set(tx.execute(select(one.c[key]).where(one.c.project == project)).scalars())
-    for some in _pieces(wanted):
-        for row in tx.execute(select(one).where(one.c[key].in_(some))):
-            found[path(one.name, getattr(row, key))] = _json({**_record(row), **less})
-    return found
+    query = _NUMBERED_ROWS[one.name]
+    return {
+        path(one.name, row.owner): f"{row.text}\n".encode() for some in _pieces(wanted) for row in query.all(tx, some)
+    }
+
+
+@dataclass(frozen=True)
+class _RowText:
+    """A row as JSON in one line, and the number of the ticket or of the row that it is filed under."""
+
+    owner: int
+    text: str
+
+
+def _row_texts(one: Table, key: str, *, remember: int = 100) -> QueryByIds[_RowText]:
+    """Rows by their `key`, in the order of the primary key. A row that did not change is not converted again."""
+    less = _HEADS_ONLY.get(one.name, {})
+
+    def text_of(row: Stored) -> _RowText:
+        return _RowText(getattr(row, key), json.dumps({**_plain(vars(row)), **less}, sort_keys=True))
+
+    return QueryByIds(select(one).order_by(*one.primary_key), one.c[key], text_of, remember=remember)
+
+
+def _numbers(query: Select[Any]) -> FixedQuery[int]:
+    """The only column of a query."""
+    return FixedQuery(query, lambda row: next(iter(vars(row).values())), remember=_AT_ONCE)
+
+
+def _changes_of(row: Stored) -> tuple[tuple[str, int], ...]:
+    """What an event says about changed rows: a table and a number each."""
+    found = [("tickets", row.ticket)] if row.ticket is not None else []
+    if row.kind in (EventKind.QUESTION_ASKED, EventKind.QUESTION_SETTLED):
+        found.append(("questions", row.data["question"]))
+    elif row.kind is EventKind.RECEIPT:
+        found.append(("receipts", row.data["receipt"]))
+    return tuple(found)
+
+
+def _plain(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
 def _record(row: Row[Any]) -> dict[str, object]:
-    return {name: value.value if isinstance(value, Enum) else value for name, value in row._mapping.items()}
+    return _plain(dict(row._mapping))
 
 
 def _json(record: object) -> bytes:
     return json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
+
+
+_NEXT_LINE = ",\n"
+_RUNS, _EVENTS, _LANDINGS = schema.runs.c, schema.events.c, schema.landings.c
+_TICKETS = _row_texts(schema.tickets, "id")
+_PARTS_OF_TICKETS = {one.name: _row_texts(one, "ticket", remember=_AT_ONCE) for one in OF_TICKET}
+_NUMBERED_ROWS = {name: _row_texts(schema.metadata.tables[name], key) for name, key in NUMBERED.items()}
+_SILENTLY_CHANGED = (
+    _numbers(select(_RUNS.project).where(_RUNS.ended_at.is_(None)).distinct()),
+    _numbers(select(_LANDINGS.project).where(_LANDINGS.closed_at.is_(None)).distinct()),
+    _numbers(select(schema.agents.c.project).distinct()),
+)
+_CHANGES = FixedQuery(
+    select(_EVENTS.kind, _EVENTS.ticket, _EVENTS.data).where(
+        _EVENTS.n > bindparam("seen"), _EVENTS.project == bindparam("mine")
+    ),
+    _changes_of,
+    remember=_AT_ONCE,
+)
+_AT_WORK = _numbers(
+    select(_RUNS.ticket).where(_RUNS.ended_at.is_(None), _RUNS.project == bindparam("mine"), _RUNS.ticket.is_not(None))
+)
+_LATE_LANDINGS = _numbers(
+    select(_LANDINGS.id).where(_LANDINGS.project == bindparam("mine")).order_by(_LANDINGS.id.desc()).limit(_SHELF)
+)
+_FEW = {
+    name: _numbers(select(one.c[NUMBERED[name]]).where(one.c.project == bindparam("mine")))
+    for name in ("agents", "goals", "memories", "notes", "routines")
+    for one in (schema.metadata.tables[name],)
+}
 
 
 def _pieces(numbers: Iterable[int]) -> Iterable[list[int]]:

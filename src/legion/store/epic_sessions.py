@@ -38,7 +38,7 @@ def want(tx: Transaction, parent: int, session: Project) -> None:
 
 
 def is_wanted(tx: ReadTransaction, parent: int, session: Project) -> bool:
-    return idempotency.recall(tx, parent, f"{_WANTED}{session.id}") is not None
+    return idempotency.is_known(tx, parent, f"{_WANTED}{session.id}")
 
 
 def want_no_more(tx: Transaction, parent: int, session: Project) -> None:
@@ -57,7 +57,7 @@ def end_to_land(tx: Transaction, parent: int, session: Project) -> None:
 
 
 def ends_to_land(tx: ReadTransaction, parent: int, session: Project) -> bool:
-    return idempotency.recall(tx, parent, f"{_ENDING}{session.id}") is not None
+    return idempotency.is_known(tx, parent, f"{_ENDING}{session.id}")
 
 
 def interrupted(tx: ReadTransaction, parent: Project) -> tuple[Project, ...]:

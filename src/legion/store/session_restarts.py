@@ -14,4 +14,4 @@ def remember(tx: Transaction, project: int) -> None:
 
 
 def happened(tx: ReadTransaction, project: int) -> bool:
-    return idempotency.recall(tx, project, _REQUEST) is not None
+    return idempotency.is_known(tx, project, _REQUEST)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.theme import Theme
 
@@ -21,6 +22,7 @@ from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.prompts import Choice, Reader, YesNo
 from legion.tui.store import BoardStore, StartedWith
+from legion.tui.typed_ahead import TypedAhead
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of, changes_of
@@ -85,6 +87,7 @@ class LegionApp(App[None]):
         self.drafts = Drafts(options.memory)
         self.store = BoardStore(options.data_dir, options.cwd, start=options.start, known=known)
         self._attachment = Attachment(self.store.requests, self.suspend)
+        self._typed = TypedAhead(self, super().on_event)
         self._places: dict[str, Place] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._branch_seen: tuple[str, ...] = ()
@@ -101,6 +104,12 @@ class LegionApp(App[None]):
         self._begin(self.store.run())
         self._begin(self._read_settings())
         self.store.status.watch(self._look_at_branch)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._typed.take(event)
+        else:
+            await super().on_event(event)
 
     def on_app_focus(self) -> None:
         # The person may have changed the branch in another terminal, which is no event.

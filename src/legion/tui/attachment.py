@@ -6,7 +6,6 @@ While a person is attached nothing of the UI runs; it reads everything again aft
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -14,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from legion.client.legion import Legion
-from legion.client.terminal import How, RelayEnd, relay, window_size
+from legion.client.terminal import DETACH, How, RelayEnd, relay, window_size
 from legion.client.text.terminal import sanitize
 from legion.tui.link.requests import Requests
 from legion.wire.terminal import Attach, OpenShell, OpenTerminal
@@ -37,7 +36,7 @@ class Attachment:
             found = await self._ask(partial(_attach, ticket, Attach(waited=waited)))
             if found.socket:
                 break
-        left = self._relay(found)
+        left = self._relay(found, detach=DETACH)
         if left.how is How.DETACHED and found.wheel:
             return (await self._ask(lambda legion: legion.give_back(ticket))).message
         if left.how is How.DETACHED:
@@ -52,11 +51,9 @@ class Attachment:
         left = self._relay(await self._ask(lambda legion: legion.shell(ticket, wanted)), detach=b"")
         return f"The shell of #{ticket} has ended." if left.how is How.ENDED else f"The shell of #{ticket} is gone."
 
-    def _relay(self, found: OpenTerminal, detach: bytes | None = None) -> RelayEnd:
+    def _relay(self, found: OpenTerminal, *, detach: bytes) -> RelayEnd:
         with self._suspend():
-            sys.stdout.write(f"{sanitize(found.message)}\n")
-            sys.stdout.flush()
-            return relay(found.socket) if detach is None else relay(found.socket, detach=detach)
+            return relay(found.socket, message=sanitize(found.message), detach=detach)
 
     def _ask(self, call: Callable[[Legion], Answer]) -> Awaitable[Answer]:
         """A request that may wait for an agent, so it does not make the connection look slow."""

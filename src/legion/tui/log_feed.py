@@ -31,7 +31,7 @@ class LogFeed:
         self.answered = False
 
     def read_on(self) -> None:
-        """There may be more."""
+        """Read what was added: called when the daemon may have more output."""
         self._again = True
         if self._task is None:
             self._task = asyncio.ensure_future(self._read())

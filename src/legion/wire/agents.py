@@ -114,6 +114,13 @@ class Fired:
 
 
 @dataclass(kw_only=True)
+class SetDelegation:
+    id: str
+    on: bool
+    """It only leads, from its next turn on; else it uses the tools of its program again."""
+
+
+@dataclass(kw_only=True)
 class InterruptAgent:
     id: str
     text: str = ""

@@ -1,4 +1,4 @@
-"""Shapes of requests and answers about routines: tickets that begin by time or event."""
+"""Shapes of requests and answers about routines: tickets that start by time or event."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class TeamPage:
 
 @dataclass(kw_only=True)
 class DefinitionText:
-    """A role or team as it is written: what an editor begins with."""
+    """A role or team as it is written: what an editor starts with."""
 
     schema: str = "legion.definition/1"
     name: str

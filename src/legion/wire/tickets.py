@@ -21,16 +21,23 @@ from legion.wire.questions import QuestionLine
 from legion.wire.teams import CrewLine
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
 
+_MOST_TEXT = 1_000_000
+"""Characters of each text that an agent is given; what is longer belongs into a file of the repository."""
+
 
 @dataclass(kw_only=True)
 class NewTicket:
     """A ticket as a person writes it. Each field declares its option, limits and documents: see `ticket_fields`."""
 
     title: str = described(REQUIRED, short="-t", most=300, help="One line; the first 40 letters of TEXT if left out.")
-    text: str = described("", argument="TEXT", help="The change that you want; - reads it from stdin.")
-    context: str = described("", short="-c", help="What the agent should know: where to look, what was decided.")
-    criteria: str = described("", short="-k", help="When it is done, in terms that can be checked; one per line.")
-    plan: str = described("", short="-p", help="How to do it, if you know.")
+    text: str = described("", argument="TEXT", most=_MOST_TEXT, help="The change that you want; - reads it from stdin.")
+    context: str = described(
+        "", short="-c", most=_MOST_TEXT, help="What the agent should know: where to look, what was decided."
+    )
+    criteria: str = described(
+        "", short="-k", most=_MOST_TEXT, help="When it is done, in terms that can be checked; one per line."
+    )
+    plan: str = described("", short="-p", most=_MOST_TEXT, help="How to do it, if you know.")
     key: str = described("", plan_only=True, help="The name by which other tickets of the plan file refer to it.")
     after: list[int] = described(
         list, short="-a", metavar="N,N", label="after", see="board.md", help="Tickets that must land before it starts."

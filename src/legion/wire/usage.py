@@ -48,7 +48,7 @@ class WorkSummary:
     project: str
     since: float
     because: str
-    """Why it begins there, in words."""
+    """The reason why it starts there, as a sentence."""
     landed: list[TicketLine]
     failed: list[TicketLine]
     stopped: list[TicketLine]

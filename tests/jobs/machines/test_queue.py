@@ -75,6 +75,19 @@ def test_a_job_whose_answer_was_lost_is_returned_again_beyond_the_limit(queue: P
     assert _runs(queue.take("m1", 2, running=[("a", 1), ("b", 1)])) == ["c"]
 
 
+def test_a_job_that_was_given_past_the_queue_counts_as_taken(queue: PostgresQueue):
+    for _ in range(2):
+        queue.place(_job("a"), taken=True)
+    assert queue.take("m1", 9, running=[("a", 1)]) == []
+    assert _runs(queue.take("m1", 0)) == ["a"], "the machine does not know of it"
+    queue.place(_job("b"))
+    queue.place(_job("c"), taken=True)
+    assert sorted(_runs(queue.take("m1", 9, running=[("a", 1)]))) == ["b", "c"], "whichever was marked, none is lost"
+    for name in "abc":
+        queue.finish(name, 1)
+    assert queue.take("m1", 9) == []
+
+
 def test_a_head_that_starts_again_returns_what_the_last_one_took(queue: PostgresQueue, url: str):
     queue.place(_job("a"))
     queue.take("m1", 1)

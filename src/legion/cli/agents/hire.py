@@ -1,4 +1,4 @@
-"""`legion hire` and `legion fire`: start and end standing agents."""
+"""`legion hire`, `legion delegate` and `legion fire`: start, limit and end standing agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import Seconds, folders
 from legion.cli.base.texts import read_text, valid_text
 from legion.client.legion import Legion
-from legion.wire.agents import FireAgent, HireAgent, Hired
+from legion.wire.agents import FireAgent, HireAgent, Hired, SetDelegation
 from legion.wire.errors import LegionError, Retryable
 from legion.wire.mail import MessageLine, ReadMail
 
@@ -55,6 +55,14 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
     result = _first_result(legion, hired, before, timeout)
     call.answer(result, lambda: sanitize_lines(result.text))
     return 0
+
+
+@command("delegate", example="legion delegate boss\nlegion delegate boss --off")
+@click.argument("id", metavar="ID")
+@click.option("--off", is_flag=True, help="It uses the tools of its program again.")
+def delegate(call: CommandCall, id: str, off: bool) -> None:
+    """Let an agent only lead, from its next turn on: it uses Legion's tools alone, and its hires do the work."""
+    call.report(call.legion().delegate(SetDelegation(id=valid_text(id, "ID"), on=not off)))
 
 
 @command("fire", example="legion fire tess\nlegion fire 3f2a --subtree")

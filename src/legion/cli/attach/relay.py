@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from legion.cli.base.command import CommandCall
 from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
+from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.client.terminal import How, RelayEnd, refuse_no_terminal, relay
 from legion.wire.errors import BadInput
+from legion.wire.projects import Done
 from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, OpenTerminal
 
 LOST = 1
@@ -42,12 +45,12 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
             found = call.legion().attach_agent(wanted)
             if found.socket or only_looks:
                 break
-    call.say(sanitize(found.message))
     if not found.socket:
+        call.say(sanitize(found.message))
         return 0
-    left = relay(found.socket, only_looks=only_looks)
+    left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and not only_looks:
-        call.say(call.legion().give_back_agent(GiveBackAgent(id=agent)).message)
+        call.say(given_back(call, lambda legion: legion.give_back_agent(GiveBackAgent(id=agent))))
     elif left.how is not How.DETACHED:
         call.say(f"The terminal has ended; `legion tell {sanitize(agent)} TEXT` reaches the agent.")
     return LOST if left.how is How.LOST else 0
@@ -55,15 +58,23 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
 
 def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:
     """The exit code of the command."""
-    call.say(sanitize(found.message))
-    left = relay(found.socket, only_looks=only_looks)
+    left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and found.wheel and not only_looks:
-        call.say(call.legion().give_back(ticket).message)
+        call.say(given_back(call, lambda legion: legion.give_back(ticket)))
     elif left.how is How.DETACHED:
         call.say(f"Detached: `legion attach {ticket}` returns.")
     else:
         call.say(_ended(ticket, left, wheel=found.wheel))
     return LOST if left.how is How.LOST else 0
+
+
+def given_back(call: CommandCall, give: Callable[[Legion], Done]) -> str:
+    """The terminal does not need the daemon, which may have ended meanwhile."""
+    try:
+        return give(call.legion()).message
+    except NotRunning:
+        call.again_or_start()
+        return give(call.legion()).message
 
 
 def _ended(ticket: int, left: RelayEnd, *, wheel: bool) -> str:

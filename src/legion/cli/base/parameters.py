@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
-from legion.wire.errors import BadInput, LegionError
+from legion.wire.errors import LegionError
 from legion.wire.text import names_a_ticket
 
 BIGGEST = 2**63 - 1
@@ -155,14 +154,3 @@ TICKET_OR_ALL = TicketOrAll()
 TICKETS = TicketNumbers()
 
 ticket_argument = click.argument("id", metavar="N", type=TICKET)
-
-
-def named_values(options: Iterable[str]) -> dict[str, str]:
-    """The variables of a template, as --var NAME=VALUE gives them."""
-    given: dict[str, str] = {}
-    for one in options:
-        name, equals, value = valid_text(one, "--var").partition("=")
-        if not equals or not name.strip():
-            raise BadInput(f"`{sanitize(one)[:40]}` is no value; write --var NAME=VALUE.")
-        given[name.strip()] = value
-    return given

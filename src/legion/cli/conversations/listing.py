@@ -17,7 +17,7 @@ from legion.wire.conversations import ConversationLine, Conversations, IndexStat
 _SHORT_ID = 8
 _OWN = "legion"
 """The program of Legion's own runs."""
-_FIRST_WAIT, _WAIT = 2.0, 20.0
+_FIRST_WAIT, _WAIT = 0.5, 20.0
 Report = TypeVar("Report")
 
 hours_of = click.FloatRange(min=0.0, min_open=True, max=100_000)

@@ -1,4 +1,4 @@
-"""`legion routine`: tickets that begin by time or event."""
+"""`legion routine`: tickets that start by time or event."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _next(one: RoutineLine) -> str:
 
 routine = group(
     "routine",
-    """Tickets that begin by time or event: add, list, remove, run.
+    """Tickets that start by time or event: add, list, remove, run.
 
 They have your rights and the budget that you give them, like tickets that you dispatch.
 """,

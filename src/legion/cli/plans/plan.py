@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, sanitize, sanitize_lines
+from legion.cli.base.output import Cell, Colour, Screen, cut, sanitize, sanitize_lines
 from legion.cli.base.parameters import files, teams, ticket_argument
 from legion.cli.base.texts import decode, read_text, valid_text
 from legion.cli.plans.numbers import number_of
@@ -19,6 +19,9 @@ from legion.cli.plans.page import COLOURS, page_lines
 from legion.wire.errors import BadInput, LegionError, NotFound
 from legion.wire.forge import PlanIssues
 from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
+
+_GOAL_COLUMNS = 100
+"""Of a goal in the list, also where lines are not cut to a screen: `legion plan show` prints the rest."""
 
 _EXAMPLE = """\
 legion plan 'Users can log in and log out' --questions
@@ -248,12 +251,17 @@ def _list(found: PlanList, screen: Screen) -> list[str]:
     return screen.table([_row(one) for one in found.plans], indent=0)
 
 
+def _first_paragraph(goal: str) -> str:
+    """On one line. The plan of an issue has the issue's complete text in its goal, as further paragraphs."""
+    return " ".join(sanitize(goal.strip().partition("\n\n")[0]).split())
+
+
 def _row(one: PlanLine) -> list[Cell]:
     tickets = f"{one.approved} of {one.tickets} approved" if one.tickets else ""
     return [
         Cell(one.id, Colour.BOLD),
         Cell(one.state, COLOURS.get(one.state, Colour.NONE)),
         Cell(tickets),
-        Cell(" ".join(sanitize(one.goal).split())),
+        Cell(cut(_first_paragraph(one.goal), _GOAL_COLUMNS)),
         Cell(sanitize(one.reason), Colour.DIM),
     ]

@@ -10,14 +10,15 @@ from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, sanitize_lines
-from legion.cli.base.parameters import named_values, teams
+from legion.cli.base.parameters import teams
+from legion.cli.base.template_request import template_request
 from legion.cli.base.texts import valid_text
 from legion.cli.plans.page import page_lines
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.plans import PlanTicketLine
-from legion.wire.templates import ExpandedTemplate, RunTemplate, TemplateLine, TemplateList, TemplatePage
+from legion.wire.templates import ExpandedTemplate, TemplateLine, TemplateList, TemplatePage
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -82,7 +83,7 @@ def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int
     if not values and needed:
         call.answer(page, lambda: [f"{name} is a valid template. It needs {', '.join(needed)}."])
         return 0
-    made = call.legion().run_template(RunTemplate(cwd=call.cwd, name=name, values=named_values(values), dry_run=True))
+    made = call.legion().run_template(template_request(call, name, values, dry_run=True))
     call.answer(made, lambda: _expanded(made, call.screen))
     return 6 if made.findings else 0
 
@@ -95,15 +96,7 @@ def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int
 @click.option("--dry-run", is_flag=True, help="Show the tickets; no plan is stored.")
 def template_run(call: CommandCall, name: str, values: tuple[str, ...], team: str, epic: str, dry_run: bool) -> None:
     """Make a plan of a template. Nothing starts until you approve it: `legion approve P3`."""
-    wanted = RunTemplate(
-        cwd=call.cwd,
-        name=valid_text(name, "NAME"),
-        values=named_values(values),
-        team=valid_text(team, "--team"),
-        epic=valid_text(epic, "--epic"),
-        dry_run=dry_run,
-    )
-    made = call.legion().run_template(wanted)
+    made = call.legion().run_template(template_request(call, name, values, team=team, epic=epic, dry_run=dry_run))
     call.answer(made, lambda: _expanded(made, call.screen))
 
 

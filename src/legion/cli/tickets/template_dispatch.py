@@ -8,11 +8,10 @@ from pathlib import Path
 
 from legion.cli.base.command import CommandCall
 from legion.cli.base.output import sanitize
-from legion.cli.base.parameters import named_values
-from legion.cli.base.texts import valid_text
+from legion.cli.base.template_request import template_request
 from legion.wire.errors import NotFound
 from legion.wire.plans import ApprovePlan
-from legion.wire.templates import ExpandedTemplate, RunTemplate
+from legion.wire.templates import ExpandedTemplate
 from legion.wire.text import plan_number
 from legion.wire.tickets import Dispatched
 
@@ -27,14 +26,7 @@ def names_template(name: str, values: tuple[str, ...]) -> bool:
 def dispatch_template(
     call: CommandCall, name: str, values: tuple[str, ...], *, team: str, epic: str, dry_run: bool
 ) -> None:
-    wanted = RunTemplate(
-        cwd=call.cwd,
-        name=valid_text(name, "--from"),
-        values=named_values(values),
-        team=valid_text(team, "--team"),
-        epic=valid_text(epic, "--epic"),
-        dry_run=dry_run,
-    )
+    wanted = template_request(call, name, values, team=team, epic=epic, dry_run=dry_run)
     if not values and name not in [one.name for one in call.legion().templates(call.cwd).templates]:
         raise NotFound(f"There is neither a file nor a template {name}: see `legion template list`.")
     expanded = call.legion().run_template(wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 
 from legion.config.files.user import UserConfig, load
@@ -18,19 +19,25 @@ class CurrentSettings:
         self._config = first
         self._file = Path(first.origin) if first.origin else None
         self._seen = self._stamp()
+        self._lock = threading.Lock()
         self.complaint = ""
         """What is wrong with the file as it is now."""
 
     def get(self) -> UserConfig:
-        stamp = self._stamp()
-        if stamp != self._seen:
-            self._seen = stamp
-            try:
-                self._config, self.complaint = load(self._file), ""
-            except BadInput as wrong:
-                self.complaint = wrong.message
-                log.warning("the settings stay as they were: %s", wrong.message)
-        return self._config
+        # While one thread reads a changed file, the others wait for it: the old settings are not valid any more.
+        with self._lock:
+            stamp = self._stamp()
+            if stamp != self._seen:
+                self._seen = stamp
+                self._read()
+            return self._config
+
+    def _read(self) -> None:
+        try:
+            self._config, self.complaint = load(self._file), ""
+        except BadInput as wrong:
+            self.complaint = wrong.message
+            log.warning("the settings stay as they were: %s", wrong.message)
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

@@ -244,6 +244,8 @@ _OPENED = {Tool.INTERRUPT: ExtraRight.INTERRUPT, Tool.FIRE: ExtraRight.FIRE}
 _OF_LEADERS = frozenset({Tool.NOTE, Tool.GOAL})
 _NOT_OF_LEADERS = frozenset({Tool.CLAIM})
 """A leader does no ticket itself."""
+_DRIVERS = {Tool.DISPATCH: "standing, or one of the person's", Tool.HIRE: "its program, such as codex"}
+"""What the parameter `driver` may be, where the person has opened it."""
 _ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER, Tool.GOAL})
 """Not for an agent whose plan is not approved yet."""
 
@@ -268,10 +270,10 @@ def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[ExtraRig
 
 def described(tool: Tool, opened: Collection[ExtraRight] = ()) -> Description:
     """The description for an agent with these extra rights."""
-    if tool is Tool.DISPATCH and ExtraRight.DRIVER in opened:
-        whole = DESCRIPTIONS[tool]
-        return replace(whole, takes={**whole.takes, "driver": _text("standing, or one of the person's")})
-    return DESCRIPTIONS[tool]
+    known = DESCRIPTIONS[tool]
+    if tool not in _DRIVERS or ExtraRight.DRIVER not in opened:
+        return known
+    return replace(known, takes={**known.takes, "driver": _text(_DRIVERS[tool])})
 
 
 def own_of_program(tools: Iterable[str]) -> frozenset[str]:

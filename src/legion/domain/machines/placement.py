@@ -245,7 +245,7 @@ _SHUT = {
     PlaceState.PAUSED: "is paused, `legion machine resume {name}`",
     PlaceState.DRAINING: "is drained, `legion machine resume {name}`",
     PlaceState.SILENT: "is not reachable",
-    PlaceState.OUTDATED: "has another release of Legion, `legion machine update {name}`",
+    PlaceState.OUTDATED: "has a release of Legion that does not fit, `legion machines` says which to update",
 }
 _MOST_NAMED = 3
 

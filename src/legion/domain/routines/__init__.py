@@ -1,1 +1,1 @@
-"""Routines: tickets that begin by time or by event."""
+"""Routines: tickets that start by time or by event."""

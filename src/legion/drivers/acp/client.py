@@ -22,6 +22,10 @@ from legion.drivers.turns.options import TurnOptions
 _REPLAY_SILENCE = 0.2
 """Seconds without an update after which the history of a loaded conversation is complete."""
 _LONGEST_REPLAY = 60.0
+_MOST_QUESTIONS = 20
+"""Of a program at once; more are denied."""
+_MOST_DENIED = 1000
+"""Names that are kept."""
 
 
 class SessionClient:
@@ -95,6 +99,7 @@ class SessionClient:
         allowed = await self._ask(tool, input, request) if asked else verdict is PermissionVerdict.ALLOW
         if not allowed:
             self.denied.append(tool)
+            del self.denied[_MOST_DENIED:]
             self._journal.record_denial(tool, call)
         return allowed
 
@@ -181,6 +186,8 @@ class SessionClient:
 
     async def _ask(self, tool: str, input: object, request: PermissionQuery) -> bool:
         """A person decides; without an answer in time it is denied."""
+        if len(self._questions) >= _MOST_QUESTIONS:
+            return False
         question = str(uuid.uuid4())
         answer: asyncio.Future[PermissionAnswer] = asyncio.get_running_loop().create_future()
         self._questions[question] = answer

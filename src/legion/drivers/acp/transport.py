@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
 from legion.drivers.turns.process import AgentProcess
+
+_MOST_UNREAD = 32 << 20
+"""Bytes of answers that a program may leave unread before no more of its requests are read."""
 
 
 class PipeTransport:
@@ -14,6 +18,8 @@ class PipeTransport:
 
     def __init__(self, process: AgentProcess) -> None:
         self._process = process
+        if process.stdin is not None:
+            process.stdin.transport.set_write_buffer_limits(high=_MOST_UNREAD)
 
     async def send(self, message: dict[str, Any]) -> None:
         writer = self._process.stdin
@@ -23,6 +29,7 @@ class PipeTransport:
         await writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
+        await self._answers_are_read()
         reader = self._process.stdout
         while True:
             try:
@@ -40,6 +47,14 @@ class PipeTransport:
                 return message
             if line.strip():
                 self._process.keep(line)
+
+    async def _answers_are_read(self) -> None:
+        """The library starts a task for each message, and reads the next one before that has run."""
+        await asyncio.sleep(0)
+        writer = self._process.stdin
+        if writer is not None and not writer.is_closing():
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
 
     async def close(self) -> None:
         if self._process.stdin is not None:

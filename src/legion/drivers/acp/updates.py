@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,13 @@ from legion.drivers.turns.run import TurnActivity
 
 _LONGEST_PATH = 300
 _MOST_PLACES = 20
+_MOST_STEPS = 200
+_MOST_CALLS = 200
+_LARGEST_INPUTS = 32 << 20
+"""Of calls that are open at once; the oldest are forgotten."""
+_LONGEST_TITLE = 1000
+_LONGEST_TEXT = 1 << 20
+"""Characters of a message or a result that are kept."""
 _DONE = ("completed", "failed")
 
 
@@ -23,6 +31,8 @@ class _Call:
         self.kind = "other"
         self.title = ""
         self.input: Any = None
+        self.size = 0
+        """Of the input, as JSON."""
         self.places: list[str] = []
         self.diffs: list[dict[str, object]] = []
         self.text = ""
@@ -42,14 +52,33 @@ class _Call:
         return isinstance(self.input, dict) and bool(set(self.input) - {"cwd"})
 
 
+class _Pieces:
+    """The pieces of a text, as many as are kept."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._room = _LONGEST_TEXT
+
+    def add(self, piece: str) -> None:
+        if piece and self._room > 0:
+            self._pieces.append(piece[: self._room])
+            self._room -= len(piece)
+
+    def take(self) -> str:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        self._room = _LONGEST_TEXT
+        return text
+
+
 class Updates:
     """One method per kind of update. Text comes in pieces, and is recorded when something else follows."""
 
     def __init__(self, journal: RunJournal, activity: TurnActivity) -> None:
         self._journal = journal
         self._activity = activity
-        self._text: list[str] = []
-        self._thinking: list[str] = []
+        self._text = _Pieces()
+        self._thinking = _Pieces()
         self._calls: dict[str, _Call] = {}
         self.last_text = ""
         """The last message of the turn."""
@@ -65,15 +94,15 @@ class Updates:
         match update:
             case schema.AgentMessageChunk(content=content):
                 self._flush_thinking()
-                self._text.append(_text_of(content))
+                self._text.add(_text_of(content))
             case schema.AgentThoughtChunk(content=content):
                 self._flush_text()
-                self._thinking.append(_text_of(content))
+                self._thinking.add(_text_of(content))
             case schema.ToolCallStart() | schema.ToolCallProgress():
                 self._call_changed(update)
             case schema.AgentPlanUpdate(entries=entries):
                 self._journal.record_plan(
-                    [{"text": cut(one.content, 400), "status": str(one.status)} for one in entries]
+                    [{"text": cut(one.content, 400), "status": str(one.status)} for one in entries[:_MOST_STEPS]]
                 )
             case schema.UsageUpdate(cost=schema.Cost(amount=amount, currency="USD")):
                 self.cost_usd = amount
@@ -109,9 +138,10 @@ class Updates:
             self._activity.open_calls = sum(one.began for one in self._calls.values())
 
     def _merge(self, update: schema.ToolCall | schema.ToolCallUpdate) -> _Call:
-        call = self._calls.setdefault(update.tool_call_id, _Call(update.tool_call_id))
+        id = cut(update.tool_call_id, _LONGEST_PATH)
+        call = self._calls.setdefault(id, _Call(id))
         call.kind = str(update.kind or call.kind)
-        call.title = update.title or call.title
+        call.title = cut(update.title or call.title, _LONGEST_TITLE)
         if isinstance(update.raw_input, dict) and isinstance(call.input, dict):
             call.input = {**call.input, **update.raw_input}
         elif update.raw_input is not None:
@@ -123,7 +153,18 @@ class Updates:
             call.text = "\n".join(filter(None, map(_content_text, update.content))) or call.text
         if not call.text and update.raw_output is not None:
             call.text = _raw_text(update.raw_output)
+        call.text = _shortened(call.text)
+        if update.raw_input is not None:
+            call.size = len(json.dumps(call.input, default=str))
+        self._forget_oldest(call)
         return call
+
+    def _forget_oldest(self, latest: _Call) -> None:
+        while len(self._calls) > _MOST_CALLS or sum(one.size for one in self._calls.values()) > _LARGEST_INPUTS:
+            oldest = next((id for id, one in self._calls.items() if one is not latest), None)
+            if oldest is None:
+                return
+            del self._calls[oldest]
 
     def _begin(self, call: _Call) -> None:
         if call.began:
@@ -134,17 +175,21 @@ class Updates:
         self._journal.record_start(call.id, call.tool, call.shown_input)
 
     def _flush_text(self) -> None:
-        text = "".join(self._text)
-        self._text.clear()
+        text = self._text.take()
         if text.strip():
             self.last_text = text
             self._journal.record_text(text)
 
     def _flush_thinking(self) -> None:
-        thinking = "".join(self._thinking)
-        self._thinking.clear()
+        thinking = self._thinking.take()
         if thinking:
             self._journal.record_thought(thinking)
+
+
+def _shortened(text: str) -> str:
+    """Its start and its end: the end has the sums of tests."""
+    half = _LONGEST_TEXT // 2
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:half]}\n...\n{text[-half:]}"
 
 
 def _text_of(content: object) -> str:

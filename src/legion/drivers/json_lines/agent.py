@@ -12,7 +12,7 @@ from typing import Any
 from legion.drivers import Host, PermissionAnswer
 from legion.drivers.json_lines.readers import READERS
 from legion.drivers.turns import conversations
-from legion.drivers.turns.journal import RunJournal
+from legion.drivers.turns.journal import RunJournal, cut
 from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.outcome import readable
 from legion.drivers.turns.process import AgentProcess
@@ -22,6 +22,9 @@ _CANCEL_PATIENCE = 5.0
 """Seconds to exit after SIGINT; then it is killed."""
 _EXIT_PATIENCE = 10.0
 """Seconds to exit after its last line."""
+_MOST_CALLS = 200
+"""Open at once; of further ones nothing is recorded until they return."""
+_LONGEST_NAME = 300
 
 
 def _nothing() -> None:
@@ -115,13 +118,15 @@ class JsonLinesAgent:
         self._journal.record_thought(text)
 
     def start_call(self, call: str, tool: str, input: object) -> None:
-        if call not in self._open:
+        call, tool = cut(call, _LONGEST_NAME), cut(tool, _LONGEST_NAME)
+        if call not in self._open and len(self._open) < _MOST_CALLS:
             self._open.add(call)
             self._activity.open_calls = len(self._open)
             self._journal.record_call(call, tool, input)
             self._journal.record_start(call, tool, input)
 
     def end_call(self, call: str, text: str, *, failed: bool) -> None:
+        call = cut(call, _LONGEST_NAME)
         self._open.discard(call)
         self._activity.open_calls = len(self._open)
         self._journal.record_return(call, text, failed=failed)

@@ -13,7 +13,7 @@ _TIMEOUT = 5.0
 
 
 async def last_answer(url: str, token: str) -> GatewayAnswer | None:
-    """None where the gateway does not say."""
+    """How the gateway answered the last request of this run; None where it does not answer or has no record."""
     if not url:
         return None
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, TimeoutError):

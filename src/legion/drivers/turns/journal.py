@@ -14,6 +14,8 @@ LONGEST_TEXT = 8000
 LONGEST_RESULT = 100_000
 LONGEST_INPUT = 400
 _LONGEST_HEAD = 200
+_MOST_EVENTS = 200_000
+"""Of one run. A program that floods its run with calls fills no disk."""
 _SHOWN = ("command", "cmd", "file_path", "path", "filePath", "pattern", "url", "description", "prompt")
 """Inputs of tools that say most, in this order."""
 
@@ -23,6 +25,7 @@ class RunJournal:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._left = _MOST_EVENTS
         self._streamed = ""
         """The part of the current text that was printed before the text was complete."""
 
@@ -42,7 +45,7 @@ class RunJournal:
             self._write("\n")
 
     def record_text(self, text: str, parent: str | None = None) -> None:
-        self._host.record("said", text=cut(text, LONGEST_TEXT), parent=parent)
+        self._record("said", text=cut(text, LONGEST_TEXT), parent=parent)
         if self._streamed and parent is None and text.startswith(self._streamed):
             self._write(text[len(self._streamed) :])
             self.end_stream()
@@ -50,23 +53,23 @@ class RunJournal:
             self.print(text)
 
     def record_thought(self, thinking: str, parent: str | None = None) -> None:
-        self._host.record("thought", length=len(thinking), parent=parent)
+        self._record("thought", length=len(thinking), parent=parent)
 
     def record_call(
         self, call: str, tool: str, input: object, *, parent: str | None = None, answer: str | None = None
     ) -> None:
         """The model wrote a call."""
-        self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
+        self._record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
         self.print(f"> {tool}: {summary(input)}")
 
     def record_start(self, call: str, tool: str, input: object) -> None:
         """A call that starts here and never returns was cut off; the prompt that resumes the conversation lists it."""
-        self._host.record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
+        self._record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
 
     def record_return(self, call: str, text: str, *, failed: bool, **more: object) -> None:
         tests = tally_of(text)
         head = cut(text, _LONGEST_HEAD)
-        self._host.record(
+        self._record(
             "returned",
             call=call,
             failed=failed,
@@ -82,12 +85,12 @@ class RunJournal:
             self.print(f"  failed: {first[0] if first else '(no output)'}")
 
     def record_denial(self, tool: str, call: str | None) -> None:
-        self._host.record("denied", tool=tool, call=call)
+        self._record("denied", tool=tool, call=call)
         self.print(f"  denied: {tool}")
 
     def record_plan(self, steps: Sequence[Mapping[str, str]]) -> None:
         """The program's own list of what it intends to do."""
-        self._host.record("planned", steps=[dict(step) for step in steps])
+        self._record("planned", steps=[dict(step) for step in steps])
 
     def record_turn_end(
         self,
@@ -113,6 +116,13 @@ class RunJournal:
             models={},
             denials=list(denials),
         )
+
+    def _record(self, kind: str, **facts: object) -> None:
+        self._left -= 1
+        if self._left > 0:
+            self._host.record(kind, **facts)
+        elif self._left == 0:
+            self.print(f"  {_MOST_EVENTS:,} events: no more of this run are recorded.")
 
     def _write(self, text: str) -> None:
         self._host.output.write(text.encode("utf-8", "replace"))

@@ -124,6 +124,8 @@ def _judge_provider(facts: TurnsFacts) -> Ending | None:
         if status in _LIMITS or status >= 500 or status == 0:
             return _ending(facts, EndKind.LIMITED, text or f"The provider answered with {status}.")
         return _ending(facts, EndKind.FAILED, text or f"The provider answered with {status} ({gateway.error}).")
+    if _ended_well(facts):
+        return None
     if facts.cause is StopCause.REFUSAL:
         return _ending(facts, EndKind.REFUSED, NO_KEY)
     if facts.cause is StopCause.OUTAGE:
@@ -138,7 +140,12 @@ def _judge_provider(facts: TurnsFacts) -> Ending | None:
 
 def _is_side_request(facts: TurnsFacts, gateway: GatewayAnswer) -> bool:
     """Programs make requests besides the conversation, such as for a title; after a good turn those may fail."""
-    return facts.reason in ENDED_WELL and not facts.error and gateway.is_final and gateway.status not in (401, 403)
+    return _ended_well(facts) and gateway.is_final and gateway.status not in (401, 403)
+
+
+def _ended_well(facts: TurnsFacts) -> bool:
+    """Also where its requests failed for so long that it was cancelled: its answer was on its way by then."""
+    return facts.reason in ENDED_WELL and not facts.error
 
 
 def _ending(facts: TurnsFacts, outcome: EndKind, message: str) -> Ending:

@@ -47,7 +47,7 @@ class TurnReport:
     """How a turn ended, as the program reports it."""
 
     reason: str = ""
-    """`end_turn`, `cancelled`, or the program's own word; empty: it ended without a word."""
+    """`end_turn`, `cancelled`, or the program's own value; empty: it reported none."""
     text: str = ""
     error: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)

@@ -1,21 +1,21 @@
 """Imports the commits that an agent made itself into the hub.
 
-The agent's git runs only inside the sandbox. Its output is untrusted: it is checked in a folder of its own, and the
-hub receives the objects only when they are complete, valid and built on the base.
+The agent's git runs only inside the sandbox; a small change is read as plain files (`agent_objects.py`). Both are
+untrusted: they are checked in a folder of their own, and the hub receives the objects only when they are complete,
+valid and built on the base.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import stat
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from legion.git.core.command import git
 from legion.git.core.errors import GitError
+from legion.git.hub.agent_objects import MOST_BYTES, MOST_OBJECTS, head_line, new_commits
 from legion.git.hub.objects import parents_of, read_loose
 from legion.git.hub.repository import Hub
 from legion.system import crash
@@ -24,11 +24,6 @@ from legion.system.process import FinishedProcess
 
 _HEADER_LIMIT = 64 * 1024
 _BUNDLE = re.compile(rb"# v[23] git bundle\n(?:@[^\n]*\n|-[^\n]*\n)*([0-9a-f]{40,64}) HEAD\n\n")
-_LOOSE_OBJECTS = 100
-_LOOSE_BYTES = 256 * 1024
-"""A pack below both limits becomes loose objects: every git process opens the index of every pack in the hub."""
-_REF = re.compile(rb"ref: (refs/heads/[^\s\0]+)\n")
-_LONGEST_REF = 4096
 
 
 def agent_commits(
@@ -36,28 +31,38 @@ def agent_commits(
     *,
     base: str,
     run_sandboxed: Callable[[Sequence[str]], FinishedProcess],
+    work_tree: Path | None = None,
     max_bytes: int = 1 << 30,
 ) -> str | None:
     """The agent's HEAD, now in the hub; None unless it is valid and adds commits to `base`.
 
     No ref names it yet: the caller keeps a commit that contains it. Until then nothing is lost, since the hub prunes
-    nothing. `run_sandboxed` runs a command in the agent's sandbox with its worktree as current folder.
+    nothing. `run_sandboxed` runs a command in the agent's sandbox with its worktree as current folder. Given the
+    `work_tree`, a few loose objects are read as files first, which takes no sandbox and no git.
     """
+    found = new_commits(work_tree) if work_tree is not None else None
+    if found is not None and _adopt(hub, found.pack, base=base, head=found.head):
+        return found.head
     bundle = run_sandboxed(("git", "bundle", "create", "--quiet", "-", "HEAD", "--not", base))
     header = _BUNDLE.match(bundle.stdout[:_HEADER_LIMIT])
     if bundle.code != 0 or header is None or len(bundle.stdout) > max_bytes:
         return None
     head = header[1].decode()
+    return head if _adopt(hub, bundle.stdout[header.end() :], base=base, head=head) else None
+
+
+def _adopt(hub: Hub, pack: bytes, *, base: str, head: str) -> bool:
+    """Move the objects of a pack into the hub, if they are sound."""
     folder = hub.path / "incoming" / uuid.uuid4().hex
     (folder / "pack").mkdir(parents=True)
     try:
-        if not _is_sound(hub, folder, bundle.stdout[header.end() :], base=base, head=head):
-            return None
+        if not _is_sound(hub, folder, pack, base=base, head=head):
+            return False
         adopt_objects(folder, hub.objects)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     crash.reach(Point.GIT_COMMITS_BEFORE_KEEP)
-    return head
+    return True
 
 
 def is_at(work_tree: Path, commit: str) -> bool:
@@ -65,30 +70,7 @@ def is_at(work_tree: Path, commit: str) -> bool:
 
     False also where the answer would need git (packed refs, other formats): the caller then asks git in the sandbox.
     """
-    head = _read_plain(work_tree, (".git", "HEAD"))
-    branch = _REF.fullmatch(head)
-    if branch is not None:
-        head = _read_plain(work_tree, (".git", *os.fsdecode(branch[1]).split("/")))
-    return head == b"%s\n" % commit.encode()
-
-
-def _read_plain(folder: Path, parts: Sequence[str]) -> bytes:
-    """The start of a regular file that is reached without following any link; empty for anything else."""
-    handles: list[int] = []
-    try:
-        handles.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
-        for part in parts[:-1]:
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            handles.append(os.open(part, flags, dir_fd=handles[-1]))
-        # A named pipe must not block us.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        handles.append(os.open(parts[-1], flags, dir_fd=handles[-1]))
-        return os.read(handles[-1], _LONGEST_REF) if stat.S_ISREG(os.fstat(handles[-1]).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        for handle in handles:
-            os.close(handle)
+    return head_line(work_tree) == b"%s\n" % commit.encode()
 
 
 def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> bool:
@@ -124,8 +106,11 @@ def _descends(folder: Path, head: str, base: str) -> bool:
 
 
 def _is_small(pack: bytes) -> bool:
-    """By the number of objects in the header; git itself refuses a header that does not fit."""
-    return len(pack) <= _LOOSE_BYTES and int.from_bytes(pack[8:12], "big") <= _LOOSE_OBJECTS
+    """Whether it becomes loose objects, since every git process opens the index of every pack in the hub.
+
+    By the number of objects in the header; git itself refuses a header that does not fit.
+    """
+    return len(pack) <= MOST_BYTES and int.from_bytes(pack[8:12], "big") <= MOST_OBJECTS
 
 
 def adopt_objects(source: Path, objects: Path) -> None:

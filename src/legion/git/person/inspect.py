@@ -172,6 +172,16 @@ def has_branch(common_dir: Path, branch: str) -> bool:
     return branch in branches(common_dir) if common_dir.is_dir() else False
 
 
+def dropped(common_dir: Path, branch: str, commit: str) -> bool:
+    """Whether the branch was rewritten since it was at this commit. Git is asked only if the branch has moved."""
+    tip = loose_tip(common_dir, branch)
+    if tip is None or tip == commit:
+        return False
+    # A commit that the repository does not have any more is in no branch of it.
+    asked = git("merge-base", "--is-ancestor", "--end-of-options", commit, tip, git_dir=common_dir, accept=(0, 1, 128))
+    return asked.code != 0
+
+
 def checked_out(folder: Path) -> str | None:
     """The branch that a checkout has, read from its files; None where HEAD is detached or cannot be read."""
     try:

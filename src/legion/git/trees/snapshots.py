@@ -109,7 +109,7 @@ def _own_copy(index_file: Path) -> Iterator[Path]:
 
 
 def _filled(seen: Tree) -> list[bytes]:
-    """Submodules whose folder holds files but no repository: git passes over such a folder without a word."""
+    """Submodules whose folder holds files but no repository: git skips such a folder and reports nothing."""
     entries = fields(seen.git("ls-files", "--stage", "-z").stdout)
     paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(_GITLINK)]
     places = {path: seen.path / os.fsdecode(path) for path in paths}

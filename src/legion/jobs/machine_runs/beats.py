@@ -11,8 +11,9 @@ from typing import Any
 
 from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState, RunCommand
 from legion.jobs.context import Context
-from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs import placements, slots
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
+from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.travel import FILE
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
@@ -21,24 +22,6 @@ from legion.system import crash
 from legion.system.crash import Point
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BeatFacts:
-    """What a machine reports of itself."""
-
-    boot: str
-    worker: str
-    """Names the worker process; another one has another name."""
-    version: str
-    protocol: int
-    running: frozenset[RunKey]
-    mirrors: frozenset[int]
-    acks: frozenset[int]
-    free: int
-    toolchain: str | None
-    targets: Mapping[int, str] | None = None
-    """The targets of its mirrors, as it knows them; None where it does not follow them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +47,15 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
         )
         machines.named(tx, machine.id, {run for run, _ in facts.running})
         machines.acknowledge(tx, machine.id, facts.acks)
+        if _fits_again(context, machine, facts, tx.now):
+            # A ticket may be parked until then.
+            tx.tell()
+
+
+def _fits_again(context: Context, machine: Machine, facts: BeatFacts, now: float) -> bool:
+    """Whether it may take runs or checks that it did not take until now: it was silent, or was updated."""
+    silent = machine.heard_at is None or now - machine.heard_at >= context.machines.times.quiet
+    return silent or machine.protocol != facts.protocol or facts.toolchain not in (None, machine.toolchain)
 
 
 def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
@@ -75,8 +67,12 @@ def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
         mine = {(one.name, one.generation): one for one in machines.open_on(tx, machine.id)}
         commands = machines.commands(tx, machine.id)
         targets = _moved_targets(tx, machine, facts)
-        given_away = [key for key in facts.running if not _holds(mine.get(key)) and not _reported(tx, machine, key)]
-    taken_here = {key: one for key, one in mine.items() if _holds(one) and one.taken_by == facts.worker}
+        given_away = [
+            key
+            for key in facts.running
+            if not slots.is_taken(mine.get(key)) and not slots.is_reported(tx, machine, key)
+        ]
+    taken_here = {key: one for key, one in mine.items() if slots.is_taken(one) and one.taken_by == facts.worker}
     lost = [one for key, one in taken_here.items() if key not in facts.running]
     names = dict.fromkeys((*(one.name for one in taken), *(one.name for one in lost)))
     return BeatAnswer(
@@ -97,20 +93,10 @@ def _moved_targets(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> d
     }
 
 
-def _holds(placed: PlacedRun | None) -> bool:
-    return placed is not None and placed.state is PlacementState.TAKEN
-
-
-def _reported(tx: ReadTransaction, machine: Machine, key: RunKey) -> bool:
-    """Its end was accepted, and the machine does not know that yet: it sends its report once more."""
-    placed = machines.placed_as(tx, key[0])
-    own = placed is not None and (placed.machine, placed.generation) == (machine.id, key[1])
-    return own and placed is not None and placed.state is PlacementState.ENDED
-
-
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
     try:
-        room = min(facts.free, machine.slots - _busy(context, machine, facts))
+        with context.store.read() as tx:
+            room = min(facts.free, machine.slots - slots.held(tx, machine, facts))
         offered = placements.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
     except EngineUnavailable as down:
         log.warning("machine %s gets no jobs for now: %s", machine.name, down)
@@ -123,14 +109,6 @@ def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[Plac
         with contextlib.suppress(EngineUnavailable):
             placements.engine_of(context).finish(job.run, job.generation)
     return taken
-
-
-def _busy(context: Context, machine: Machine, facts: BeatFacts) -> int:
-    """Taken slots. A run that has ended since a waiting beat was sent has left its slot."""
-    with context.store.read() as tx:
-        has = {(one.name, one.generation) for one in machines.open_on(tx, machine.id) if _holds(one)}
-        ending = {key for key in facts.running - has if not _reported(tx, machine, key)}
-    return len(has | ending)
 
 
 def _mark_taken(

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.domain.machines.machine import PlacedRun
+from legion.domain.machines.grants import may_grant
+from legion.domain.machines.machine import Machine, PlacedRun, PlacementState
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import Program
@@ -16,7 +17,9 @@ from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec
 from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import slots
 from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
+from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.travel import FILE, MachineJob, TravellingProject
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.database.transactions import ReadTransaction
@@ -41,22 +44,41 @@ def place(context: Context, this_run: Run, make: Callable[[], MachineJob]) -> Pl
     write_spec(folder, _description(job))
     files.write_atomic(folder / FILE, json.dumps(job.to_json()))
     crash.reach(Point.MACHINE_PLACE_BEFORE_ROW)
-    with context.store.write() as tx:
-        runs.note_driver(tx, this_run.id, job.driver_name or job.driver)
-        machine = machines.find(tx, this_run.machine)
-        placed = machines.place(tx, this_run, machine) if machine is not None else None
-    crash.reach(Point.MACHINE_PLACE_AFTER_ROW)
+    return _grant_or_place(context, this_run, job)
+
+
+def _grant_or_place(context: Context, this_run: Run, job: MachineJob) -> PlacedRun | None:
+    """A machine whose beat waits here has the run as soon as it is placed: the row names the process that gets it."""
+    with context.store.read() as reading:
+        machine = machines.find(reading, this_run.machine)
+    if machine is None:
+        return None
+    with context.machines.beats.reserved(machine.id) as beat:
+        with context.store.write() as tx:
+            runs.note_driver(tx, this_run.id, job.driver_name or job.driver)
+            machine = machines.find(tx, this_run.machine)
+            if machine is None:
+                return None
+            worker = beat.facts.worker if beat is not None and _may_grant(tx, machine, beat.facts) else None
+            placed = machines.place(tx, this_run, machine, worker=worker)
+        crash.reach(Point.MACHINE_PLACE_AFTER_ROW)
+        if beat is not None and worker is not None:
+            beat.give(job.to_json())
     return placed
 
 
-def queue(context: Context, this_run: Run) -> None:
+def _may_grant(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> bool:
+    queued = sum(one.state is PlacementState.PLACED for one in machines.open_on(tx, machine.id))
+    return may_grant(machine, free=facts.free, held=slots.held(tx, machine, facts), queued=queued)
+
+
+def queue(context: Context, this_run: Run, placed: PlacedRun) -> None:
     """Repeated by each daemon that adopts the run: the last one may have died before it."""
+    job = PlacedJob(
+        run=this_run.name, generation=this_run.generation, machine=this_run.machine, project=this_run.project
+    )
     try:
-        engine_of(context).place(
-            PlacedJob(
-                run=this_run.name, generation=this_run.generation, machine=this_run.machine, project=this_run.project
-            )
-        )
+        engine_of(context).place(job, taken=placed.taken)
     except EngineUnavailable as down:
         raise QueueDown(f"{down}; start Postgres again.") from down
     crash.reach(Point.MACHINE_PLACE_AFTER_QUEUE)

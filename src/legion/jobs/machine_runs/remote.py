@@ -48,7 +48,7 @@ def run_to_end(
         if placed is None:
             return None
     if placed.open:
-        placements.queue(context, this_run)
+        placements.queue(context, this_run, placed)
         placed = _wait(context, this_run, placed, wanted, on_event)
     placements.unqueue(context, this_run)
     usage.catch_up(context)
@@ -134,7 +134,7 @@ def _wait(
                 stop_again(context, now)
             elif now.state is PlacementState.PLACED:
                 # A server that crashed may have lost the job: its queue does not wait for the disk.
-                placements.queue(context, this_run)
+                placements.queue(context, this_run, now)
 
 
 def stop_again(context: Context, placed: PlacedRun) -> None:

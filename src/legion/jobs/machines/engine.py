@@ -38,8 +38,11 @@ LONGEST_MACHINE = 40
 class JobEngine(Protocol):
     """All methods may be called from any thread and by several heads at once. They raise EngineUnavailable."""
 
-    def place(self, job: PlacedJob) -> None:
-        """Queue the job for its machine. A second call with the same run and generation changes nothing."""
+    def place(self, job: PlacedJob, *, taken: bool = False) -> None:
+        """Queue the job for its machine. A second call with the same run and generation changes nothing.
+
+        `taken`: the machine was given it past the queue, which records that.
+        """
         ...
 
     def cancel(self, run: str, generation: int) -> None:

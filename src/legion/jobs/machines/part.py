@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.machines.engine import JobEngine
+from legion.jobs.machines.long_polls import WaitingBeats
 
 
 class RunBells:
@@ -43,3 +44,4 @@ class MachinePart:
     """None: a head on SQLite, which has no machines."""
     times: LeaseTimes = field(default_factory=LeaseTimes)
     bells: RunBells = field(default_factory=RunBells)
+    beats: WaitingBeats = field(default_factory=WaitingBeats)

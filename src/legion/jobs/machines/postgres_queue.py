@@ -69,8 +69,8 @@ class PostgresQueue:
             self._end_thread()
             raise
 
-    def place(self, job: PlacedJob) -> None:
-        self._wait(self._place(job))
+    def place(self, job: PlacedJob, *, taken: bool = False) -> None:
+        self._wait(self._place(job, taken))
 
     def cancel(self, run: str, generation: int) -> None:
         self._wait(self._close(run, generation, Status.CANCELLED))
@@ -98,7 +98,7 @@ class PostgresQueue:
     async def _open(self) -> None:
         await self._app.open_async()
 
-    async def _place(self, job: PlacedJob) -> None:
+    async def _place(self, job: PlacedJob, taken: bool) -> None:
         if await self._jobs.list_jobs_async(queueing_lock=_key(job.run, job.generation)):
             return
         task = self._app.configure_task(
@@ -110,6 +110,9 @@ class PostgresQueue:
         )
         with suppress(AlreadyEnqueued):  # by another head, since the list above
             await task.defer_async(run=job.run, generation=job.generation, project=job.project)
+        if taken:
+            # Should another job come first, the machine's next request returns that one: it is not running there.
+            await self._jobs.fetch_job(queues=[job.machine], worker_id=await self._renew(job.machine, after=_HEARTBEAT))
 
     async def _take(self, machine: str, most: int, running: Collection[RunKey]) -> list[PlacedJob]:
         worker = await self._renew(machine, after=_HEARTBEAT)

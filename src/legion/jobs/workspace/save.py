@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from legion.jobs.workspace import sandbox, setup
 from legion.store.work import runs
 from legion.system import crash, trees
 from legion.system.crash import Point
+from legion.system.process import FinishedProcess
 
 AUTHOR = Signature(name="Legion", email="legion@localhost")
 
@@ -172,8 +174,11 @@ _LONGEST_NAME = 100
 
 
 def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:
-    """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
+    """The agent's own commits. None if there are none. Its .git is not trusted: git reads it only in its sandbox."""
     if is_at(tree, base):
         return None
-    run = sandbox.reader(context, project, tree)
-    return agent_commits(project.hub, base=base, run_sandboxed=run)
+
+    def run(argv: Sequence[str]) -> FinishedProcess:
+        return sandbox.reader(context, project, tree)(argv)
+
+    return agent_commits(project.hub, base=base, run_sandboxed=run, work_tree=tree)

@@ -1,11 +1,9 @@
 """Attaching to a standing agent: a person takes over its conversation in a terminal, and gives it back.
 
-The wish is a row, and the terminal is a turn like any other, so everything may be killed at any time.
+The request is a row, and the terminal is a turn like any other, so everything may be killed at any time.
 """
 
 from __future__ import annotations
-
-import time
 
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.wheel import AgentWheel
@@ -14,7 +12,7 @@ from legion.domain.runs import Run
 from legion.jobs.agent import standing_program
 from legion.jobs.context import Context
 from legion.runner import launch
-from legion.service.shared.terminals import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
+from legion.service.shared.terminals import TerminalLook, terminal_of, wait_for_terminal
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agent_wheels, agents
 from legion.store.work import runs
@@ -24,28 +22,25 @@ from legion.wire.terminal import AttachAgent, GiveBackAgent, OpenTerminal
 
 def attach(context: Context, wanted: AttachAgent) -> OpenTerminal:
     """The agent's terminal, once there is one; an answer without a socket: ask again."""
-    began = time.monotonic()
-    interrupted: set[int] = set()
-    while True:
-        with context.store.read() as tx:
-            agent = agents.find(tx, wanted.id)
-            turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
-        if agent.fired_at is not None:
-            raise StateConflict(f"{agent.name} was fired: `legion agents` lists the others.")
-        found = None if turn is None else terminal_of(context, turn)
-        if found is not None:
-            message = f"{agent.name}. Ctrl-Q gives it back: it works alone again."
-            return OpenTerminal(run=found.parent.name, socket=str(found), message=message, wheel=True)
-        if wanted.only_looks:
-            return OpenTerminal(run="", socket="", message=f"{agent.name} has no terminal now.")
-        if wheel is None:
-            _take(context, agent, turn)
-        elif turn is not None and turn.id not in interrupted:
-            patient = wanted.waited + time.monotonic() - began < SAFE_MOMENT
-            interrupted |= {turn.id} if interrupt_when_safe(context, turn, patient=patient) else set()
-        if time.monotonic() - began > PATIENCE:
-            return OpenTerminal(run="", socket="", message="Waiting for the agent to reach a safe moment")
-        time.sleep(LOOK_AGAIN)
+    return wait_for_terminal(context, lambda: _look(context, wanted), waited=wanted.waited)
+
+
+def _look(context: Context, wanted: AttachAgent) -> TerminalLook:
+    with context.store.read() as tx:
+        agent = agents.find(tx, wanted.id)
+        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+    if agent.fired_at is not None:
+        raise StateConflict(f"{agent.name} was fired: `legion agents` lists the others.")
+    found = None if turn is None else terminal_of(context, turn)
+    if found is not None:
+        message = f"{agent.name}. Ctrl-Q gives it back: it works alone again."
+        return TerminalLook(opened=OpenTerminal(run=found.parent.name, socket=str(found), message=message, wheel=True))
+    if wanted.only_looks:
+        return TerminalLook(opened=OpenTerminal(run="", socket="", message=f"{agent.name} has no terminal now."))
+    if wheel is None:
+        _take(context, agent, turn)
+        return TerminalLook()
+    return TerminalLook(interrupts=turn)
 
 
 def give_back(context: Context, wanted: GiveBackAgent) -> Done:
@@ -56,7 +51,7 @@ def give_back(context: Context, wanted: GiveBackAgent) -> Done:
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
     opened = turn is not None and terminal_of(context, turn) is not None
-    # A runner that was just killed takes no request: then the wish ends, or the conversation would open again.
+    # A runner that was just killed takes no request: then the request ends, or the conversation would open again.
     if turn is None or not opened or not launch.interrupt(context.data.runs / turn.name):
         _let_go(context, agent, wheel, turn)
     return Done(message=f"{agent.name} works alone again.")

@@ -122,7 +122,8 @@ class Catalog:
         """Lines of Legion's runs, by their names: add what the board knows about each."""
         with self._context.store.read() as tx:
             known = {name: run for name in lines if (run := _run(tx, name)) is not None}
-            spent = usage.of_runs(tx, [run.id for run in known.values()])
+            ids = [run.id for run in known.values()]
+            spent, models = usage.of_runs(tx, ids), usage.models_of(tx, ids)
             numbers = {run.ticket for run in known.values() if run.ticket is not None}
             on_board = tickets.states_of(tx, numbers)
             titles = {ticket.id: ticket.spec.title for ticket in tickets.get_many(tx, on_board)}
@@ -132,6 +133,7 @@ class Catalog:
             line.ticket = run.ticket
             line.title = titles.get(run.ticket, run.seat) if run.ticket is not None else run.seat
             line.alive = run.ended_at is None
+            line.model = models.get(run.id, line.model)
             line.project = roots.get(run.project, "")
             if (one := spent.get(run.id)) is not None:
                 line.usd = one.usd

@@ -51,12 +51,16 @@ def _assign_milestone(visit: Visit, wanted: AssignIssues) -> list[AssignedLine]:
     return lines
 
 
+def _listed(issues: Sequence[int]) -> str:
+    return ", ".join(f"#{number}" for number in dict.fromkeys(issues))
+
+
 def plan(context: Context, wanted: PlanIssues) -> PlanPage:
     """One plan for all of them. Their texts are material below the person's own words."""
     if not 0 < len(wanted.issues) <= _MOST:
         raise BadInput(f"Name 1 to {_MOST} issues by their numbers.")
     one = connection_of(context, wanted.cwd)
-    parts = [wanted.goal.strip() or "Do what these issues ask for."]
+    parts = [wanted.goal.strip() or f"Do what these issues ask for: {_listed(wanted.issues)}."]
     with visiting(context, one.project, ForgeActions(context)) as visit:
         for number in dict.fromkeys(wanted.issues):
             issue = visit.forge.issue(number)

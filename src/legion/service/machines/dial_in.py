@@ -5,9 +5,11 @@ Nothing else is reachable with that token, and everything here is about runs tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from legion import __version__
 from legion.domain.errors import BadInput, LegionError, NotAllowed
@@ -18,7 +20,8 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
 from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
-from legion.jobs.machine_runs.beats import BeatAnswer, BeatFacts
+from legion.jobs.machine_runs.beats import BeatAnswer
+from legion.jobs.machines.long_polls import BeatFacts, WaitingBeat
 from legion.store.board import projects
 from legion.store.database.transactions import Store
 from legion.store.work import machines
@@ -99,6 +102,16 @@ class DialIn:
         """For a beat whose answer waits: what there is to do now, without another sign of life. Raises NotAllowed."""
         facts = _facts(wanted)
         return self._answer(facts, beats.answer(self._context, self.machine(token), facts))
+
+    def waiting(
+        self, machine: Machine, wanted: MachineBeat, wake: Callable[[], None]
+    ) -> AbstractContextManager[WaitingBeat]:
+        """For a beat whose answer waits: it may be given a job, and `wake` is called then, in any thread."""
+        return self._context.machines.beats.waiting(machine.id, _facts(wanted), wake)
+
+    def grant(self, job: dict[str, Any]) -> MachineAnswer:
+        """The answer to a beat that was given this job. What else there is comes with the next one."""
+        return MachineAnswer(jobs=[job], lease=self._times())
 
     def news(self) -> Mapping[int, MachineNews]:
         """What concerns each machine now, by its number, with the targets of its mirrors."""

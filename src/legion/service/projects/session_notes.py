@@ -1,12 +1,16 @@
-"""Sentences about a session and the person's checkout: it has another branch, or the session's branch is gone."""
+"""Sentences about a session and the person's checkout: it has another branch, or the session's branch is gone or was
+rewritten.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from legion.domain.landing.destination import LandingTarget
 from legion.domain.projects import Project
 from legion.git.core.errors import GitError
-from legion.git.person.inspect import checked_out, has_branch
+from legion.git.person.inspect import checked_out, dropped, has_branch
+from legion.jobs.context import ProjectContext
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 
@@ -38,6 +42,22 @@ def session_notes(tx: ReadTransaction, record: Project, cwd: str = "") -> list[s
         else f"`legion session new {here}` makes a session for {here}"
     )
     return [f"work goes to {named}; your checkout is on {here}: {offer}"]
+
+
+def rewritten_note(project: ProjectContext) -> list[str]:
+    """What the next ticket or `collect` will ask about: landed work stands on a commit that the branch dropped."""
+    record = project.record
+    seen = record.person_tip
+    if seen is None or seen != record.person_absorbed or project.config.landing.target is not LandingTarget.LOCAL:
+        return []
+    try:
+        # Where nothing else has landed, the target follows the branch, and there is nothing to ask.
+        if not dropped(Path(record.common_dir), record.branch, seen) or project.hub.target() in (None, seen):
+            return []
+    except GitError:
+        return []
+    after = "the next ticket asks in `legion inbox` what shall happen to what landed on it"
+    return [f"its branch {record.branch} was rewritten and no longer contains {seen[:9]}: {after}"]
 
 
 def _checkout(record: Project, cwd: str) -> Path:

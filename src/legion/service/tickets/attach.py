@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from pathlib import Path
 
 from legion.domain.errors import Retryable, StateConflict
@@ -14,7 +13,7 @@ from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
 from legion.runner.spec import RunnerError, RunSpec, read_spec
-from legion.service.shared.terminals import LOOK_AGAIN, PATIENCE, SAFE_MOMENT, interrupt_when_safe, terminal_of
+from legion.service.shared.terminals import TerminalLook, terminal_of, wait_for_terminal
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.work import attendances, runs
 from legion.wire.projects import Done
@@ -31,29 +30,26 @@ def attach(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal:
 
     An agent that works alone is interrupted between two calls, and its conversation opens in a terminal.
     """
-    began = time.monotonic()
-    interrupted: set[int] = set()
-    while True:
-        with context.store.read() as tx:
-            ticket, run = get_ticket(tx, ticket_id), runs.at_work(tx, ticket_id)
-            attended = attendances.of_ticket(tx, ticket_id)
-        if run is None or run.ended_at is not None:
-            run = None
-        found = None if run is None else terminal_of(context, run)
-        if found is not None:
-            return _answer(ticket, found)
-        if wanted.only_looks:
-            return _nothing_to_see(ticket)
-        if not _may_open(ticket, attended):
-            raise _refusal(ticket)
-        if attended is None:
-            _take(context, ticket, run)
-        elif attended.mode is AttendMode.WHEEL and run is not None and run.id not in interrupted:
-            patient = wanted.waited + time.monotonic() - began < SAFE_MOMENT
-            interrupted |= {run.id} if interrupt_when_safe(context, run, patient=patient) else set()
-        if time.monotonic() - began > PATIENCE:
-            return OpenTerminal(run="", socket="", message="Waiting for the agent to reach a safe moment")
-        time.sleep(LOOK_AGAIN)
+    return wait_for_terminal(context, lambda: _look(context, ticket_id, wanted), waited=wanted.waited)
+
+
+def _look(context: Context, ticket_id: int, wanted: Attach) -> TerminalLook:
+    with context.store.read() as tx:
+        ticket, run = get_ticket(tx, ticket_id), runs.at_work(tx, ticket_id)
+        attended = attendances.of_ticket(tx, ticket_id)
+    if run is None or run.ended_at is not None:
+        run = None
+    found = None if run is None else terminal_of(context, run)
+    if found is not None:
+        return TerminalLook(opened=_answer(ticket, found))
+    if wanted.only_looks:
+        return TerminalLook(opened=_nothing_to_see(ticket))
+    if not _may_open(ticket, attended):
+        raise _refusal(ticket)
+    if attended is None:
+        _take(context, ticket, run)
+        return TerminalLook()
+    return TerminalLook(interrupts=run if attended.mode is AttendMode.WHEEL else None)
 
 
 def give_back(context: Context, ticket_id: int) -> Done:

@@ -25,7 +25,7 @@ from legion.wire.terminal import OpenShell, OpenTerminal
 _PATIENCE = 20.0
 _GRACE = 2.0
 _LEFT = 20.0
-"""Seconds without a viewer after which a shell ends: a person's terminal may be gone without a word, or its page is
+"""Seconds without a viewer after which a shell ends: a person's terminal may be gone without notice, or its page is
 loaded again."""
 _SHELLS = ("bash", "sh")
 _NAME = re.compile(r"shell-[0-9]+-[0-9]+-[0-9a-f]+")

@@ -19,7 +19,7 @@ from legion.jobs.checks import canary, red_checks
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
-from legion.service.projects.session_notes import session_notes
+from legion.service.projects.session_notes import rewritten_note, session_notes
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
@@ -88,6 +88,7 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
             f"`legion init --remove {shlex.quote(record.root)}`"
         )
     notes += session_notes(tx, record)
+    notes += rewritten_note(project) if project is not None else []
     if unreadable:
         notes.append(f"nothing of it runs: {unreadable}")
     if not trusted:

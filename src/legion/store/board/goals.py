@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, func, insert, literal_column, select, update
+from sqlalchemy import Row, bindparam, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -23,6 +23,11 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 _TABLE = schema.goals.c
 _ROUNDS = schema.goal_rounds.c
 _TICKETS = schema.goal_tickets.c
+_ORIGIN = FixedQuery(
+    select(_TICKETS.plan, _TICKETS.key).where(_TICKETS.ticket == bindparam("mine")),
+    lambda row: (int(row.plan), str(row.key)),
+    remember=100,
+)
 _HISTORY = 50
 """Landed tickets that an estimate looks at."""
 _LONGEST_MESSAGE = 20_000
@@ -166,8 +171,7 @@ def dispatched(tx: ReadTransaction, plan: int) -> dict[str, int]:
 
 def origin_of(tx: ReadTransaction, ticket: int) -> tuple[int, str] | None:
     """The plan that a ticket comes from, and its key there."""
-    row = tx.execute(select(_TICKETS.plan, _TICKETS.key).where(_TICKETS.ticket == ticket)).one_or_none()
-    return None if row is None else (row.plan, row.key)
+    return _ORIGIN.first(tx, mine=ticket)
 
 
 def landed(tx: ReadTransaction, project: int) -> tuple[LandedTicket, ...]:

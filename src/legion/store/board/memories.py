@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
 from legion.domain.memories import Memory
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.memories.c
@@ -90,18 +90,25 @@ def carriers(tx: ReadTransaction, memory: int) -> frozenset[int]:
 
 def of_project(tx: ReadTransaction, project: int) -> tuple[Memory, ...]:
     """Those that are not forgotten, oldest first."""
-    mine = (_TABLE.project == project, _TABLE.forgotten_at.is_(None))
-    return tuple(_memory(row) for row in tx.execute(select(schema.memories).where(*mine).order_by(_TABLE.id)))
+    return _OF_PROJECT.all(tx, mine=project)
 
 
 def forget(tx: Transaction, project: int, memory: int) -> Memory:
-    mine = (_TABLE.id == memory, _TABLE.project == project, _TABLE.forgotten_at.is_(None))
-    row = tx.execute(select(schema.memories).where(*mine)).one_or_none()
-    if row is None:
+    found = next((one for one in of_project(tx, project) if one.id == memory), None)
+    if found is None:
         raise NotFound(f"There is no memory {memory} in this project: see `legion memories`.")
     tx.execute(update(schema.memories).where(_TABLE.id == memory).values(forgotten_at=tx.now))
-    return _memory(row)
+    return replace(found, forgotten_at=tx.now)
 
 
-def _memory(row: Row[Any]) -> Memory:
-    return Memory(**{**row._mapping, "files": tuple(row.files), "labels": tuple(row.labels)})
+def _memory(row: Stored) -> Memory:
+    return Memory(**{**vars(row), "files": tuple(row.files), "labels": tuple(row.labels)})
+
+
+_OF_PROJECT = FixedQuery(
+    select(schema.memories)
+    .where(_TABLE.project == bindparam("mine"), _TABLE.forgotten_at.is_(None))
+    .order_by(_TABLE.id),
+    _memory,
+    remember=500,
+)

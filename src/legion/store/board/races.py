@@ -1,4 +1,4 @@
-"""The lanes of races: which tickets are attempts of one wish, and which of them won."""
+"""The lanes of races: which tickets are attempts at one ticket, and which of them won."""
 
 from __future__ import annotations
 

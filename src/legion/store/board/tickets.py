@@ -276,7 +276,7 @@ def landed(tx: ReadTransaction, project: int, *, noted: bool) -> tuple[Ticket, .
 
 
 def note(tx: Transaction, ticket: int, reason: str) -> None:
-    """What a person has to know of a ticket that has ended. It is no move: nothing begins or ends by it."""
+    """What a person has to know of a ticket that has ended. It is no move: nothing starts or ends by it."""
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(reason=reason))
 
 

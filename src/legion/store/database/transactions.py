@@ -13,9 +13,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -39,11 +39,16 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from legion.domain.events import EventKind
 from legion.store.database import errors, migrations, schema
 from legion.store.database.prepared import PreparedStatement, inserting
+from legion.store.database.readers import SqliteReaders, driver_of
 from legion.system import crash
 from legion.system.crash import Point
 
 PATIENCE = 30.0
 """Seconds to wait for the writer."""
+
+_MOST_READERS = 16
+"""Of one process, at a time."""
+_Answer = TypeVar("_Answer")
 
 _COUNTER = schema.counters.c
 _NEXT = PreparedStatement(
@@ -74,21 +79,20 @@ class ReadTransaction:
 
     def rows(self, statement: PreparedStatement, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Rows as the driver returns them."""
-        with self._driver(statement, values) as cursor:
-            return list(cursor.fetchall())
+        return self._run(statement, values, lambda cursor: list(cursor.fetchall()))
 
-    @contextmanager
-    def _driver(self, statement: PreparedStatement, values: Mapping[str, object]) -> Iterator[DBAPICursor]:
-        """A cursor that has run the statement."""
-        failure = self.dialect.loaded_dbapi.Error
-        text, given = statement.bound(self.dialect, values)
+    def _run(
+        self, statement: PreparedStatement, values: Mapping[str, object], answer: Callable[[DBAPICursor], _Answer]
+    ) -> _Answer:
+        dialect = self._connection.dialect
+        text, given = statement.bound(dialect, values)
         cursor = self._connection.connection.cursor()
         try:
             cursor.execute(text, given)
-            yield cursor
-        except failure as error:
+            return answer(cursor)
+        except dialect.loaded_dbapi.Error as error:
             # As SQLAlchemy raises it, so that it is translated for people in one place.
-            raise DBAPIError.instance(text, None, error, failure, dialect=self.dialect) from error
+            raise DBAPIError.instance(text, None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
         finally:
             cursor.close()
 
@@ -108,8 +112,7 @@ class Transaction(ReadTransaction):
 
     def run(self, statement: PreparedStatement, values: Mapping[str, object]) -> int:
         """How many rows the statement wrote."""
-        with self._driver(statement, values) as cursor:
-            return int(cursor.rowcount)
+        return self._run(statement, values, lambda cursor: int(cursor.rowcount))
 
     def record(
         self,
@@ -151,6 +154,9 @@ class Store:
         self._clock = clock
         self._writer = _open(parsed, writing=True, patience=patience, durable=durable)
         self._reader = _open(parsed, writing=False, patience=patience)
+        self._readers = (
+            SqliteReaders(self._reader, most=_MOST_READERS, patience=patience) if _is_sqlite(parsed) else None
+        )
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._listening = threading.Lock()
         self._inside = threading.local()
@@ -195,10 +201,13 @@ class Store:
             raise RuntimeError("read() inside read(): pass the transaction on instead.")
         self._inside.reading = True
         try:
-            with self._said_plainly(), self._reader.begin() as connection:
+            with self._said_plainly(), self._begin_reading() as connection:
                 yield ReadTransaction(connection, self._clock())
         finally:
             self._inside.reading = False
+
+    def _begin_reading(self) -> AbstractContextManager[Connection]:
+        return self._reader.begin() if self._readers is None else self._readers.begin()
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call it after every commit that brought news, in the thread that wrote: it must be quick and thread-safe."""
@@ -223,9 +232,12 @@ class Store:
 
     def tables_in_order(self) -> list[str]:
         """The names of all tables; those that others refer to come first."""
-        return [name for name, _ in inspect(self._reader).get_sorted_table_and_fkc_names() if name is not None]
+        with self._begin_reading() as connection:
+            return [name for name, _ in inspect(connection).get_sorted_table_and_fkc_names() if name is not None]
 
     def close(self) -> None:
+        if self._readers is not None:
+            self._readers.close()
         self._reader.dispose()
         self._writer.dispose()
 
@@ -278,7 +290,9 @@ def parse_url(url: str) -> URL:
 
 def _open(url: URL, *, writing: bool, patience: float, durable: bool = True) -> Engine:
     """One connection for the writer, since there is only one at a time, and some for the readers."""
-    size: dict[str, Any] = {"pool_size": 1, "max_overflow": 0} if writing else {"pool_size": 4, "max_overflow": 12}
+    size: dict[str, Any] = (
+        {"pool_size": 1, "max_overflow": 0} if writing else {"pool_size": 4, "max_overflow": _MOST_READERS - 4}
+    )
     try:
         engine = create_engine(url, pool_timeout=patience, pool_pre_ping=not _is_sqlite(url), **size)
     except ModuleNotFoundError:
@@ -317,9 +331,8 @@ def _listen_sqlite(engine: Engine, *, writing: bool, patience: float, durable: b
     def begun(connection: Connection) -> None:
         if writing:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            # Touches no file and cannot fail, so it need not take the long way.
-            connection.connection.cursor().execute("BEGIN")
+        elif not (driver := driver_of(connection)).in_transaction:
+            driver.execute("BEGIN")
 
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)

@@ -92,6 +92,13 @@ def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
 
 
+def delegate(tx: Transaction, agent: Agent, on: bool, by: str) -> None:
+    """Set whether it only leads. A turn that runs keeps the tools that it started with."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(delegates=on))
+    data = {"agent": agent.id, "name": agent.name, "on": on, "by": by}
+    tx.record(EventKind.AGENT_DELEGATES, project=agent.project, data=data)
+
+
 def give(tx: Transaction, agent: Agent, budget: float) -> None:
     """Set the dollars for itself and all agents below it. The caller has checked what its parent can give."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(budget=budget))

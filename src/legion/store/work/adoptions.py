@@ -6,14 +6,18 @@ import uuid
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Select, insert, select
+from sqlalchemy import Select, bindparam, insert, select
 
 from legion.domain.events import EventKind
 from legion.domain.tickets.adoptions import Adoption
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.adoptions.c
+_OF_TICKET = FixedQuery(
+    select(schema.adoptions).where(_TABLE.ticket == bindparam("mine")), lambda row: Adoption(**vars(row)), remember=100
+)
 
 
 def add(tx: Transaction, *, ticket: int, project: int, source: str) -> None:
@@ -24,7 +28,7 @@ def add(tx: Transaction, *, ticket: int, project: int, source: str) -> None:
 
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> Adoption | None:
-    return _one(tx, select(schema.adoptions).where(_TABLE.ticket == ticket))
+    return _OF_TICKET.first(tx, mine=ticket)
 
 
 def by_conversation(tx: ReadTransaction, conversation: str) -> Adoption | None:

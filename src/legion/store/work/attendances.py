@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.attendances.c
+_OF_TICKET = FixedQuery(
+    select(schema.attendances).where(_TABLE.ticket == bindparam("mine")),
+    lambda row: Attendance(**vars(row)),
+    remember=100,
+)
 
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> Attendance | None:
-    row = tx.execute(select(schema.attendances).where(_TABLE.ticket == ticket)).one_or_none()
-    return None if row is None else Attendance(**row._mapping)
+    return _OF_TICKET.first(tx, mine=ticket)
 
 
 def all_of_mode(tx: ReadTransaction, mode: AttendMode) -> frozenset[int]:

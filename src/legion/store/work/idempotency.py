@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.requests.c
+_KNOWN = FixedQuery(
+    select(_TABLE.at).where(_TABLE.project == bindparam("of_project"), _TABLE.request == bindparam("named")),
+    lambda row: True,
+    remember=10,
+)
 
 
 def remember(tx: Transaction, project: int, request: str, answer: Mapping[str, Any]) -> None:
@@ -23,6 +31,10 @@ def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | 
     found = select(table.answer).where(table.project == project, table.request == request)
     answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
     return answer
+
+
+def is_known(tx: ReadTransaction, project: int, request: str) -> bool:
+    return _KNOWN.first(tx, of_project=project, named=request) is not None
 
 
 def forget(tx: Transaction, project: int, request: str) -> None:

@@ -166,8 +166,11 @@ def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
     return _machine(found)
 
 
-def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
-    """The run waits for its machine from now on. Repeating it changes nothing."""
+def place(tx: Transaction, run: Run, machine: Machine, *, worker: str | None = None) -> PlacedRun:
+    """The run waits for its machine from now on, or this worker process has it already. Repeating it changes nothing.
+
+    No news for the machine: it gets the run from the queue, or with the answer that its worker waits for.
+    """
     known = placed(tx, run.id)
     if known is not None:
         return known
@@ -177,15 +180,14 @@ def place(tx: Transaction, run: Run, machine: Machine) -> PlacedRun:
         "project": run.project,
         "generation": run.generation,
         "machine": machine.id,
-        "state": PlacementState.PLACED,
+        "state": PlacementState.PLACED if worker is None else PlacementState.TAKEN,
         "placed_at": tx.now,
-        "taken_at": None,
-        "taken_by": "",
+        "taken_at": None if worker is None else tx.now,
+        "taken_by": worker or "",
         "beats": 0,
         "ended_at": None,
         "why": "",
     }
-    # No news for the machine yet: it gets the run from the queue.
     tx.execute(insert(schema.machine_runs), [row])
     return PlacedRun(**row)
 
@@ -220,7 +222,7 @@ def news(tx: ReadTransaction) -> dict[int, MachineNews]:
     runs: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     waits = set()
     for row in tx.execute(_OPEN_RUNS):
-        runs[row.machine].append((row.state, row.many, row.last))
+        runs[row.machine].append((row.state.value, row.many, row.last))
         if row.state is PlacementState.PLACED:
             waits.add(row.machine)
     commands = {row.machine: row.last for row in tx.execute(_LAST_COMMANDS)}

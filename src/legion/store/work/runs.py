@@ -49,6 +49,7 @@ _PROJECT = FixedQuery(
 )
 _INSERT = inserting(schema.runs)
 _END = updating(schema.runs, _TABLE.id == bindparam("this"), columns=("ended_at", "outcome", "detail", "saved"))
+_NOTE_DRIVER = updating(schema.runs, _TABLE.id == bindparam("this"), columns=("driver",))
 _GET = FixedQuery(select(schema.runs).where(_TABLE.id == bindparam("wanted")), _run, remember=100)
 
 
@@ -158,7 +159,7 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
 
 def note_driver(tx: Transaction, run: int, driver: str) -> None:
     """Which agent program works, for the report of costs."""
-    tx.execute(update(schema.runs).where(_TABLE.id == run).values(driver=driver))
+    tx.run(_NOTE_DRIVER, {"this": run, **new({"driver": driver})})
 
 
 def note_access(tx: Transaction, run: int, access: str) -> None:

@@ -63,6 +63,13 @@ def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
     return found
 
 
+def models_of(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, str]:
+    """The model that each run used most; runs that used none are left out."""
+    size = _TABLE.input + _TABLE.output + _TABLE.cache_read + _TABLE.cache_write
+    found = select(_TABLE.run, _TABLE.model).where(_TABLE.run.in_(tuple(runs)), _TABLE.model != "").order_by(size)
+    return {row.run: row.model for row in tx.execute(found)}
+
+
 def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
     return total(_OF_TICKET.all(tx, mine=ticket))
@@ -224,7 +231,7 @@ def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
 
 def limits(tx: ReadTransaction) -> Mapping[str, ProviderLimit]:
     """The last report of each provider."""
-    return {row.provider: ProviderLimit(**row._mapping) for row in tx.execute(select(schema.limits))}
+    return {limit.provider: limit for limit in _LIMITS.all(tx)}
 
 
 def _spending(row: Row[Any]) -> Spending:
@@ -246,6 +253,7 @@ _OF_TICKET = FixedQuery(
     _usage,
     remember=100,
 )
+_LIMITS = FixedQuery(select(schema.limits), lambda row: ProviderLimit(**vars(row)), remember=100)
 _READ_UP_TO = FixedQuery(
     select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
     lambda row: (str(row.file), int(row.place)),

@@ -10,6 +10,7 @@ from textual.widget import Widget
 from legion.client.legion import Legion
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
+from legion.tui.screens.host import UiHost
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
@@ -17,10 +18,16 @@ from legion.tui.views import agents as view
 from legion.tui.views.rows import BLANK, clean, head
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
-from legion.wire.agents import AgentLine, AgentPage, FireAgent, InterruptAgent, PlanVerdict
+from legion.wire.agents import AgentLine, AgentPage, FireAgent, InterruptAgent, PlanVerdict, SetDelegation
 from legion.wire.mail import NewMessage
 
 _NARROW = 76
+
+
+def switch_delegation(app: UiHost, agent: AgentLine) -> None:
+    """The same key takes it back, so nothing is asked."""
+    wanted = SetDelegation(id=agent.id, on=not agent.delegate)
+    app.send(lambda legion: legion.delegate(wanted).message)
 
 
 class AgentsPlace(Place):
@@ -122,7 +129,7 @@ class AgentsPlace(Place):
         self.action_tell()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("tell", "interrupt_agent", "fire", "approve", "reject"):
+        if action in ("tell", "interrupt_agent", "fire", "delegate", "approve", "reject"):
             return self.agent is not None
         return super().check_action(action, parameters)
 
@@ -175,6 +182,11 @@ class AgentsPlace(Place):
                 f"Fire {clean(agent.name)}? Its work is kept, its unread mail is returned.",
                 lambda legion: legion.fire(FireAgent(id=agent.id)).message,
             )
+
+    def action_delegate(self) -> None:
+        agent = self.agent
+        if agent is not None:
+            switch_delegation(self.legion_app, agent)
 
     def _write(
         self,

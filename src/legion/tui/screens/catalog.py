@@ -7,8 +7,9 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from textual.widget import Widget
 
@@ -32,14 +33,32 @@ from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.controls import Numbers, SetNumbers
 from legion.wire.errors import LegionError
-from legion.wire.projects import Config, WorktreeList
-from legion.wire.providers import AddProvider, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.sessions import DeleteSession, NamedSession, NewSession, SessionLine, SessionList
-from legion.wire.teams import Roles, SaveDefinition, Teams
+from legion.wire.teams import SaveDefinition
 
 Answer = TypeVar("Answer")
 
 _WITH_ADD = ("providers", "teams", "roles", "sessions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _List:
+    """One list of the menu: the request that reads it, and the answer as rows."""
+
+    fetch: Callable[[Legion, str], object]
+    rows: Callable[[Any, int], list[Row]]
+
+
+_LISTS = {
+    "providers": _List(fetch=lambda legion, _: legion.providers(), rows=view.provider_rows),
+    "teams": _List(fetch=lambda legion, cwd: legion.teams(cwd), rows=view.team_rows),
+    "roles": _List(fetch=lambda legion, cwd: legion.roles(cwd), rows=view.role_rows),
+    "workers": _List(fetch=lambda legion, cwd: legion.numbers(cwd), rows=view.number_rows),
+    "sessions": _List(fetch=lambda legion, cwd: legion.sessions(cwd, all=True), rows=view.session_rows),
+    "settings": _List(fetch=lambda legion, cwd: legion.config(cwd), rows=view.setting_rows),
+    "worktrees": _List(fetch=lambda legion, cwd: legion.worktrees(cwd), rows=view.worktree_rows),
+}
 
 
 class CatalogPlace(Place):
@@ -70,22 +89,7 @@ class CatalogPlace(Place):
 
     def fetch(self, legion: Legion) -> object:
         """What the list shows, in one request or a few."""
-        cwd = self.store.cwd
-        match self.kind:
-            case "providers":
-                return legion.providers()
-            case "teams":
-                return legion.teams(cwd)
-            case "roles":
-                return legion.roles(cwd)
-            case "workers":
-                return legion.numbers(cwd)
-            case "sessions":
-                return legion.sessions(cwd, all=True)
-            case "settings":
-                return legion.config(cwd)
-            case _:
-                return legion.worktrees(cwd)
+        return _LISTS[self.kind].fetch(legion, self.store.cwd)
 
     def renew(self) -> None:
         if self.is_mounted and self._feed is not None:
@@ -107,22 +111,7 @@ class CatalogPlace(Place):
         return self._feed.value if self._feed is not None else None
 
     def rows_of(self, value: object, width: int) -> list[Row]:
-        match value:
-            case Providers():
-                return view.provider_rows(value, width)
-            case Teams():
-                return view.team_rows(value, width)
-            case Roles():
-                return view.role_rows(value, width)
-            case Numbers():
-                return view.number_rows(value, width)
-            case SessionList():
-                return view.session_rows(value, width)
-            case Config():
-                return view.setting_rows(value, width)
-            case _:
-                assert isinstance(value, WorktreeList)
-                return view.worktree_rows(value, width)
+        return _LISTS[self.kind].rows(value, width)
 
     @property
     def _selected(self) -> str:
@@ -279,7 +268,7 @@ class CatalogPlace(Place):
         self.run_worker(self._edit_in_editor(name, new), exclusive=True)
 
     async def _edit_in_editor(self, name: str, new: bool) -> None:
-        """The text as it is, the person's editor, and the daemon's word about the result. A refused text is kept."""
+        """The text as it is, the person's editor, and the daemon's answer to the result. A refused text is kept."""
         cwd, is_team = self.store.cwd, self.kind == "teams"
         ask = self.store.requests.ask
         try:

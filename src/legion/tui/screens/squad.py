@@ -13,6 +13,7 @@ from textual.widgets import Input
 from legion.client.text.states import Group
 from legion.client.text.tickets import group_of
 from legion.tui.keys import KeyContext
+from legion.tui.screens.agents import switch_delegation
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
@@ -212,6 +213,8 @@ class SquadPlace(TicketPlace):
                 return False
             on_pane = self._panes.has_focus and self._panes.selected.isdigit()
             return self._standing is not None or (on_pane and super().check_action("interrupt", ()) is True)
+        if action == "delegate":
+            return self.is_mounted and self._talks and self.leader is not None
         return super().check_action(action, parameters)
 
     def action_interrupt_selected(self) -> None:
@@ -222,6 +225,10 @@ class SquadPlace(TicketPlace):
         wanted = InterruptAgent(id=standing.id, text="")
         question = f"Interrupt {clean(standing.name)}? It idles until it gets a message."
         self.legion_app.ask(question, lambda legion: legion.interrupt_agent(wanted).message)
+
+    def action_delegate(self) -> None:
+        if self.leader is not None:
+            switch_delegation(self.legion_app, self.leader)
 
     def action_next_agent(self) -> None:
         self._select_agent(1)

@@ -39,6 +39,7 @@ def _branch(below: dict[str, list[AgentLine]], parent: str, depth: int, width: i
             symbol,
             Cell(clean(one.name), Colour.BOLD),
             Cell(f"  {clean(one.role)}" if one.role else "", Colour.DIM),
+            Cell("  only leads" if one.delegate else "", Colour.DIM),
             Cell(mail, Colour.YELLOW),
             Cell(f"  {clean(one.doing)}", Colour.DIM),
         )
@@ -50,11 +51,13 @@ def page_rows(page: AgentPage | None, width: int) -> list[Row]:
     if page is None:
         return [note("Select an agent.")]
     one = page.agent
+    tools = "all" if one.tools is None else ", ".join(one.tools)
     facts = [
         ("model", one.model),
         ("project", one.project),
         ("budget", f"{dollars(one.budget)}, {dollars(one.left or 0)} left" if one.budget is not None else ""),
         ("spent", dollars(one.spent)),
+        ("tools", f"Legion's own; to give: {tools}" if one.delegate else tools),
         ("may hire", "any number" if one.headcount is None else str(one.headcount)),
         ("worktree", page.worktree or ""),
         ("hired", clock(one.hired_at)),

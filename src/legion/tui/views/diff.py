@@ -79,7 +79,7 @@ class CommentPlace:
 
 
 def parse(text: str) -> list[ShownFile]:
-    """The files of git's diff. A line that makes no sense is left out."""
+    """The files of git's diff. A line that is not of git's format is left out."""
     files: list[ShownFile] = []
     for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE):
         if part.startswith("diff --git "):

@@ -111,6 +111,7 @@ HIRE_FIELDS = [
     FormField(name="task", kind=FieldKind.TEXT, help="What it is there for."),
     FormField(name="name", kind=FieldKind.TEXT, help="How you call it; one is chosen if left out."),
     FormField(name="role", kind=FieldKind.TEXT, help="In a few words; leader: it leads the project."),
+    FormField(name="driver", kind=FieldKind.TEXT, help="Its program, such as codex; Claude Code if left out."),
     FormField(name="model", kind=FieldKind.TEXT, help="Its model; as your settings say if left out."),
     FormField(name="budget", kind=FieldKind.AMOUNT, help="Dollars for itself and all below it."),
     FormField(name="headcount", kind=FieldKind.WHOLE, help="How many agents it may have below it."),
@@ -120,7 +121,7 @@ HIRE_FIELDS = [
 PROVIDER_FIELDS = [
     FormField(name="name", kind=FieldKind.TEXT, help="anthropic, or a name of yours."),
     FormField(name="key", kind=FieldKind.TEXT, help="Its key; kept in a file that only you can read.", secret=True),
-    FormField(name="url", kind=FieldKind.TEXT, help="Its address, where the name does not say it."),
+    FormField(name="url", kind=FieldKind.TEXT, help="Its address, if its name is not that of a known provider."),
     FormField(name="kind", kind=FieldKind.TEXT, help="Which API it speaks; anthropic if left out."),
     FormField(name="model", kind=FieldKind.TEXT, help="The model that it is asked for, whatever an agent names."),
 ]

@@ -118,7 +118,7 @@ def talk_rows(leader: AgentLine, mail: Mail | None, width: int, live: Sequence[s
 
     `live`: what the leader has printed in its present turn.
     """
-    state = "at work" if leader.working else "idle"
+    state = ("at work" if leader.working else "idle") + (", only leads" if leader.delegate else "")
     rows = [
         row(
             Cell(f"{clean(leader.name)}  ", Colour.BOLD),

@@ -15,7 +15,7 @@ from legion.tui.widgets.row_list import RowList
 
 _ALWAYS = ("menu", "help")
 _RESERVE = 21
-"""Columns that those two take."""
+"""Columns of the keys that are always shown."""
 
 
 class RowLine(RowList, can_focus=False):

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="empty-body"
-"""The rows of the table of operations about leaders: the conversation with one, notes. `operations` explains rows."""
+"""The rows of the table of operations about agents that lead: conversation, delegation, routines, lessons, notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ class LeaderOperations(Table):
     def conversation(self, wanted: wire.leader.ReadConversation, /) -> wire.leader.Conversation:
         """The leader of a project, and its messages with the person, which are marked as read"""
 
-    # Routines: tickets that begin by time or event, with the person's own rights.
+    @operation("POST", "/v1/agents/delegate", open_to=OpenTo.AGENTS)
+    def delegate(self, wanted: wire.agents.SetDelegation, /) -> wire.projects.Done:
+        """Set whether an agent below the caller only leads, without tools of its program"""
+
+    # Routines: tickets that start by time or event, with the person's own rights.
 
     @operation("POST", "/v1/routines", created=True)
     def add_routine(self, wanted: wire.routines.AddRoutine, /) -> wire.routines.Routines:

@@ -29,6 +29,7 @@ def hire(call: ToolRequest) -> Data:
         depth=call.number("depth"),
         plan=call.flag("plan"),
         delegate=call.flag("delegate"),
+        driver=call.text("driver"),
         request=call.request,
     )
     hired = call.service.hire(wanted)

@@ -69,6 +69,7 @@ export const KEYS = [
   ["agents", "tell", "i", "message"],
   ["agents", "interrupt_agent", "x", "interrupt"],
   ["agents", "fire", "F", "fire"],
+  ["agents", "delegate", "d", "only lead, or work again"],
   ["agents", "approve", "a", "approve its plan"],
   ["agents", "reject", "e", "reject its plan"],
   ["queue", "undo_landed", "u", "undo a landed change"],
@@ -92,7 +93,7 @@ const ELSEWHERE = { C: "board", D: "projects", H: "agents" };
 // What a key does to a ticket that is selected elsewhere, or whose view has no such button: a tab, and a key that is pressed there.
 const TICKET = { O: ["live"], f: ["diff"], i: ["live", "i"], o: ["terminal", "o"], e: ["terminal", "e"], ...Object.fromEntries([..."rsxcdvmuB"].map((key) => [key, ["live", key]])) };
 const FORMS = { b: "checkout", p: "push", S: "submit" };
-const AGENT = "ixFae";
+const AGENT = "ixFdae";
 const ITEMS = ".card, .row, .wagon .item, .question, .at-work, .diff .no[aria-label]:not(:disabled), .history li[tabindex], tr[tabindex], .project[tabindex]";
 const SELECTABLE = ".card, .row, .wagon, .question, .at-work, .history li, tr, .project[tabindex]";
 const NAMES = { Escape: "Esc", " ": "Space", ArrowDown: "j", ArrowUp: "k", ArrowLeft: "h", ArrowRight: "l", F1: "?" };

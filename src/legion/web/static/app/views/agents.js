@@ -52,6 +52,7 @@ export function Agent({ id }) {
     <p class="about">${one.doing}</p>
     <div class="actions">
       ${one.working && html`<${Act} keys="x" ask="Interrupt it?" run=${() => post("/v1/agents/interrupt", { id: one.id }, { waits: true })}>Interrupt</${Act}>`}
+      <${Act} keys="d" run=${() => post("/v1/agents/delegate", { id: one.id, on: !one.delegate })}>${one.delegate ? "Let it work itself" : "Let it only lead"}</${Act}>
       <${Act} keys="a" run=${() => post("/v1/agents/verdict", { agent: one.id, approve: true })}>Approve its plan</${Act}>
       <${Act} keys="F" ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
     <${Line} keys="e" label="Its plan: what should be different?" verb="Reject its plan" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
