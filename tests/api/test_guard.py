@@ -120,6 +120,11 @@ def test_a_foreign_origin_is_refused_even_with_the_token(served: Served, method,
     assert served.board.callers.asked == []
 
 
+def test_a_request_that_a_browser_calls_foreign_is_refused_even_with_the_token(served: Served):
+    for site, status in (("cross-site", 403), ("same-site", 403), ("none", 200), ("same-origin", 200)):
+        assert ask(served, "/v1/status", {**BEARER, "Sec-Fetch-Site": site})[0].status == status
+
+
 def test_the_pages_own_origin_is_let_through(served: Served):
     answer, _ = ask(served, "/v1/status", {**BEARER, "Host": "localhost:6666", "Origin": "http://localhost:6666"})
     assert answer.status == 200

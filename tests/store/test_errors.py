@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
-from legion.domain.errors import LegionError, Retryable
+from legion.domain.errors import LegionError, NotFound, Retryable
 from legion.domain.events import EventKind
 from legion.store import events
 from legion.store.board import tickets
@@ -259,6 +259,15 @@ def test_a_database_held_by_somebody_else_for_too_long_is_said(migrated_url):
         assert one_sentence(caught.value)
     with store.write() as tx:
         assert tx.record(EventKind.WARNING) == 1
+    store.close()
+
+
+def test_a_number_that_no_column_holds_is_not_found(migrated_url):
+    store = Store(migrated_url)
+    with contextlib.suppress(NotFound), store.read() as tx:
+        assert tickets.states_of(tx, [2**40]) == {}
+    with pytest.raises(NotFound), store.read() as tx:
+        tickets.get(tx, 2**40)
     store.close()
 
 

@@ -55,6 +55,13 @@ class GuardRefusal(Exception):
         self.headers = headers
 
 
+_FOREIGN = (b"cross-site", b"same-site")
+
+
+def _foreign_page() -> GuardRefusal:
+    return GuardRefusal(403, NotAllowed("Pages of other sites may not talk to Legion; open Legion's own address."))
+
+
 class Guard:
     """`hosts` are the names, without port, under which the daemon answers over TCP."""
 
@@ -107,9 +114,7 @@ class Guard:
         host = self._host(scope, [value for name, value in headers if name == b"host"])
         for name, value in headers:
             if name == b"origin" and value.lower() not in (b"http://" + host, b"https://" + host):
-                raise GuardRefusal(
-                    403, NotAllowed("Pages of other sites may not talk to Legion; open Legion's own address.")
-                )
+                raise _foreign_page()
 
     def _host(self, scope: Scope, values: list[bytes]) -> bytes:
         """Any name is accepted over the unix socket, which no browser can reach, and for a webhook, which is signed."""
@@ -122,6 +127,8 @@ class Guard:
     async def _caller(self, scope: Scope) -> Caller:
         """The caller, by the token alone."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
+        if any(name == b"sec-fetch-site" and value in _FOREIGN for name, value in headers):
+            raise _foreign_page()
         values = [value for name, value in headers if name == b"authorization"]
         if not values and (secret := devices.secret_in(headers)):
             return await self._device(scope, secret)

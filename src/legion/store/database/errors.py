@@ -19,7 +19,7 @@ import sqlite3
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from legion.domain.errors import BadInput, LegionError, NotAllowed, Retryable, StateConflict
+from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 
 
 class UnknownDatabase(BadInput):
@@ -115,6 +115,8 @@ def _from_postgres(error: DBAPIError, place: str) -> LegionError | None:
         return StoreReadOnly(f"The database {place} is read-only: name one that can be written.")
     if state.startswith(("08", "53", "57P", "58")):
         return unreachable(error, place)
+    if state == "22003":
+        return NotFound("Nothing in Legion has a number as large as one in this request.")
     if state.startswith("XX"):
         return StoreBroken(f"The database {place} is damaged ({_reason(error)}): restore it from a backup.")
     return None

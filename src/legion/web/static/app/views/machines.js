@@ -37,7 +37,7 @@ function Invite({ done }) {
   };
   return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>
     <div class="fields"><label>Its name<input value=${name} onInput=${(event) => setName(event.target.value)} placeholder="desk" /></label>
-      <label>Address of this Legion<input value=${host} onInput=${(event) => setHost(event.target.value)} placeholder="as the machine reaches it" /></label></div>
+      <label>Legion's address<input value=${host} onInput=${(event) => setHost(event.target.value)} placeholder="as the machine reaches it" /></label></div>
     <p class="hint">The address is needed for the first machine; later ones use the same.</p>
     <div class="actions"><${Act} kind="primary" disabled=${!name.trim()} run=${invite}>Invite</${Act}></div></form>`;
 }
