@@ -1,6 +1,7 @@
 """The private repository of a worktree: a .git of its own that borrows every object from the hub.
 
-Written file by file, which takes no process and no lock. It belongs to the agent in the tree; what we read of it is untrusted.
+Written file by file, which takes no process and no lock. It belongs to the agent in the tree; what we read of it is
+untrusted.
 """
 
 from __future__ import annotations
