@@ -247,7 +247,16 @@ class TestReadingCommitsWithoutGit:
         assert read_as_files(grounds, agent) == agent.head
         assert len(grounds.hub.commits_between(grounds.target, agent.head)) == 3
         assert grounds.hub.read_file(agent.head, "folder/b") == b"2\n"
+        assert grounds.hub.straight_line(grounds.target, agent.head) is None
         grounds.hub._git("fsck", "--strict")
+
+    def test_commits_with_long_ids_arrive(self, tmp_path: Path):
+        person = Person.with_repository(tmp_path / "repo", "--object-format=sha256")
+        person.commit({"a": "1\n"})
+        grounds = Grounds(tmp_path / "legion", person)
+        agent = grounds.agent()
+        agent.commit({"b": "2\n"})
+        assert read_as_files(grounds, agent) == agent.head
 
     def test_an_unrelated_or_forged_history_is_left_out(self, grounds: Grounds):
         agent = grounds.agent()

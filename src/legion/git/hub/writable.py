@@ -14,6 +14,7 @@ from legion.system import files
 from legion.system.process import FinishedProcess
 
 _FIRST_PARENT = re.compile(rb"tree [0-9a-f]+\nparent ([0-9a-f]+)\n")
+_PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
 _HELD_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 # No living git holds a ref lock this long, since no hook runs while it does.
 _STALE_SECONDS = 2.0
@@ -75,6 +76,21 @@ class WritableRepository(History):
             parent = _FIRST_PARENT.match(self.content(at))
             at = parent[1].decode() if parent is not None else None
         return False
+
+    def straight_line(self, base: str, head: str) -> tuple[tuple[str, str], ...] | None:
+        """Parent and commit of each step from `base` to `head`, the oldest first, read without a process.
+
+        None where they are many, or one of them is a merge: git has to be asked then. Both are complete ids.
+        """
+        steps: list[tuple[str, str]] = []
+        at = head
+        while at != base:
+            parents = _PARENT.findall(self.content(at).partition(b"\n\n")[0])
+            if len(parents) != 1 or len(steps) >= _NEAR:
+                return None
+            steps.append((parents[0].decode(), at))
+            at = steps[-1][0]
+        return tuple(reversed(steps))
 
     def _writing(self, *args: str | os.PathLike[str], stdin: bytes = b"") -> FinishedProcess:
         """Run git; where a killed git left a lock behind, remove it and run again."""

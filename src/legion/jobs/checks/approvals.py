@@ -186,9 +186,12 @@ def _secrets_of(hub_path: Path, change: Change, *, squashed: bool) -> tuple[Secr
     hub = Hub(hub_path)
     patches = [hub.patch(change.base, change.commit)]
     if not squashed:
-        commits = hub.commits_between(change.base, change.commit)
-        between = [one for one in commits if len(one.parents) == 1 and one.commit != change.commit]
-        patches += [hub.patch(one.parents[0], one.commit) for one in between[-_MOST_COMMITS:]]
+        steps = hub.straight_line(change.base, change.commit)
+        if steps is None:
+            commits = hub.commits_between(change.base, change.commit)
+            steps = tuple((one.parents[0], one.commit) for one in commits if len(one.parents) == 1)
+        between = [step for step in steps if step[1] != change.commit]
+        patches += [hub.patch(parent, commit) for parent, commit in between[-_MOST_COMMITS:]]
     return secrets_in(file for patch in patches for file in diffs.read(patch))
 
 
