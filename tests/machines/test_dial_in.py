@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import update
 
 from legion import __version__
+from legion.daemon.machine_server import MachineListener
 from legion.domain.events import EventKind
 from legion.domain.machines.leases import LeaseTimes
-from legion.domain.machines.machine import PROTOCOL, MachineState, PlacementState
+from legion.domain.machines.machine import PROTOCOL, Machine, MachineState, PlacementState
 from legion.domain.runs import Run
 from legion.git.hub.repository import Hub
 from legion.jobs.machine_runs import beats, ends, packs, remote
@@ -23,13 +24,15 @@ from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.part import MachinePart
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaExceeded
-from legion.machine.errors import Fenced, HeadRefused, NotAMachine, OffsetGap, OutOfDate
+from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMachine, OffsetGap, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.membership import join
 from legion.machine.mirror import Mirrors
+from legion.service.machines.dial_in import DialIn
 from legion.store import events
 from legion.store.board import projects
 from legion.store.database import schema
+from legion.store.database.errors import StoreUnreachable
 from legion.store.work import machines
 from legion.system.crash import Point
 from legion.system.paths import DataDir
@@ -365,6 +368,24 @@ def test_a_run_that_ended_while_a_beat_waits_has_left_its_slot(head: Head):
     answer = beats.answer(context, desk, facts)
     assert engine.rooms == [1, 2]
     assert answer.stop == (), "its report was accepted: there is nothing to end"
+
+
+class CutOffDialIn(DialIn):
+    """A head whose database does not answer."""
+
+    def machine(self, token: str) -> Machine:
+        raise StoreUnreachable("The database postgresql://legion@secret-host/board does not answer.")
+
+
+def test_a_database_that_does_not_answer_is_not_named_to_machines(head: Head):
+    desk = head.machine("desk")
+    listener = MachineListener(head.board.data, CutOffDialIn(head.board.context))
+    link = HeadLink(listener.open("127.0.0.1", 0), authority=desk.authority, token=desk.token)
+    with pytest.raises(HeadUnreachable, match="cannot answer now") as away:
+        link.call("POST", "/beat", content=beat())
+    assert "secret-host" not in away.value.message
+    link.close()
+    listener.stop()
 
 
 def test_a_connection_that_the_head_closed_while_idle_costs_no_beat(head: Head):

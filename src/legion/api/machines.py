@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from legion.api import machine_relay, problems
 from legion.service.machines.dial_in import DialIn, MachineNews, MachineOld, WrongOffset
-from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.errors import BadInput, LegionError, NotAllowed, Retryable
 from legion.wire.machines import (
     MachineAccepted,
     MachineAnswer,
@@ -141,6 +141,10 @@ def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request],
         except WrongOffset as gap:
             body = {"code": "wrong_offset", **asdict(MachineFileSize(size=gap.size))}
             return JSONResponse(body, status_code=416)
+        except Retryable as away:
+            # The reason names the head's database, which is no machine's business.
+            log.warning("a machine's request to %s has to be repeated: %s", request.url.path, away.message)
+            return problems.answer(Retryable("The head cannot answer now, its log says why."))
         except LegionError as refusal:
             # A machine repeats it: the head that has taken over answers.
             return problems.answer(refusal, 503 if refusal.code == _REPLACED else None)

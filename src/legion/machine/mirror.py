@@ -60,8 +60,10 @@ class Mirrors:
         with self._locks[project]:
             # Should it fail, the next job brings it: the head is not asked twice.
             self._targets[project], before = target, self._targets.get(project)
+            if before == target:
+                return
             mirror = self._hub(project)
-            if before != target and machine_packs.lacks(mirror, [target]):
+            if machine_packs.lacks(mirror, [target]):
                 query = {"commit": target, "have": ",".join(machine_packs.mirrored(mirror))}
                 pack = self._link.call("GET", f"/projects/{project}/pack", query=query).body
                 machine_packs.receive(mirror, pack, commits=[target], target=target)
