@@ -160,6 +160,11 @@ def test_a_record_of_a_dead_daemon_is_no_obstacle(alone: dict[str, str]):
     (data / "daemon.json").write_text(json.dumps(dead))
     ended = legion(alone, "up", "--json")
     assert json.loads(ended.stdout)["started"] is True
+    # A living one without a record still goes down: `legion up` would refuse to start another.
+    for lost in ("daemon.json", "token"):
+        (data / lost).unlink()
+    assert legion(alone, "down").stdout == "Legion is down.\n"
+    assert legion(alone, "down").stdout == "Legion was not running.\n"
 
 
 def test_a_data_directory_that_is_a_file_is_refused(alone: dict[str, str], tmp_path: Path):

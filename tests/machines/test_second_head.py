@@ -24,7 +24,7 @@ from legion.machine.membership import known_heads, remember_heads
 from legion.service.machines.second_head import SecondHead
 from legion.store.database import schema
 from legion.store.database.transactions import Store, sqlite_url
-from tests.machines.test_dial_in import Head, beat
+from tests.machines.heads import Head, beat
 from tests.machines.workers import MachineHouse, WorkerProcess, machine_house
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, SOURCE, Project, new

@@ -8,12 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,13 +48,14 @@ def start(data_dir: Path) -> Legion:
 def stop(data_dir: Path) -> bool:
     """End the daemon and wait until it is gone. False if there was none."""
     record = read_record(data_dir)
+    lock = DataDir(data_dir).daemon_lock
     try:
         find(data_dir).shutdown()
     except NotRunning:
-        return False
+        if is_remote() or not _end_unlisted(lock):
+            return False
     if is_remote():
         return True
-    lock = DataDir(data_dir).daemon_lock
     deadline = time.monotonic() + PATIENCE
     while _is_held(lock):
         if time.monotonic() > deadline:
@@ -63,6 +65,34 @@ def stop(data_dir: Path) -> bool:
     if record is not None:
         _see_off(record.pid)
     return True
+
+
+def _end_unlisted(lock: Path) -> bool:
+    """End a daemon that holds the folder and cannot be asked: its daemon.json or its token is gone or damaged.
+
+    False where there is none: one that is just ending has time to do so.
+    """
+    deadline = time.monotonic() + _SEEING_OFF
+    while _is_held(lock):
+        if time.monotonic() > deadline:
+            pid = lock.read_text().strip()
+            if not pid.isdecimal() or not _is_legion(int(pid)):
+                raise Retryable(f"Another process holds {lock} and does not answer: `fuser {lock}` shows which one.")
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+            return True
+        select.select([], [], [], 0.02)
+    return False
+
+
+def _is_legion(pid: int) -> bool:
+    """An earlier release writes no pid, so that of its predecessor may belong to any program by now."""
+    if sys.platform != "linux":
+        return True
+    try:
+        return b"legion" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _see_off(pid: int) -> None:

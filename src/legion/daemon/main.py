@@ -118,6 +118,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
     user = settings.load()
     host = host or user.daemon.host
     with locked(data):
+        # For `legion down`, should daemon.json be lost.
+        data.daemon_lock.write_text(str(os.getpid()))
         listener = addresses.on_port(host, port if port is not None else user.daemon.port)
         second = addresses.on_port(host, user.daemon.mcp_port)
         wanted = user.daemon.orchestrate_port
@@ -241,6 +243,8 @@ def locked(data: DataDir) -> Iterator[None]:
     try:
         data.prepare()
         lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
+        # The pid of an earlier daemon.
+        os.ftruncate(lock.handle, 0)
     except files.AlreadyLocked:
         raise FolderInUse(
             f"Another Legion daemon already serves {data.root}: use it, or end it with `legion down`."
