@@ -317,7 +317,8 @@ class TestReading:
         commits = grounds.hub.commits_between(grounds.target, two)
         assert [(commit.commit, commit.subject) for commit in commits] == [(one, "first words"), (two, "second")]
         assert commits[1].parents == (one,)
-        assert grounds.hub.commits_between(two, two) == grounds.hub.straight_line(two, two) == ()
+        assert grounds.hub.commits_between(two, two) == ()
+        assert grounds.hub.straight_line(two, two) == ()
         assert grounds.hub.straight_line(grounds.target, two) == ((grounds.target, one), (one, two))
         assert grounds.hub.straight_line(two, grounds.target) is None
 

@@ -56,12 +56,14 @@ def second(house: MachineHouse) -> Iterator[subprocess.Popen[bytes]]:
             [sys.executable, "-m", "legion", *words], env=env, stdout=subprocess.PIPE, stderr=log
         )
     assert process.stdout is not None
-    line = process.stdout.readline()
-    assert b"Machines can dial https://127.0.0.1:" in line, (house.folder / "second.log").read_text()
-    yield process
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    try:
+        line = process.stdout.readline()
+        assert b"Machines can dial https://127.0.0.1:" in line, (house.folder / "second.log").read_text()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def test_machines_of_a_killed_head_dial_the_other_and_every_ticket_lands_once(
