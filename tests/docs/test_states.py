@@ -29,7 +29,7 @@ def moves() -> list[str]:
         "| from | step | to |",
         "|---|---|---|",
         *lines,
-        f"| `parked` | {said(Unpark.__name__)} | where it was; an interrupted run begins again in `queued` |",
+        f"| `parked` | {said(Unpark.__name__)} | where it was; an interrupted run starts again in `queued` |",
     ]
 
 
