@@ -38,22 +38,6 @@ def test_a_ticket_is_written_in_a_form_and_what_was_typed_is_kept(board: Board, 
     drive(work)
 
 
-def test_the_label_of_the_focused_field_is_always_in_view(board: Board):
-    async def work() -> None:
-        async with opened(board, size=(80, 24)) as ui:
-            for key, labels in (
-                ("n", ["title:", "text:", "context:", "criteria:"]),
-                ("H", ["task:", "name:", "role:"]),
-            ):
-                await ui.press(key)
-                for label in labels:
-                    await ui.shows(f"│ {label}")
-                    await ui.press("tab")
-                await ui.press("escape")
-
-    drive(work)
-
-
 def test_retry_with_feedback(board: Board):
     board.put(1, "First", "failed", "gave up")
 

@@ -12,7 +12,6 @@ from legion.store.work import runs
 from legion.tui.screens.prompts import YesNo
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
-from legion.wire.terminal import OfferedBranch
 from legion.wire.tickets import Acted, Diff
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
@@ -97,28 +96,6 @@ def test_keys_of_a_ticket(board: Board, ticket: int, key: str, question: str, as
                 await ui.until(lambda: isinstance(ui.app.screen, YesNo))
                 await ui.press("y")
             await ui.until(lambda: asked in board.callers.asked, asked)
-
-    drive(work)
-
-
-def test_check_out_waits_until_the_work_is_saved_and_copies_the_branch(board: Board):
-    fill(board)
-    run = board.run(2, ended=False)
-    made = OfferedBranch(ticket=2, branch="legion/2-http", commit="c", message="It is in a branch.")
-    board.callers.instead = {"checkout": made, "pause_ticket": Acted(tickets=[2], message="It is paused.")}
-
-    async def work() -> None:
-        async with opened(board) as ui:
-            await ui.press("t")
-            await ui.until(lambda: ui.app.store.graph.value is not None)
-            ui.rows("#column-0 .tickets").select("2")
-            await ui.press("c")
-            await ui.until(lambda: "pause_ticket" in board.callers.asked)
-            await ui.settled()
-            assert "checkout" not in board.callers.asked
-            board.end_run(run)
-            await ui.shows("It is paused. It is in a branch.", "The name is copied.")
-            assert ui.app.clipboard == "legion/2-http"
 
     drive(work)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from legion.wire.terminal import OfferWork
 from legion.wire.tickets import Dispatch, NewTicket, TicketLine
 
 ENDED = ("done", "failed", "stopped")
-_ENDS_WITHIN = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +115,3 @@ def can_retry(ticket: TicketLine) -> bool:
 
 def has_change(ticket: TicketLine) -> bool:
     return not ticket.checkpoint and (ticket.state != "queued" or ticket.attempt > 0)
-
-
-def wait_for_end(legion: Legion, id: int, after: int) -> None:
-    """Until no run of the ticket is at work, by its events after that number; at most a quarter of a minute."""
-    deadline = time.monotonic() + _ENDS_WITHIN
-    if not _is_run(legion, id):
-        return
-    for event in legion.events(after, ticket=id):
-        ended = event is not None and event.kind == "run.ended"
-        if time.monotonic() > deadline or (ended and not _is_run(legion, id)):
-            return
-
-
-def _is_run(legion: Legion, id: int) -> bool:
-    return any(run.ended_at is None for run in legion.ticket(id).runs)

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -86,22 +86,13 @@ class Form(ModalScreen[None]):
             box.border_title = self._title
             with VerticalScroll(can_focus=False):
                 for field in self._fields.values():
-                    yield Label(f"{field.label}: {clean(field.help)}", id=f"label-{field.name}", markup=False)
+                    yield Label(f"{field.label}: {clean(field.help)}", markup=False)
                     yield _entry(field, drafts.get(field.name, ""))
             yield Label("", id="fault", markup=False)
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
         self.query_one(f"#field-{next(iter(self._fields))}").focus()
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        # The height of a field changes with the focus, so its place is known after the next frame.
-        self.call_after_refresh(self._show_label, (event.widget.id or "").removeprefix("field-"))
-
-    def _show_label(self, name: str) -> None:
-        """Textual scrolls to the field alone, and its label may be above the edge."""
-        if self.is_attached and name in self._fields:
-            self.query_one(f"#label-{name}").scroll_visible(animate=False, immediate=True)
 
     @on(Input.Changed)
     @on(TextArea.Changed)

@@ -197,11 +197,6 @@ class Picker(ModalScreen[str | None]):
         self._renew()
         self.query_one(RowList).select(self._selected)
 
-    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
-        """These instead; what was typed and selected stays."""
-        self._choices = choices
-        self._renew()
-
     @on(Input.Changed)
     def _renew(self) -> None:
         words = self.query_one(Input).value.lower().split()

@@ -12,11 +12,10 @@ from legion.tui.actions import (
     has_landed,
     has_worktree,
     run_checks,
-    wait_for_end,
 )
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
-from legion.wire.errors import StateConflict
+from legion.wire.errors import LegionError
 from legion.wire.questions import MessageText
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
@@ -81,18 +80,15 @@ class TicketPlace(Place):
     def action_pause(self) -> None:
         ticket = self.ticket
         if ticket is not None:
-            status = self.store.status.value
-            after = status.last_event if status is not None else 0
-            self.legion_app.send(lambda legion: self._pause(legion, ticket.id, after), waits=True)
+            self.legion_app.send(lambda legion: self._pause(legion, ticket.id))
 
-    def _pause(self, legion: Legion, id: int, after: int) -> str:
-        """The branch is for looking at the work, which is saved when its run has ended."""
+    def _pause(self, legion: Legion, id: int) -> str:
+        """The branch is for looking at it. Where there is no work yet, or it is still being saved, the pause counts."""
         paused = legion.pause_ticket(id).message
-        wait_for_end(legion, id, after)
         try:
             return f"{paused} {self._branch(legion, id)}"
-        except StateConflict:
-            return f"{paused} There is no work to make a branch of yet."
+        except LegionError as error:
+            return f"{paused} No branch yet: {error.message}"
 
     def action_drop(self) -> None:
         self._perform("drop")
