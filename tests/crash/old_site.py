@@ -31,7 +31,7 @@ _DEADLINE = re.compile(r"\b(1\.79490\d+e\+09|179490\d{4}\.\d+)")
 class OldSite:
     def __init__(self, folder: Path) -> None:
         with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extractall(folder)
         self.release, self.root = folder / "release", folder / "site"
         self.gates = self.root / "gates"
         self.gates.mkdir(exist_ok=True)

@@ -100,6 +100,20 @@ def test_a_restore_needs_an_empty_head_and_leaves_another_as_it_is(board: Board,
     assert list(data.projects.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["../outside", "/outside", "link"])
+def test_an_archive_that_would_write_elsewhere_is_refused(name: str, tmp_path: Path):
+    file = tmp_path / "some.tar"
+    with tarfile.open(file, "w") as tar:
+        member = tarfile.TarInfo(name)
+        if name == "link":
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc"
+        tar.addfile(member)
+    data, store = empty_head(tmp_path / "second")
+    with pytest.raises(BadInput, match="does not belong in a backup"):
+        head.read(file, data, store)
+    store.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", None], ids=["empty", "text", "other archive"])
 def test_another_file_is_refused_with_a_sentence(content: bytes | None, tmp_path: Path):
     file = tmp_path / "some.tar"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from legion.wire.errors import BadInput, NotFound
 
@@ -25,7 +24,8 @@ def file_text(file: str, *, kind: str = "file", name: str = "The text") -> str:
     if file == "-":
         return read_text("-", name)
     try:
-        return valid_text(decode(Path(file).read_bytes(), file), file)
+        with open(file, "rb") as opened:  # noqa: PTH123  # importing pathlib takes longer than a plain dispatch
+            return valid_text(decode(opened.read(MOST_BYTES + 1), file), file)
     except FileNotFoundError:
         raise NotFound(f"There is no file {file}; pass an existing {kind} to --from.") from None
     except IsADirectoryError:

@@ -106,7 +106,7 @@ def rows(found: ModelTable, offered: Models | None, width: int) -> list[Row]:
             [
                 Cell(clean(one.name), Colour.BOLD),
                 Cell(clean(one.provider) or "the same", Colour.NONE if one.provider else Colour.DIM),
-                Cell(clean(one.model) or "as it names", Colour.CYAN if one.model else Colour.DIM),
+                Cell(clean(one.model) or "its own", Colour.CYAN if one.model else Colour.DIM),
                 Cell(clean(one.origin), Colour.DIM),
             ],
         )

@@ -39,6 +39,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         & > .rows--tint-red { background: $error-muted; }
         & > .rows--selected { background: $primary-muted; }
         &:ansi > .rows--selected { text-style: reverse; }
+        &:ansi > .rows--tint-green { background: ansi_default; color: ansi_green; }
+        &:ansi > .rows--tint-red { background: ansi_default; color: ansi_red; }
     }
     """
 
@@ -151,12 +153,15 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         found = self._looks.get((colour, selected, tint))
         if found is None:
             found = self.get_component_rich_style(_CLASSES[colour]) if colour.value else self.rich_style
+            marked = self.get_component_rich_style("rows--selected")
+            # A terminal of 16 colours has none that can be read on a green or red background, and reversed colours of
+            # cells would be as many backgrounds: there a line has one colour.
+            has_few_colours = bool(marked.reverse)
             if tint in _TINTS:
-                found += _only_marked(self.get_component_rich_style(_TINTS[tint]))
+                tinted = self.get_component_rich_style(_TINTS[tint])
+                found = tinted if has_few_colours else found + _only_marked(tinted)
             if selected and (self.has_focus or self.always_marked):
-                marked = self.get_component_rich_style("rows--selected")
-                # Reversed colours of cells would be as many backgrounds, which few terminals make readable.
-                found = Style(bold=found.bold, reverse=True) if marked.reverse else found + _only_marked(marked)
+                found = Style(bold=found.bold, reverse=True) if has_few_colours else found + _only_marked(marked)
             self._looks[colour, selected, tint] = found
         return found
 
