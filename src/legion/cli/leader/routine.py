@@ -7,8 +7,8 @@ import click
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
 from legion.cli.base.parameters import BIGGEST, teams
+from legion.cli.base.template_request import named_values
 from legion.cli.base.texts import read_text, valid_text
-from legion.wire.errors import BadInput
 from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine, Routines
 
 _NUMBER = click.argument("id", metavar="N", type=click.IntRange(1, BIGGEST))
@@ -35,7 +35,7 @@ def add(call: CommandCall, starts: str, what: str, values: tuple[str, ...], team
         cwd=call.cwd,
         starts=valid_text(starts, "WHEN"),
         what=read_text(what, "TEXT"),
-        values=_values(values),
+        values=named_values(values),
         team=valid_text(team, "--team"),
         budget=budget,
     )
@@ -63,16 +63,6 @@ def run(call: CommandCall, id: int) -> None:
     """Start a routine now. Its next start by time stays as it is."""
     found = call.legion().run_routine(id, OfRoutine(cwd=call.cwd))
     call.answer(found, lambda: [sanitize(one.last_result) for one in found.routines])
-
-
-def _values(given: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        name, equals, value = valid_text(one, "--var").partition("=")
-        if not equals or not name.strip():
-            raise BadInput(f"`{sanitize(one)[:40]}` is no value; write --var NAME=VALUE.")
-        found[name.strip()] = value
-    return found
 
 
 def _list(found: Routines, screen: Screen) -> list[str]:
