@@ -72,7 +72,8 @@ class Visitor:
 
     def _note(self, message: ConsoleMessage) -> None:
         # A refused request is a sentence on the page, not a fault of it.
-        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        refused = ("Failed to load resource", "WebSocket connection to")
+        if message.type == "error" and not message.text.startswith(refused):
             self.faults.append(message.text)
 
     def enter(self, *, read_only: bool = False) -> Page:

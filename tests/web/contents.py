@@ -61,7 +61,7 @@ def _test_changes(served: Served, evil: str) -> None:
             output="",
             digest="",
         )
-    checks = (("lint", "make lint"), (f"test {evil}", "make test"), ("types", "make types"))
+    checks = (("lint", "make lint"), (f"test {evil}".strip(), "make test"), ("types", "make types"))
     batches = {"together": (2, 7), "ahead": (8,)}
     tests = {
         how: QueueTest(
@@ -76,7 +76,7 @@ def _test_changes(served: Served, evil: str) -> None:
         for n, (how, tickets) in enumerate(batches.items(), 1)
     }
     served.board.context.live.queue.tests.replace(tests)
-    served.board.context.live.queue.blamed.replace({9: (f"test {evil}",)})
+    served.board.context.live.queue.blamed.replace({9: (f"test {evil}".strip(),)})
 
 
 def fill(served: Served, evil: str = "") -> None:

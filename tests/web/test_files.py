@@ -16,7 +16,7 @@ NOT_IN_A_BROWSER = {
     *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
     *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
     *("squad.interrupt_selected", "models.complete", "models.forget", "machines.clean"),
-    *("form.next_field", "form.previous_field"),
+    *("form.next_field", "form.previous_field", "form.choose"),
 }
 """The browser has these keys itself, or the page has a control for it."""
 VENDOR = STATIC / "vendor"

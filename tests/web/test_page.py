@@ -206,17 +206,50 @@ def test_a_leader_is_hired_and_written_to(visitor: Visitor, served: Served):
     expect(page.locator(".messages .mine").last).to_contain_text("Make the start faster.")
 
 
+def test_windows_that_wait_take_none_of_the_six_connections_of_a_browser(visitor: Visitor, served: Served):
+    served.board.put(1, "First", "working")
+    served.board.run(1, "Reading", ended=False)
+    page = visitor.enter()
+    answered = page.evaluate(
+        """async () => {
+            const { events, get, outputRequests } = await import("/web/app/api.js");
+            const streams = Array.from({ length: 7 }, () => events(0, new AbortController().signal));
+            await Promise.all(streams.map((one) => one.next()));
+            for (let n = 0; n < 7; n += 1) outputRequests().ask({ ticket: 1, seen: { 1: 1000 } }).catch(() => null);
+            return (await get("/v1/status")).tickets.length;
+        }"""
+    )
+    assert answered == 1
+
+
+def test_a_browser_that_opens_no_socket_follows_by_requests(visitor: Visitor, served: Served):
+    visitor.context.add_init_script(
+        "const Real = WebSocket; window.WebSocket = function (url) { return new Real(url.replace('/ws/', '/none/')); };"
+        "window.WebSocket.OPEN = Real.OPEN;"
+    )
+    served.board.put(1, "First", "working")
+    served.board.run(1, "Reading", ended=False)
+    page = visitor.enter()
+    visitor.open("squad")
+    expect(page.locator("pre.output")).to_contain_text("Reading")
+    served.board.put(2, "Second", "working")
+    served.board.happen(2)
+    visitor.open("board")
+    expect(page.locator(".card", has_text="Second")).to_be_visible()
+
+
 def test_a_hidden_tab_gives_its_stream_up_and_resumes(visitor: Visitor, served: Served):
     visitor.context.add_init_script(
         "const real = setTimeout; window.setTimeout = (run, ms, ...all) => real(run, ms === 10000 ? 1 : ms, ...all);"
         "Object.defineProperty(document, 'hidden', { get: () => Boolean(window.away), configurable: true });"
     )
-    page = visitor.enter()
-    with page.expect_event("requestfailed", lambda request: "/v1/events" in request.url):
+    with visitor.page.expect_websocket(lambda socket: "/ws/events" in socket.url) as opened:
+        page = visitor.enter()
+    with opened.value.expect_event("close"):
         page.evaluate("window.away = true; document.dispatchEvent(new Event('visibilitychange'))")
     served.board.put(1, "Meanwhile", "working")
     served.board.happen(1)
-    with page.expect_request("**/v1/events?*"):
+    with page.expect_websocket(lambda socket: "/ws/events" in socket.url):
         page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.locator(".card")).to_contain_text("Meanwhile")
 

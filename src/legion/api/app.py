@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, problems, routes, terminals
+from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, page_sockets, problems, routes, terminals
 from legion.api.guard import Guard
 from legion.api.long_polls import Waiters
 from legion.api.routes import LazyApp, LazyRoute
@@ -50,7 +50,7 @@ def make_app(
         forge_hook.ROUTE,
         Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
-    app.router.routes += [*orchestra.ROUTES, terminals.ROUTE]
+    app.router.routes += [*orchestra.ROUTES, *page_sockets.ROUTES, terminals.ROUTE]
     return Guard(app, callers, token=token, hosts=hosts)
 
 

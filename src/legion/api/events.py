@@ -114,8 +114,29 @@ async def stream(
     heartbeat: float,
     may_read: Callable[[], bool],
 ) -> AsyncIterator[str]:
-    """`may_read` is asked before each part: revoking a device ends what it reads."""
+    """The events as text: each as one server-sent event, and a comment as the sign of life."""
     yield ": Legion's events\n\n"
+    async for part in batches(service, waiters, after, cwd, ticket, heartbeat=heartbeat, may_read=may_read):
+        for event in part:
+            yield as_sse(event)
+        if not part:
+            yield ": still here\n\n"
+
+
+async def batches(
+    service: Service,
+    waiters: Waiters,
+    after: int,
+    cwd: str | None = None,
+    ticket: int | None = None,
+    *,
+    heartbeat: float,
+    may_read: Callable[[], bool],
+) -> AsyncIterator[list[EventLine]]:
+    """Events after a number, as they happen; an empty list is a sign of life.
+
+    `may_read` is asked before each part: revoking a device ends what it reads.
+    """
     while await run_in_threadpool(may_read):
         every = await run_in_threadpool(service.events, after, AT_ONCE)
         if every:
@@ -124,15 +145,14 @@ async def stream(
                 # Progress is counted in unfiltered numbers; else events that are filtered out would wake us forever.
                 wanted = await run_in_threadpool(service.events, after, AT_ONCE, cwd, ticket)
             after = every[-1].n
-            for event in wanted:
-                if event.n <= after:
-                    yield as_sse(event)
+            if part := [event for event in wanted if event.n <= after]:
+                yield part
             continue
         began = time.monotonic()
         if not await waiters.run(partial(service.wait_for_event, after, heartbeat)):
             if time.monotonic() - began < heartbeat / 2:
                 return
-            yield ": still here\n\n"
+            yield []
 
 
 def as_sse(event: EventLine) -> str:

@@ -114,7 +114,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
     """A function with the row's signature, as FastAPI reads it."""
 
     def performed(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
-        _refuse_unstorable(row, arguments)
+        refuse_unstorable(row, arguments)
         for one in row.parameters:
             if "Folder" in str(one.annotation):
                 refuse_unusable(arguments[one.name], one.name)
@@ -131,7 +131,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
     endpoint.__signature__ = inspect.Signature([request, *taken], return_annotation=hints["return"])
     endpoint.__name__ = row.name
     if row.body is not None:
-        _refuse_unknown_fields(hints[row.body.name])
+        refuse_unknown_fields(hints[row.body.name])
     return cast(Callable[..., Any], endpoint)
 
 
@@ -141,17 +141,17 @@ def _parameter(one: inspect.Parameter, hint: Any) -> inspect.Parameter:  # noqa:
     return one.replace(kind=one.KEYWORD_ONLY, annotation=hint, default=default)
 
 
-def _refuse_unknown_fields(kind: object) -> None:
+def refuse_unknown_fields(kind: object) -> None:
     """In a body and everything in it: a request of a newer client must not be answered in part."""
     for part in get_args(kind):
-        _refuse_unknown_fields(part)
+        refuse_unknown_fields(part)
     if is_dataclass(kind) and "__pydantic_config__" not in vars(kind):
         setattr(kind, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010 - no field of its own
         for field in get_type_hints(kind).values():
-            _refuse_unknown_fields(field)
+            refuse_unknown_fields(field)
 
 
-def _refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:
+def refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:
     """Raises BadInput: no database stores NUL, lone surrogates or endless numbers."""
     for name, value in arguments.items():
         inside = row.body is not None and name == row.body.name

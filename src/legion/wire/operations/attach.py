@@ -38,7 +38,7 @@ class AttachOperations(Table):
     def submit_ticket(self, id: TicketId, /) -> wire.tickets.Acted:
         """Submit the change of such a ticket"""
 
-    @operation("POST", "/v1/tickets/{id}/checkout")
+    @operation("POST", "/v1/tickets/{id}/checkout", waits=True)
     def checkout(self, id: TicketId, wanted: wire.terminal.OfferWork, /) -> wire.terminal.OfferedBranch:
         """A ticket's work as a new branch in the person's repository"""
 

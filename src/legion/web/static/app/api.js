@@ -20,9 +20,8 @@ export function watchAnswers({ version, shutOut }) {
   onShutOut = shutOut;
 }
 
-export async function call(method, path, body, { waits = false, leave } = {}) {
+export async function call(method, path, body, { waits = false } = {}) {
   const abort = new AbortController();
-  leave?.addEventListener("abort", () => abort.abort());
   const timer = setTimeout(() => abort.abort(), (waits ? WAITING_SECONDS : SECONDS) * 1000);
   try {
     return await answerOf(await (early(method, path) ?? fetch(path, {
@@ -70,8 +69,45 @@ export function withQuery(path, query = {}) {
   return parts.length ? `${path}?${new URLSearchParams(parts)}` : path;
 }
 
-// Batches of events after a number, for as long as the connection lasts. EventSource cannot send our header.
+// A browser has six connections to an address, for all its windows; WebSockets are not counted. So everything that
+// waits for something to happen does so in one of these, and in a request where none can be opened: some browsers refuse
+// them behind a certificate that is accepted, but not installed; some proxies do not pass them on.
+const connect = (path, query) => new WebSocket(withQuery(`${location.origin.replace(/^http/, "ws")}${path}`, query));
+
+function isReady(socket) {
+  if (socket.readyState === WebSocket.OPEN) return true;
+  return new Promise((resolve) => {
+    socket.onopen = () => resolve(true);
+    socket.onclose = () => resolve(false);
+  });
+}
+
+// Batches of events after a number, for as long as the connection lasts. An empty one is a sign of life.
 export async function* events(after, signal) {
+  const socket = connect("/ws/events", { after });
+  const arrived = [];
+  let ended = false;
+  let wake = () => {};
+  const end = () => { ended = true; wake(); };
+  signal.addEventListener("abort", () => { socket.close(); end(); });
+  if (!await isReady(socket)) {
+    if (!signal.aborted) yield* streamed(after, signal);
+    return;
+  }
+  socket.onmessage = (event) => { arrived.push(JSON.parse(event.data)); wake(); };
+  socket.onclose = end;
+  try {
+    while (arrived.length || !ended) {
+      if (arrived.length) yield arrived.shift();
+      else await new Promise((resolve) => { wake = resolve; });
+    }
+  } finally {
+    socket.close();
+  }
+}
+
+// The same as server-sent events. EventSource cannot send our header.
+async function* streamed(after, signal) {
   const response = await fetch(withQuery("/v1/events", { after }), { headers: HEADERS, credentials: "same-origin", signal });
   if (!response.ok) await answerOf(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -88,4 +124,35 @@ export async function* events(after, signal) {
 function parse(block) {
   const data = block.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
   return data ? [JSON.parse(data)] : [];
+}
+
+// Requests for output, one after the other: each is answered when something was printed.
+export function outputRequests() {
+  let socket = null;
+  const close = () => { socket?.close(); socket = null; };
+  const ask = async (wanted) => {
+    if (!socket || socket.readyState > WebSocket.OPEN) socket = connect("/ws/output");
+    const mine = socket;
+    let timer = 0;
+    try {
+      return await Promise.race([answered(mine, wanted, () => socket === mine), new Promise((_, reject) => {
+        timer = setTimeout(() => { mine.close(); reject(new Problem("Legion does not answer; try again.", 0)); }, WAITING_SECONDS * 1000);
+      })]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return { ask, close };
+}
+
+async function answered(socket, wanted, isWanted) {
+  if (!await isReady(socket)) {
+    if (!isWanted()) throw new Problem("The view was left.", 0);
+    return post("/v1/output?timeout=25", wanted, { waits: true });
+  }
+  return new Promise((resolve, reject) => {
+    socket.onmessage = (event) => resolve(JSON.parse(event.data));
+    socket.onclose = () => reject(new Problem("Legion is not reachable; is it running?", 0));
+    socket.send(JSON.stringify(wanted));
+  });
 }

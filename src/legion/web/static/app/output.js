@@ -1,5 +1,5 @@
 // What agents print. It is no event: while a page looks at it, one request waits until something was printed.
-import { post } from "./api.js";
+import { outputRequests } from "./api.js";
 import { subscribe } from "./state.js";
 
 const FAILED = 3000; // Milliseconds until it is tried again.
@@ -19,7 +19,6 @@ function loop(step) {
     }
   };
   run();
-  // A request that waits would keep one of the six connections that a browser has.
   return () => leave.abort();
 }
 
@@ -39,6 +38,7 @@ function visible() {
 export function followLog(ticket, read) {
   let offset = 0;
   let wake = () => {};
+  const requests = outputRequests();
   const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || one.ticket === ticket)) wake(); });
   const stop = loop(async (leave) => {
     const moved = new Promise((resolve) => { wake = resolve; });
@@ -47,27 +47,25 @@ export function followLog(ticket, read) {
     offset = piece.next_offset;
     if (piece.text) return;
     if (piece.run === null || piece.ended) await moved; // The next attempt is an event of the ticket.
-    else await waiting(leave, moved, { ticket, seen: { [piece.run]: offset } });
+    else await printedOr(moved, requests, { ticket, seen: { [piece.run]: offset } });
   });
-  return () => { off(); stop(); wake(); };
+  return () => { off(); stop(); wake(); requests.close(); };
 }
 
-// Waits for output or for an event, whichever comes first; the request does not outlive this.
-async function waiting(leave, moved, wanted) {
-  const enough = new AbortController();
-  leave.addEventListener("abort", () => enough.abort());
-  const printed = post("/v1/output?timeout=25", wanted, { waits: true, leave: enough.signal });
+// Waits for output or for an event, whichever comes first. An answer that is no longer waited for must not be taken for the next.
+async function printedOr(moved, requests, wanted) {
+  const printed = requests.ask(wanted);
   printed.catch(() => {});
-  await Promise.race([moved, printed]);
-  enough.abort();
+  if (await Promise.race([moved.then(() => "moved"), printed]) === "moved") requests.close();
 }
 
 // The last output of all runs at work: `show` gets the runs and a text for each.
 export function followAll(cwd, show) {
   const texts = new Map();
   const seen = {};
-  return loop(async (leave) => {
-    const answer = await post("/v1/output?timeout=25", { cwd, seen }, { waits: true, leave });
+  const requests = outputRequests();
+  const stop = loop(async (leave) => {
+    const answer = await requests.ask({ cwd, seen });
     if (leave.aborted) return;
     const now = new Set(answer.running.map((one) => String(one.run)));
     for (const run of Object.keys(seen)) if (!now.has(run)) { delete seen[run]; texts.delete(Number(run)); }
@@ -78,4 +76,5 @@ export function followAll(cwd, show) {
     }
     show(answer.running, texts);
   });
+  return () => { stop(); requests.close(); };
 }

@@ -197,7 +197,7 @@ async function follow(reading) {
       if (after !== null || !boardRead) await readBoard();
       // A new browser starts at the present; one that was cut off resumes behind the last event that it read.
       after ??= board.value?.last_event ?? 0;
-      for await (const batch of events(after, abort.signal)) {
+      for await (const batch of shutOut.value ? [] : events(after, abort.signal)) {
         alive();
         if (connection.value !== "live") {
           if (connection.value === "lost") readBoard();
@@ -222,8 +222,8 @@ async function follow(reading) {
   }
 }
 
-// A browser has six connections to an address, for all its tabs. A tab in the background gives up its stream, and
-// resumes behind the last event when it is looked at; one of them keeps it where notifications are wanted.
+// A tab in the background gives up its stream, which costs the daemon a thread, and resumes behind the last event when it
+// is looked at; one of them keeps it where notifications are wanted.
 function rest(abort) {
   let timer = 0;
   const look = () => {

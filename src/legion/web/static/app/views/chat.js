@@ -16,7 +16,7 @@ export function Chat() {
   const end = useRef(null);
   useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [data?.messages.length, writing]);
   if (!data) return html`<${Trouble} error=${error} />`;
-  if (!data.leader) return html`<${NoLeader} cwd=${cwd} hint=${data.hint} />`;
+  if (!data.leader) return html`<${NoLeader} cwd=${cwd} />`;
   const one = data.leader;
   return html`<section class="chat">
     <p class="path"><a href=${`#/agent/${encodeURIComponent(one.id)}`}>${one.name || one.id}</a> <span class="state ${one.working ? "busy" : "quiet"}">${one.working ? "at work" : "idle"}</span>
@@ -45,9 +45,9 @@ function useWriting(cwd, leader) {
   return text;
 }
 
-function NoLeader({ cwd, hint }) {
+function NoLeader({ cwd }) {
   return html`<section><${Empty}>This project has no leader. A leader plans, dispatches, watches, answers its agents within what you allow, and tells you what matters.</${Empty}>
-    <p class="hint">${hint}</p><div class="actions">
+    ${mayAct.value && html`<div class="actions">
     <${Act} kind="primary" disabled=${!cwd} run=${() => post("/v1/agents", { task: "Lead this project: plan its goals, dispatch tickets, watch them, and report to me.", name: "leader", role: "leader", cwd })}>Hire a leader</${Act}>
-    <a class="button" href="#/new">Write a ticket</a> <a class="button" href="#/plans">Plan a goal</a></div></section>`;
+    <a class="button" href="#/new">Write a ticket</a> <a class="button" href="#/plans">Plan a goal</a></div>`}</section>`;
 }

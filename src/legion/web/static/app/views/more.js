@@ -106,7 +106,7 @@ export function Devices() {
     <${Facts} of=${{ device: `${session.value?.device} ${session.value?.name}`, rights: session.value?.rights, version: session.value?.version }} />
     ${session.value?.rights === "limited" && html`<p class="step needs">This address is not encrypted: others on the network can read what you see. What decides which programs run on Legion's machine is closed here.</p>`}
     <${Theme} /><${Notify} />
-    <h2>Devices</h2><${Trouble} error=${error} /><ul>${(data?.devices ?? []).map((one) => html`<li key=${one.id}><b>${one.name || "unnamed"}</b> ${one.read_only && html`<span class="flag">read-only</span>`} at ${one.host}, seen ${one.seen_at ? `${ago(one.seen_at)} ago` : "never"}
+    <h2>Devices</h2><${Trouble} error=${error} /><ul>${(data?.devices ?? []).map((one) => html`<li key=${one.id}><b>${one.name || "unnamed"}</b> ${one.id === session.value?.device && html`<span class="flag">this browser</span>`} ${one.read_only && html`<span class="flag">read-only</span>`} at ${one.host}, seen ${one.seen_at ? `${ago(one.seen_at)} ago` : "never"}
       ${isFull.value && html` <${Act} ask="Shut it out?" run=${() => post("/v1/web/devices/revoke", { id: one.id })}>Revoke</${Act}>`}</li>`)}</ul>
     ${worktrees.data && html`<h2>Worktrees</h2><p class="hint">${worktrees.data.root}, ${bytes(worktrees.data.trash_bytes)} in the trash</p>`}
     <ul>${(worktrees.data?.worktrees ?? []).map((one) => html`<li key=${one.path}>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.name} <span class="hint">${one.state}, ${bytes(one.bytes)}</span></li>`)}</ul></section>`;

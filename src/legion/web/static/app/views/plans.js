@@ -49,7 +49,7 @@ export function Plan({ id }) {
   const one = page.plan;
   const toggle = (key) => { const next = new Set(chosen); if (!next.delete(key)) next.add(key); setChosen(next); };
   return html`<article>
-    <p class="path"><a href="#/plans">Plans</a> / <span class="number">${one.id}</span> <${PlanState} of=${one.state} /> ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>${one.epic}</a>`}</p>
+    <p class="path"><a href="#/plans">Plans</a> / <span class="number">${one.id}</span> <${PlanState} of=${one.state} /> ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>epic ${one.epic}</a>`}</p>
     <h1>${one.goal}</h1><p class="about">${one.reason}</p><${Trouble} error=${error} />
     ${page.notes.map((note) => html`<p class="step needs" key=${note}>${note}</p>`)}
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
