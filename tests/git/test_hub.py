@@ -13,6 +13,7 @@ import pytest
 from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, TargetMoved, UnusableRepository
 from legion.git.core.history import FileStatus
+from legion.git.hub.loose_refs import write_ref
 from legion.git.hub.repository import Hub
 from legion.git.trees.worktrees import Worktrees
 from legion.system.crash import Point
@@ -259,6 +260,44 @@ class TestKeeping:
     def test_names_that_are_taken_or_unsafe_are_refused(self, grounds: Grounds, name: str):
         with pytest.raises(ValueError, match=r"; use|; keep"):
             grounds.hub.keep(name, grounds.target)
+
+    def test_a_packed_ref_can_move_and_be_packed_again(self, grounds: Grounds, tmp_path):
+        saved = change(grounds.hub, grounds.target, {"a": "1"}, tmp_path)
+        for commit in (grounds.target, saved):
+            grounds.hub.keep("wip/7/1", commit)
+            grounds.hub.tidy()
+            assert grounds.hub.kept("wip") == {"wip/7/1": commit}
+            assert not (grounds.hub.path / "refs/legion/wip").exists()
+
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize("name", ["wip", "wip/7/1/2"])
+    def test_a_name_that_is_a_folder_of_another_is_refused(self, grounds: Grounds, name: str, packed: bool):
+        grounds.hub.keep("wip/7/1", grounds.target)
+        if packed:
+            grounds.hub.tidy()
+        with pytest.raises(GitError, match="exists; cannot create"):
+            grounds.hub.keep(name, grounds.target)
+        assert grounds.hub.kept() == {
+            "wip/7/1": grounds.target,
+            **grounds.hub.kept("target"),
+            **grounds.hub.kept("person"),
+        }
+
+    def test_what_is_no_commit_here_is_refused(self, grounds: Grounds):
+        with pytest.raises(GitError):
+            grounds.hub.keep("wip/7", "1" * 40)
+        assert grounds.hub.kept("wip") == {}
+
+    def test_a_lock_that_a_killed_process_left_is_removed(self, grounds: Grounds):
+        lock = grounds.hub.path / "refs/legion/wip/7.lock"
+        lock.parent.mkdir()
+        lock.touch()
+        os.utime(lock, (time.time() - 60,) * 2)
+        assert not write_ref(grounds.hub.path, "refs/legion/wip/7", grounds.target)
+        assert grounds.hub.kept("wip") == {}
+        grounds.hub.keep("wip/7", grounds.target)
+        assert grounds.hub.kept("wip") == {"wip/7": grounds.target}
+        assert not lock.exists()
 
     @pytest.mark.parametrize("point", [Point.GIT_KEEP_AFTER])
     def test_a_crash_after_keeping_has_kept(self, grounds: Grounds, point: Point):

@@ -82,6 +82,16 @@ def test_a_proposed_change_is_looked_at_by_its_commit(grounds: Grounds, tmp_path
         assert set(prediction.look([standing(grounds, 1), waiting], grounds.target)) == {(1, 7)}
 
 
+def test_a_change_that_was_sent_back_is_looked_at_in_its_tree_again(grounds: Grounds, tmp_path: Path):
+    grounds.agent("1").write("src/app.py", edited(5, "five"))
+    grounds.agent("2").write("src/app.py", edited(5, "FIVE"))
+    elsewhere = change(grounds.hub, grounds.target, {"new": "1\n"}, tmp_path)
+    proposed = OpenChange(id=1, base=grounds.target, commit=elsewhere)
+    prediction = Prediction(grounds.hub, tmp_path / "foresight")
+    for one, pairs in ((standing(grounds, 1), {(1, 2)}), (proposed, set()), (standing(grounds, 1), {(1, 2)})):
+        assert set(prediction.look([one, standing(grounds, 2)], grounds.target)) == pairs
+
+
 def test_deleted_here_and_changed_there_is_a_conflict_without_lines(grounds: Grounds, tmp_path: Path):
     (grounds.agent("1").path / "src/app.py").unlink()
     grounds.agent("2").write("src/app.py", edited(5, "FIVE"))

@@ -307,6 +307,22 @@ def test_pipes_and_sockets_are_passed_over(grounds: Grounds):
     assert "a" in grounds.names_in(saved.tree)
 
 
+def test_a_file_of_any_size_is_left_out_and_named(grounds: Grounds):
+    agent = grounds.agent()
+    agent.write("new.txt", "new\n")
+    huge = ("src/app.py", "src/[a]*\n", ":(top)x", "ignored.log")
+    for name in huge:
+        agent.path.joinpath(name).touch()
+        # It takes no room on the disk, and git would read it for weeks.
+        os.truncate(agent.path / name, 1 << 42)
+    saved = grounds.save()
+    assert saved.large == tuple(sorted(huge[:3]))
+    assert saved.unreadable == ()
+    assert "new.txt" in grounds.names_in(saved.tree)
+    assert {*huge[1:]}.isdisjoint(grounds.names_in(saved.tree))
+    assert grounds.hub.read_file(saved.commit, "src/app.py") == grounds.hub.read_file(grounds.target, "src/app.py")
+
+
 def test_a_pipe_in_the_place_of_an_ignore_file_cannot_hold_us_for_ever(grounds: Grounds):
     agent = grounds.agent()
     (agent.path / ".gitignore").unlink()

@@ -12,7 +12,7 @@ from legion.drivers import EndKind, Program
 from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import TAIL, OutputFile
 from legion.runner.sandbox import Sandbox, SandboxNetwork
-from legion.runner.spec import RunResult, RunSpec, read_result, read_spec, write_result, write_spec
+from legion.runner.spec import RunResult, RunSpec, UnreadableSpec, read_result, read_spec, write_result, write_spec
 
 
 def journal(run_dir: Path) -> Journal:
@@ -103,6 +103,16 @@ def test_a_spec_comes_back_as_it_was_written(tmp_path: Path, text: str):
     assert read_spec(tmp_path / "run") == spec
     assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "run/spec.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_spec_that_is_written_again_or_removed_is_not_read_from_memory(tmp_path: Path):
+    for run in ("7.1", "7.2"):
+        program = Program(argv=("agent",), cwd=tmp_path, env={}, stdin=None)
+        write_spec(tmp_path / "run", RunSpec(run=run, program=program, sandbox=None, timeout=1))
+        assert read_spec(tmp_path / "run").run == run
+    (tmp_path / "run/spec.json").unlink()
+    with pytest.raises(UnreadableSpec, match="There is no"):
+        read_spec(tmp_path / "run")
 
 
 def test_a_result_comes_back_as_it_was_written(tmp_path: Path):

@@ -54,7 +54,7 @@ from legion.service.tickets.epic_change import land_wanted
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import cgroups, files, folder_watch, kernel
+from legion.system import cgroups, files, folder_watch, imports, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 
@@ -172,6 +172,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
             sockets = [one for one in (listener, second, third, local) if one is not None]
+            imports.collect_rarely()
             try:
                 server.run(sockets=sockets)
             finally:

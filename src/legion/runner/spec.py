@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -160,6 +161,20 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
 
 
 def read_spec(run_dir: Path) -> RunSpec:
+    """The spec of a run. The same file is parsed once: several steps of a run need it."""
+    try:
+        found = RunFolder(run_dir).spec.stat()
+    except OSError:
+        return _parse_spec(run_dir)
+    return _parsed_spec(run_dir, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed_spec(run_dir: Path, _number: int, _changed: int, _size: int) -> RunSpec:
+    return _parse_spec(run_dir)
+
+
+def _parse_spec(run_dir: Path) -> RunSpec:
     facts = _read(RunFolder(run_dir).spec)
     if "driver" in facts and not registry.is_known(facts["driver"], facts.get("kind", "")):
         raise UnreadableSpec(

@@ -1,4 +1,4 @@
-"""Writes commit objects of which every byte is given, so that the same input always gives the same commit."""
+"""Writes commits and trees of which every byte is given, so that the same input always gives the same id."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 import re
 import tempfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import fields, git
-from legion.git.core.history import History
+from legion.git.core.history import FOLDER, History, TreeEntry
 from legion.git.hub.repository import Hub
 
 _SHA1 = 40
@@ -55,11 +56,23 @@ def write_commit(
     content = commit_text(
         tree=tree, parents=parents, author=author, committer=committer, message=message, encoding=encoding
     )
-    return _store(hub.objects, b"commit %d\0%s" % (len(content), content), digits=len(tree))
+    return store_object(hub.objects, b"commit", content, digits=len(tree))
 
 
-def _store(objects: Path, stored: bytes, *, digits: int) -> str:
-    """Write a loose object as git does: under another name, flushed to disk, then renamed. Returns its id."""
+def write_tree(hub: Hub, entries: Mapping[bytes, TreeEntry]) -> str:
+    """Store one folder, which must not be empty, and return its id."""
+    # The name of a folder is sorted as if it ended with a slash.
+    order = sorted(entries.items(), key=lambda item: item[0] + b"/" if item[1].mode == FOLDER else item[0])
+    content = b"".join(b"%s %s\0%s" % (entry.mode, name, bytes.fromhex(entry.id)) for name, entry in order)
+    return store_object(hub.objects, b"tree", content, digits=len(order[0][1].id))
+
+
+def store_object(objects: Path, kind: bytes, content: bytes, *, digits: int, durable: bool = True) -> str:
+    """Write a loose object as git does: under another name, flushed to disk, then renamed. Returns its id.
+
+    Without `durable` it is not flushed: for a store that is thrown away. `digits` is the length of an id.
+    """
+    stored = b"%s %d\0%s" % (kind, len(content), content)
     id = (hashlib.sha1(stored, usedforsecurity=False) if digits == _SHA1 else hashlib.sha256(stored)).hexdigest()
     place = objects / id[:2] / id[2:]
     if place.exists():
@@ -71,7 +84,8 @@ def _store(objects: Path, stored: bytes, *, digits: int) -> str:
         with os.fdopen(handle, "wb") as file:
             file.write(zlib.compress(stored, 1))
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
             os.fchmod(file.fileno(), 0o444)
         Path(half).rename(place)
     except BaseException:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved, UnusableRepository
+from legion.git.hub.loose_refs import write_ref
 from legion.git.hub.writable import WritableRepository
 from legion.system import crash
 from legion.system.crash import Point
@@ -24,6 +25,8 @@ TARGET = "refs/legion/target"
 _OURS = "refs/legion/"
 _RESERVED = ("target", "person", "branches")
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
+_PLAIN = re.compile(r"[A-Za-z0-9_%-]+(/[A-Za-z0-9_%-]+)*")
+"""Without a dot there is no part of a name that git forbids."""
 _TRIES = 3
 _MOST_PACKS = 50
 _MOST_LOOSE = 3000
@@ -137,7 +140,9 @@ class Hub(WritableRepository):
             raise ValueError(f"{name!r} is no name to keep a commit under; use letters, digits, '-', '.' and '/'.")
         if short.split("/")[0] in _RESERVED:
             raise ValueError(f"{name!r} belongs to the hub itself; keep the commit under another name.")
-        self._writing("update-ref", _OURS + short, commit)
+        id = self._identify(commit) if _PLAIN.fullmatch(short) else None
+        if id is None or not write_ref(self.path, _OURS + short, id):
+            self._writing("update-ref", _OURS + short, commit)
         crash.reach(Point.GIT_KEEP_AFTER)
 
     def kept(self, prefix: str = "") -> dict[str, str]:

@@ -20,6 +20,7 @@ from legion.git.hub.objects import Signature, read_commit, write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.conflicts import ConflictFile, read_conflicts
+from legion.git.merge.separate_paths import merge_separate
 from legion.system.process import FinishedProcess
 
 
@@ -163,6 +164,9 @@ def reapply(
 
 def _merge_trees(hub: Hub, target: str, change: str) -> str | MergeConflict:
     """The merged tree, or what stands against it."""
+    separate = merge_separate(hub, target, change)
+    if separate is not None:
+        return separate
     attributes = attribute_tree(hub, target)
     try:
         answer = _merge_tree(hub, hub.path, attributes, target, change)

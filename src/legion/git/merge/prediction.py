@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.landing.conflicts import ConflictSpan
-from legion.git.core.command import as_text, fields, git
+from legion.git.core.command import as_text, git
 from legion.git.core.errors import GitProblem
+from legion.git.core.history import History
+from legion.git.hub.objects import commit_text, read_loose, store_object
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
+from legion.git.merge.paths import overlap
+from legion.git.trees.large_files import ALL_BUT, MOST_ENTRIES, large_files, pathspecs
 from legion.git.trees.setup_changes import SetupEdit, take_back
 from legion.system.process import FinishedProcess
 
@@ -30,7 +34,7 @@ _MOST_PLACES = 20
 _LONGEST = 1 << 20
 """Bytes: the lines of a longer file are not looked for."""
 _MARK = re.compile(rb"(<{7}|\|{7}|={7}|>{7})(?: |$)")
-_WHEN = "legion <legion@localhost> 0 +0000"
+_WHEN = b"legion <legion@localhost> 0 +0000"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +57,22 @@ class _SeenChange:
 
     base: str
     tree: str
+    """Empty where the change was proposed already."""
     commit: str
     paths: frozenset[bytes]
+
+
+class _BothStores(History):
+    """The objects of the hub, and those that git wrote next to them as loose files."""
+
+    def __init__(self, hub: Hub, objects: Path) -> None:
+        super().__init__(hub.path)
+        self._hub = hub
+        self._loose = objects
+
+    def content(self, object: str) -> bytes:
+        found = read_loose(self._loose, object)
+        return found.partition(b"\0")[2] if found else self._hub.content(object)
 
 
 class Prediction:
@@ -87,10 +105,10 @@ class Prediction:
             (one, other): (sides[one][0], sides[other][0])
             for position, one in enumerate(sides)
             for other in list(sides)[position + 1 :]
-            if _touch(sides[one][1], sides[other][1])
+            if overlap(sides[one][1], sides[other][1])
         }
         for id, look in looks.items():
-            if look.base != target and _touch(look.paths, self._between(look.base, target)):
+            if look.base != target and overlap(look.paths, self._between(look.base, target)):
                 pairs[(id, 0)] = (look.commit, target)
         self._merge(target, [pair for pair in dict.fromkeys(pairs.values()) if pair not in self._known])
         self._known = {pair: self._known[pair] for pair in pairs.values() if pair in self._known}
@@ -128,29 +146,39 @@ class Prediction:
             return None
         index = self._folder / f"index-{change.id}"
         before = self._looks.get(change.id)
-        if before is None or before.base != change.base or not index.exists():
+        if before is None or not before.tree or before.base != change.base or not index.exists():
             index.unlink(missing_ok=True)
             if change.index is not None and change.index.exists():
                 # The time of an index decides which files git looks at twice, so the copy keeps it.
                 shutil.copy2(change.index, index)
             self._git("read-tree", *(("-i", "-m") if index.exists() else ()), change.base, index=index)
-        # Ends with 1 where it could not read a file; the others are there all the same.
-        self._git("add", "--all", "--ignore-errors", "--", ".", index=index, work_tree=place, accept=(0, 1))
+            before = None
+        large = large_files(place, most=MOST_ENTRIES)
+        added = self._git(*ALL_BUT, index=index, work_tree=place, stdin=pathspecs(large), accept=(0, 1))
+        if not added.stdout:
+            return before or self._unchanged(change.base)
         take_back(
             lambda *words, stdin=b"": self._git(*words, index=index, stdin=stdin).stdout, change.base, change.edited
         )
         tree = self._git("write-tree", index=index).text.strip()
-        if before is not None and before.base == change.base and before.tree == tree:
+        if before is not None and before.tree == tree:
             return before
-        paths = self._between(change.base, tree)
+        paths = self._paths(self._hub.tree_of(change.base), tree)
         if not paths:
-            return _SeenChange(base=change.base, tree=tree, commit=change.base, paths=paths)
-        text = f"tree {tree}\nparent {change.base}\nauthor {_WHEN}\ncommitter {_WHEN}\n\na look\n".encode()
-        commit = self._git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text).text.strip()
+            return self._unchanged(change.base)
+        text = commit_text(tree=tree, parents=(change.base,), author=_WHEN, committer=_WHEN, message="a look")
+        commit = store_object(self._objects, b"commit", text, digits=len(tree), durable=False)
         return _SeenChange(base=change.base, tree=tree, commit=commit, paths=paths)
 
+    def _unchanged(self, base: str) -> _SeenChange:
+        return _SeenChange(base=base, tree=self._hub.tree_of(base), commit=base, paths=frozenset())
+
     def _between(self, base: str, other: str) -> frozenset[bytes]:
-        return frozenset(fields(self._git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, other).stdout))
+        return self._paths(self._hub.tree_of(base), self._hub.tree_of(other))
+
+    def _paths(self, one: str, other: str) -> frozenset[bytes]:
+        """Where two trees differ; each may be in the hub or in our own store."""
+        return frozenset(path for path, _, _ in _BothStores(self._hub, self._objects).differences(one, other))
 
     def _merge(self, target: str, pairs: Sequence[tuple[str, str]]) -> None:
         if not pairs:
@@ -207,21 +235,6 @@ class Prediction:
             accept=accept,
             settings=_NO_FSYNC,
         )
-
-
-def _touch(some: frozenset[bytes], others: frozenset[bytes]) -> bool:
-    """Whether two sets of changed paths have anything in common; a file and a folder of one name have, too."""
-    if not some.isdisjoint(others):
-        return True
-    return not _folders(some).isdisjoint(others) or not _folders(others).isdisjoint(some)
-
-
-def _folders(paths: frozenset[bytes]) -> set[bytes]:
-    found: set[bytes] = set()
-    for path in paths:
-        while (path := path.rpartition(b"/")[0]) and path not in found:
-            found.add(path)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)

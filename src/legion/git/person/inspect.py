@@ -154,10 +154,12 @@ def included_files(root: Path) -> tuple[str, ...]:
     return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:_MOST_INCLUDED])
 
 
-def branches(common_dir: Path) -> frozenset[str]:
-    """The names of all branches."""
-    listed = git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir)
-    return frozenset(listed.text.splitlines())
+def branches(common_dir: Path) -> tuple[str, ...]:
+    """The names of all branches, the one with the newest commit first."""
+    listed = git(
+        "for-each-ref", "--sort=-committerdate", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir
+    )
+    return tuple(listed.text.splitlines())
 
 
 def has_branch(common_dir: Path, branch: str) -> bool:

@@ -10,17 +10,20 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields
-from legion.git.core.errors import TreeGone
+from legion.git.core.errors import GitTimedOut, TreeGone
 from legion.git.hub.objects import Signature, write_commit
 from legion.git.hub.repository import Hub
+from legion.git.trees.large_files import ALL_BUT, MOST_ENTRIES, large_files, pathspecs
 from legion.git.trees.tree import Tree
+from legion.git.trees.unsaved import not_ignored
 from legion.system import crash
 from legion.system.crash import Point
+from legion.system.process import FinishedProcess
 
 _GITLINK = b"160000"
 
@@ -29,7 +32,8 @@ _GITLINK = b"160000"
 class TreeSnapshot:
     """What a tree held. Where nothing differs from the parent, `commit` is the parent itself.
 
-    `nested` names repositories inside the tree, `unreadable` files that git could not read: both stay on disk only.
+    `nested` names repositories inside the tree, `unreadable` files that git could not read, `large` those that are too
+    large for a commit: all of them stay on disk only.
     """
 
     commit: str
@@ -37,6 +41,7 @@ class TreeSnapshot:
     changed: bool
     nested: tuple[str, ...]
     unreadable: tuple[str, ...]
+    large: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     """Submodules that were changed; their entries stay as the parent has them."""
 
@@ -62,8 +67,10 @@ def snapshot(
         seen = Tree(hub, work_tree, index)
         # Starting from the parent each time makes the result depend on nothing but the parent and the files.
         seen.describe(parent)
-        added = seen.git("add", "--all", "--ignore-errors", "--", ".", timeout=timeout, accept=(0, 1))
-        before, tree = hub.tree_of(parent), seen.git("write-tree").text.strip()
+        added, large = _add(seen, timeout)
+        before = hub.tree_of(parent)
+        # It names each entry of the index that it changes or removes.
+        tree = seen.git("write-tree").text.strip() if added.stdout else before
         nested, submodules, repairs = _gitlinks(hub, before, tree)
         if repairs:
             seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
@@ -75,6 +82,7 @@ def snapshot(
             for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
                 (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
             unreadable += fields(seen.git("diff-files", "-z", "--name-only", "--ignore-submodules").stdout)
+        large = not_ignored(hub, work_tree, large)
     changed = tree != before
     crash.reach(Point.GIT_SNAPSHOT_BEFORE_COMMIT)
     commit = parent
@@ -87,9 +95,22 @@ def snapshot(
         tree=tree,
         changed=changed,
         nested=tuple(sorted(as_text(path) for path in set(nested))),
-        unreadable=tuple(sorted(as_text(path) for path in set(unreadable))),
+        unreadable=tuple(sorted(as_text(path) for path in set(unreadable) - set(map(os.fsencode, large)))),
+        large=tuple(large),
         submodules=tuple(sorted(as_text(path) for path in set(submodules))),
     )
+
+
+def _add(seen: Tree, timeout: float) -> tuple[FinishedProcess, Sequence[str]]:
+    """Everything but files that are too large, and those. In a very large tree they are searched once git was slow."""
+    large = large_files(seen.path, most=MOST_ENTRIES)
+    try:
+        return seen.git(*ALL_BUT, stdin=pathspecs(large), timeout=timeout, accept=(0, 1)), large
+    except GitTimedOut:
+        before, large = large, large_files(seen.path)
+        if large == before:
+            raise
+        return seen.git(*ALL_BUT, stdin=pathspecs(large), timeout=timeout, accept=(0, 1)), large
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from legion.git.core.command import fields
@@ -48,7 +48,7 @@ def unsaved(hub: Hub, work_tree: Path, *, skip: Container[str] = ()) -> dict[str
             found[_cut(one.path)] = _TOO_LONG
         elif (kind := _kind(one)) is not None:
             found[one.path] = kind
-    kept = _not_ignored(hub, work_tree, [path for path in found if not path.startswith(".git/")])
+    kept = not_ignored(hub, work_tree, [path for path in found if not path.startswith(".git/")])
     return {path: found[path] for path in sorted(kept)}
 
 
@@ -63,7 +63,7 @@ def _cut(path: str) -> str:
     return path if len(path) <= _SHOWN else path[:_SHOWN].rpartition("/")[0] or path[:_SHOWN]
 
 
-def _not_ignored(hub: Hub, work_tree: Path, paths: list[str]) -> list[str]:
+def not_ignored(hub: Hub, work_tree: Path, paths: Sequence[str]) -> list[str]:
     if not paths:
         return []
     tree = Tree(hub, work_tree, hub.path / "no-index")

@@ -14,6 +14,7 @@ from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature, write_commit
 from legion.git.hub.unfinished import GitOperation, unfinished
+from legion.git.trees.large_files import LARGEST_FILE
 from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
@@ -147,6 +148,7 @@ def _edited(project: ProjectContext, tree: Path) -> tuple[str, ...]:
 def _unsaved(project: ProjectContext, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
     made = setup.outputs(setup.record_of(project, tree))
     found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
+    found |= dict.fromkeys(shot.large, f"larger than {LARGEST_FILE >> 30} GB")
     found |= unsaved(project.hub, tree, skip={".git", *made})
     return tuple(f"{path} ({kind})" for path, kind in found.items())
 
