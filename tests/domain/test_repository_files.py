@@ -12,6 +12,7 @@ from legion.domain.landing.repository_files import (
     RepositoryFault,
     faults,
     links_into_git,
+    links_outside,
     may_form_repository,
     needs_content,
     repositories,
@@ -152,3 +153,27 @@ def test_folders_with_the_names_of_parts_are_ordinary_alone():
 def test_every_fault_has_a_sentence_of_its_own():
     assert len({fault.value for fault in RepositoryFault}) == len(RepositoryFault)
     assert all(re.fullmatch(r"[^.].*[^.]|\.gitmodules .*[^.]", fault.value) for fault in RepositoryFault)
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "leaves"),
+    [
+        ("a", "b", False),
+        ("docs/a", "../b", False),
+        ("docs/a", "../docs/../b/c", False),
+        ("docs/a", "../../b", True),
+        ("a", "..", True),
+        ("a", "b/../..", True),
+        ("a", "..b", False),
+        ("a", "/etc/passwd", True),
+        ("a", "~/.ssh", True),
+        ("docs/a", "C:/Windows", True),
+        ("docs/a", r"..\..\b", True),
+        ("a", r"\\host\share", True),
+        ("a", "", False),
+    ],
+)
+def test_links_that_lead_out_of_the_repository_are_found(path: str, target: str, leaves: bool):
+    link = ChangedEntry(path=path, mode=LINK, content=target)
+    plain = ChangedEntry(path=path, mode=FILE, content=target)
+    assert links_outside([link, plain]) == ((path,) if leaves else ())

@@ -138,6 +138,15 @@ def test_a_link_into_a_git_folder_is_asked_about(landing: Landing):
     assert about.repositories == ("out",)
 
 
+def test_a_link_out_of_the_repository_is_asked_about(landing: Landing):
+    (landing.theirs.root / "docs").symlink_to("README")
+    (landing.theirs.root / "out").symlink_to("/etc/passwd")
+    about = landing.concern(landing.change({}))
+    assert about is not None
+    assert (about.links, about.paths, about.reason) == (("out",), ("out",), "it links out of the repository (out)")
+    assert "These links lead out of the repository" in about.question
+
+
 def test_a_git_folder_under_another_systems_name_goes_back_to_the_agent(landing: Landing):
     change = landing.change({"sub/.g\u200cit/config": "[core]\n"})
     with landing.office.context.store.write() as tx:

@@ -31,7 +31,7 @@ from legion.runner.journal import JournalEvent
 from tests.gateway.upstream import Upstream
 from tests.scenarios import hostile_agent, hostile_keys
 from tests.scenarios.test_claude_settings import Tap
-from tests.scenarios.test_hostile import SECRET, SOMEBODY, Lair, in_shell, living_with
+from tests.scenarios.test_hostile import SECRET, SOMEBODY, Lair, in_shell, let_links_pass, living_with
 from tests.support.models import KEY, Company
 from tests.support.sampling import sampled
 from tests.support.stage import playing
@@ -257,6 +257,7 @@ def test_nothing_that_claude_plants_for_our_git_ever_runs(den: Den, name: str):
     deed = in_shell(name, den.lair.plants[name])
     with den.here.using(build.program()):
         ticket = den.play(f"plant-{name.replace(' ', '-')}", ("Bash", {"command": deed}))
+        let_links_pass(den.here.project, ticket)
         page = den.here.project.until(ticket, "done")
     assert den.lair.sprung() == []
     assert den.lair.victim.read_text() == SECRET

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -18,12 +19,17 @@ import psutil
 import pytest
 
 from legion.system import trees
+from legion.wire.questions import AnswerQuestion
 from tests.scenarios import hostile_agent
 from tests.support.legion import SOURCE, Project, Squad, new
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
+from tests.support.sampling import SEED
 
 SOMEBODY = 65534
 SECRET = "the-secret-of-the-person"
+AT_THE_BOTTOM = 10_000_000
+"""Bytes of a file that lies deep: more than all other plants together."""
 CONFIG = """
 [setup]
 run = "true"
@@ -181,6 +187,12 @@ def test_a_hostile_agent_gets_nowhere_and_every_attempt_is_on_record(lair: tuple
     assert SECRET not in log
 
 
+def section_of(key: str) -> str:
+    """The head of a key's section in a config file of git."""
+    section, _, name = key.rpartition(".")[0].partition(".")
+    return f'[{section} "{name}"]' if name else f"[{section}]"
+
+
 def evil_repository(mark: Path, folder: str) -> str:
     """Shell that makes `folder` a git directory in which everything that git could run is a trap."""
     trap = f"touch {mark}; cat"
@@ -192,6 +204,7 @@ def evil_repository(mark: Path, folder: str) -> str:
         **dict.fromkeys(("credential.helper", "alias.status", "submodule.sub.update"), f"!{trap}"),
         "core.hooksPath": f"{folder}/hooks",
     }
+    settings = "".join(f'{section_of(key)}\n\t{key.rpartition(".")[2]} = "{value}"\n' for key, value in keys.items())
     hooks = "pre-commit post-checkout post-index-change reference-transaction post-merge fsmonitor-watchman"
     return "\n".join(
         [
@@ -199,13 +212,21 @@ def evil_repository(mark: Path, folder: str) -> str:
             f"for hook in {hooks}; do printf '#!/bin/sh\\ntouch {mark}\\n' > {folder}/hooks/$hook; done",
             f"chmod +x {folder}/hooks/*",
             f"echo '* filter=evil diff=evil merge=evil' > {folder}/info/attributes",
+            f"cat >> {folder}/config <<'END'\n{settings}END",
             f"git --git-dir={folder} config core.bare false",
-            *(f"git --git-dir={folder} config '{key}' '{value}'" for key, value in keys.items()),
         ]
     )
 
 
 ATTRIBUTES = "echo '* filter=evil diff=evil merge=evil' > .gitattributes"
+
+
+DEEP = f"""
+import os
+for name in ["d"] * 1200 + ["d" * 100] * 30: os.mkdir(name); os.chdir(name)
+open("bottom", "wb").write(bytes({AT_THE_BOTTOM}))
+"""
+"""Deeper than a recursion of Python may go, and longer than a path may be."""
 
 
 def plants(marks: Path, secret: Path, victim: Path) -> dict[str, str]:
@@ -237,31 +258,53 @@ def plants(marks: Path, secret: Path, victim: Path) -> dict[str, str]:
 b' '"quoted"' ' ' 'é' ':(top)x' '*'
         """,
         "pipes": "rm $own; mkfifo $own; mkfifo pipe; touch instead.txt",
-        "deep": 'python3 -c \'import os\nfor _ in range(3000): os.mkdir("d"); os.chdir("d")\'; echo x >> $own',
+        "deep": f"python3 -c '{DEEP}'; echo x >> $own",
         "shut": "mkdir shut; echo x > shut/file; chmod 000 shut; echo x >> $own; chmod 555 .",
     }
+
+
+def trash_of(project: Project) -> int:
+    return project.squad.client.worktrees(project.cwd).trash_bytes
 
 
 def in_shell(name: str, deed: str) -> str:
     return f"own='own {name}.txt'\n" + deed.replace("$own", '"$own"')
 
 
-def test_nothing_that_an_agent_plants_ever_runs_and_its_change_lands_all_the_same(lair: tuple[Lair, Project]):
+def let_links_pass(project: Project, *ids: int) -> None:
+    """Be the person who lets links out of the repository pass: they must lead nobody astray either."""
+    project.until_settled(*ids)
+    for one in project.squad.client.inbox().questions:
+        assert "links lead out of the repository" in one.words
+        project.squad.client.answer(one.id, AnswerQuestion(allowed=True))
+    project.until_settled(*ids)
+
+
+@pytest.mark.parametrize("share", ["half", pytest.param("all", marks=pytest.mark.soak)])
+def test_nothing_that_an_agent_plants_ever_runs_and_its_change_lands_all_the_same(
+    lair: tuple[Lair, Project], share: str
+):
+    """`make test` tries each plant as root or as the user, `make soak` as both."""
     place, project = lair
+    drawn = set(random.Random(SEED).sample(list(place.plants), len(place.plants) // 2))
+    mine = {
+        name: deed
+        for name, deed in place.plants.items()
+        if share == "all" or os.getuid() != 0 or (name in drawn) == (place.uid == 0)
+    }
     # Each goes through a second attempt too, so that our git and setup meet what the first one planted.
     again = 'chmod 755 . && [ $LEGION_ATTEMPT -gt 1 ] && { touch "again $LEGION_TICKET.txt"; exit; }'
-    ids = project.dispatch_all(
-        [new(name, f"{again}\n{in_shell(name, deed)}\nexit 1") for name, deed in place.plants.items()]
-    )
-    project.until_settled(*ids)
-    ended = {name: project.ticket(ticket).ticket for name, ticket in zip(place.plants, ids, strict=True)}
+    ids = project.dispatch_all([new(name, f"{again}\n{in_shell(name, deed)}\nexit 1") for name, deed in mine.items()])
+    let_links_pass(project, *ids)
+    pages = {name: project.ticket(ticket) for name, ticket in zip(mine, ids, strict=True)}
     assert place.sprung() == []
-    assert {name: line.reason for name, line in ended.items() if line.state != "done"} == {}
+    assert {name: page.ticket.reason for name, page in pages.items() if page.ticket.state != "done"} == {}
     assert place.victim.read_text() == SECRET
-    said = {name: project.ticket(ticket).runs[-1].detail for name, ticket in zip(place.plants, ids, strict=True)}
-    assert "pipe (a named pipe)" in said["pipes"]
-    assert "(a path that is too long)" in said["deep"]
-    assert project.squad.client.worktrees(str(project.repository.root)).trash_bytes > 3000 * 512, "deep ones count"
+    if "pipes" in mine:
+        assert "pipe (a named pipe)" in (pages["pipes"].runs[-1].detail or "")
+    if "deep" in mine:
+        assert "(a path that is too long)" in (pages["deep"].runs[-1].detail or "")
+        until_seen(project.squad, lambda: trash_of(project) > AT_THE_BOTTOM, "the deep file in the trash")
     words = ["git", f"--git-dir={project.hub}", "grep", "-l", SECRET, "refs/legion/target"]
     assert subprocess.run(words, capture_output=True, check=False).stdout == b""
     project.hub_git("fsck", "--strict", "--full")

@@ -1,4 +1,4 @@
-"""Finds files in a change that git takes for a repository of its own, here or on another system.
+"""Finds files in a change that git takes for a repository of its own, on any system, and links that lead out of it.
 
 Git runs programs that a repository's config names as soon as a command is used inside it. A change must therefore not
 hold a repository, also not in disguise: macOS ignores the case of names and some invisible characters, Windows cuts
@@ -24,6 +24,8 @@ _HEAD, _ELSEWHERE, _PARTS = "head", "commondir", frozenset({"objects", "refs"})
 _DECIDES = frozenset({_HEAD, _ELSEWHERE, *_PARTS, "config", "config.worktree", "hooks"})
 """Names in a repository that make it one, or that decide what git runs there."""
 _LINK = "120000"
+_ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
+"""The start of a path on any system, or of what a shell makes one."""
 _LONGEST_PATH, _LONGEST_NAME = 4000, 255
 """Bytes. Linux opens nothing that is longer, with some room for the folder of the worktree."""
 _UNSAFE_SETTING = re.compile(r"^\s*(?:(?:url|path)\s*=\s*\"?-|update\s*=\s*\"?!)", re.IGNORECASE | re.MULTILINE)
@@ -73,6 +75,11 @@ def links_into_git(changed: Iterable[ChangedEntry]) -> tuple[str, ...]:
     return tuple(entry.path for entry in changed if entry.mode == _LINK and _has_git(entry.content))
 
 
+def links_outside(changed: Iterable[ChangedEntry]) -> tuple[str, ...]:
+    """Links that lead out of the repository, to what is in that place on the host where it is checked out."""
+    return tuple(entry.path for entry in changed if entry.mode == _LINK and _leaves(entry))
+
+
 def may_form_repository(paths: Iterable[str]) -> bool:
     """False where no repository can come from a change of these paths, so that the tree need not be read."""
     return any(_suspects(path) for path in paths if not _too_long(path))
@@ -90,6 +97,17 @@ def repositories(changed: Iterable[str], tree: Iterable[str]) -> tuple[str, ...]
             if folder in names:
                 names[folder].add(_folded(name))
     return tuple(sorted(folder or "." for folder, there in names.items() if _is_repository(there)))
+
+
+def _leaves(link: ChangedEntry) -> bool:
+    if _ABSOLUTE.match(link.content):
+        return True
+    depth = link.path.count("/")
+    for name in _names(link.content):
+        depth += -1 if name == ".." else name not in ("", ".")
+        if depth < 0:
+            return True
+    return False
 
 
 def _is_repository(names: set[str]) -> bool:

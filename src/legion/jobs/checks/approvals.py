@@ -50,6 +50,8 @@ class ApprovalConcern:
     """Signs in undeclared paths, protected or not."""
     repositories: tuple[str, ...] = ()
     """Folders that git takes for a repository, and links into one."""
+    links: tuple[str, ...] = ()
+    """Links that lead out of the repository."""
     many: int = 0
     """How many files it changes, if that is more than the person's limit."""
     large: tuple[LargeFile, ...] = ()
@@ -69,6 +71,7 @@ class ApprovalConcern:
             ("Tests look weaker:", found),
             ("Files are larger than `protection.file_mb`:", _sentences(self.large)),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
+            ("These links lead out of the repository, to files of the host where it is checked out:", self.links),
         ]
         listed = "\n".join(f"{what}\n{_list(rows)}" for what, rows in parts if rows)
         return f"May this change land? {listed}\nA no sends it back with your words."
@@ -80,6 +83,7 @@ class ApprovalConcern:
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
+            ("it links out of the repository", self.links),
             ("it changes many files", (str(self.many),) if self.many else ()),
             ("it adds large files", tuple(one.path for one in self.large)),
         ]
@@ -88,7 +92,7 @@ class ApprovalConcern:
     @property
     def paths(self) -> tuple[str, ...]:
         large = (one.path for one in self.large)
-        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *self.repositories, *large)))
+        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *self.repositories, *self.links, *large)))
 
     @property
     def only_weakened(self) -> tuple[str, ...]:
@@ -113,17 +117,19 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         return None
     hub = project.hub
     found = (*repository_files.repositories(hub, change, change.commit), *repository_files.links_into_git(hub, change))
+    links = repository_files.links_outside(hub, change)
     changed = hub.changed_files(change.base, change.commit)
     stopped, weak = _undeclared(context, project, ticket, change)
     most = context.user.protection.most_files
     many = len(changed) if most and len(changed) > most else 0
     large = _large(context, project, ticket, changed)
     secrets = _secrets(context, project, ticket, change)
-    if not (stopped or weak or found or many or large or secrets):
+    if not (stopped or weak or found or links or many or large or secrets):
         return None
     paths = {
         *stopped,
         *(one.path for one in weak),
+        *links,
         *(one.path for one in large),
         *_inside(changed, ["."] if many else found),
     }
@@ -132,6 +138,7 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         protected=stopped,
         weakened=weak,
         repositories=found,
+        links=links,
         many=many,
         large=large,
         secrets=secrets,

@@ -18,6 +18,10 @@ def links_into_git(hub: Hub, change: Change) -> tuple[str, ...]:
     return rules.links_into_git(_entries(hub, change))
 
 
+def links_outside(hub: Hub, change: Change) -> tuple[str, ...]:
+    return rules.links_outside(_entries(hub, change))
+
+
 def repositories(hub: Hub, change: Change, commit: str) -> tuple[str, ...]:
     """The folders of `commit`, which holds the change, that the change makes a repository or alters as one."""
     changed = [file.path for file in hub.changed_files(change.base, change.commit)]
