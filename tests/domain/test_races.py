@@ -50,6 +50,15 @@ def test_finished_lanes_wait_exactly_while_another_may_finish():
             assert is_open(lanes) == (LaneStanding.RUNNING in lanes)
 
 
+def test_a_winner_does_not_claim_that_readers_preferred_it_where_none_did():
+    result = decide([lane(7, 10, 0), lane(8, 10, 0)])
+    assert result.why is not None
+    assert result.why[7].endswith("and as good as the others of that size, which are larger or came later")
+    told = decide([lane(7, 10, 0), lane(8, 10, 2)]).why
+    assert told is not None
+    assert told[7].endswith("and readers found least in it")
+
+
 def test_a_clearly_smaller_change_wins_without_a_reader():
     result = decide([lane(7, 400), lane(8, 10), lane(9, 40)])
     assert (result.winner, result.read_first) == (8, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from legion.drivers import EndKind
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Launcher
+from legion.runner.spec import RunFolder
 from tests.drivers.small_programs import Stage, facts, seen, texts
 from tests.runner.runs import Workbench, assert_gone, program_of, runner_of
 
@@ -132,6 +134,8 @@ def test_files_are_read_and_written_inside_the_worktree_only(stage: Stage, tmp_p
     secret.write_text("secret")
     (tree / "run.sh").write_text("x")
     (tree / "run.sh").chmod(0o755)
+    (tree / "huge").touch()
+    os.truncate(tree / "huge", 1 << 42)
     prompts = [
         f"write {tree}/run.sh changed",
         "write new/file.txt hello",
@@ -145,11 +149,13 @@ def test_files_are_read_and_written_inside_the_worktree_only(stage: Stage, tmp_p
         f"write {tree}/link x",
         f"write {tmp_path}/planted x",
         "read /etc/passwd",
+        "read huge",
     ]
     outcome, events = stage.play("\n".join(prompts), files=True)
     assert outcome is EndKind.FINISHED
     answers = [json.loads(one) for one in "".join(texts(events)).replace("}{", "}\n{").splitlines()]
-    assert [list(one)[-1] for one in answers] == ["result"] * 3 + ["error"] * 4 + ["result", "error", "error"]
+    assert [list(one)[-1] for one in answers] == ["result"] * 3 + ["error"] * 4 + ["result"] + ["error"] * 3
+    assert "larger than 16 MB" in str(answers[-1])
     assert answers[2]["result"]["content"] == "hello"
     assert secret.read_text() == "secret"
     assert not (tmp_path / "planted").exists()
@@ -159,8 +165,12 @@ def test_files_are_read_and_written_inside_the_worktree_only(stage: Stage, tmp_p
 
 
 def test_strange_messages_do_no_harm(stage: Stage):
-    outcome, events = stage.play("strange no_such_thing\nask no/such {}\nflood 17000000\nsay still there")
-    assert outcome is EndKind.FINISHED
+    run = stage.start("strange no_such_thing\nask no/such {}\nflood 40000000\nsay still there")
+    assert stage.bench.result(run).outcome is EndKind.FINISHED
+    events = read_journal(run)
+    printed = RunFolder(run).output.read_text()
+    assert "xx" not in printed, "no part of a line that is too long is kept"
+    assert "A line of 38 MB was skipped" in printed
     assert "still there" in "".join(texts(events))
     assert '"code": -32601' in "".join(texts(events)), "an unknown request is refused"
 

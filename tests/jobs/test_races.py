@@ -12,6 +12,7 @@ from legion.domain.events import EventKind
 from legion.domain.review.verdicts import Finding, Ruling, Severity, Verdict
 from legion.domain.scheduling.decide import JobKind, StartJob, decide
 from legion.domain.tickets.ticket import Approve, Fail, Propose, Prove, Start, State, Ticket
+from legion.jobs.attempts import review_rounds
 from legion.jobs.landing.races import settle
 from legion.store import snapshot
 from legion.store.board import races, tickets, verdicts
@@ -116,6 +117,21 @@ def test_without_a_ranking_each_change_is_read_and_the_findings_decide(track: Tr
         track.reads(lane, *found)
     settle(track.context, 1)
     assert track.order() == [two]
+
+
+def test_a_lane_whose_reader_failed_stays_in_the_race(track: Track):
+    one, two = track.lanes(2)
+    track.finishes(one, 5)
+    track.finishes(two, 5)
+    for lane in (one, two):
+        settle(track.context, 1)
+        with track.context.store.write() as tx:
+            verdicts.give(tx, verdicts.of_ticket(tx, lane)[0].id, None)
+            step = review_rounds.next_step(tx, track.ticket(lane), most=3, within=60.0)
+            assert step == Approve(), "the change needs no review by itself, so no person is asked"
+            tickets.move(tx, lane, step)
+    settle(track.context, 1)
+    assert track.order() == [one], "both are as good, and it came first"
 
 
 def test_without_a_finished_lane_nothing_is_decided(track: Track):

@@ -63,6 +63,14 @@ def test_what_is_no_plain_file_is_not_read(root: Path):
     assert [safe_files.read(root, name) for name in ("pipe", "folder", "nothing", "no/thing")] == [None] * 4
 
 
+def test_of_a_file_of_any_size_only_so_many_bytes_are_read(root: Path):
+    # No memory holds all of it, and it takes no room on the disk.
+    (root / "CLAUDE.md").write_text("Use tabs.\n")
+    os.truncate(root / "CLAUDE.md", 1 << 42)
+    assert safe_files.read(root, "CLAUDE.md", most=10) == b"Use tabs.\n"
+    assert "Use tabs." in model_run.with_instructions(registry.default(), "", root)
+
+
 def test_a_folder_in_the_way_is_an_error_and_leaves_no_half_file(root: Path):
     (root / "a" / "b").mkdir(parents=True)
     with pytest.raises(OSError, match="a"):

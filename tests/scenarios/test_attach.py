@@ -99,11 +99,11 @@ def test_a_pause_saves_the_tree_and_the_work_can_be_had_as_a_branch_and_pushed(p
     terminal.shows("Ctrl-Q detaches")
     terminal.type("saved\r")
     terminal.shows("heard-1-saved")
-    project.squad.client.pause_ticket(ticket)
-    assert terminal.exit_code() == 0
-    project.until_idle(ticket)
     head = project.repository.git("rev-parse", "HEAD")
+    project.squad.client.pause_ticket(ticket)
+    # At once: it waits until the run has saved its work.
     made = project.squad.client.checkout(ticket, OfferWork())
+    assert terminal.exit_code() == 0
     assert made.branch == f"legion/{ticket}-try-it"
     assert project.repository.git("show", f"{made.branch}:talk.txt").endswith("saved")
     project.repository.git("branch", "mine")

@@ -11,8 +11,11 @@ from pathlib import Path, PurePosixPath
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read(root: Path, path: str) -> bytes | None:
-    """The content of a plain file; None if there is none, or a link or anything else in its place."""
+def read(root: Path, path: str, *, most: int | None = None) -> bytes | None:
+    """The content of a plain file; None if there is none, or a link or anything else in its place.
+
+    Of a longer file only the first `most` bytes: an agent can make one of any size that takes no room on the disk.
+    """
     try:
         with _parent(root, path, make=False) as folder:
             handle = os.open(
@@ -26,7 +29,7 @@ def read(root: Path, path: str) -> bytes | None:
         os.close(handle)
         return None
     with os.fdopen(handle, "rb") as file:
-        return file.read()
+        return file.read(most)
 
 
 def behind(root: Path, path: str) -> str:

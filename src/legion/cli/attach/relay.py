@@ -51,6 +51,8 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
     left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and not only_looks:
         call.say(given_back(call, lambda legion: legion.give_back_agent(GiveBackAgent(id=agent))))
+    elif left.how is How.LOST:
+        call.say(f"The terminal is gone, and opens again for ten minutes: `legion attach {sanitize(agent)}` returns.")
     elif left.how is not How.DETACHED:
         call.say(f"The terminal has ended; `legion tell {sanitize(agent)} TEXT` reaches the agent.")
     return LOST if left.how is How.LOST else 0

@@ -16,6 +16,8 @@ from legion.domain.errors import BadInput
 from legion.domain.tickets.ticket import ENDED, Parked, ParkReason, State
 
 MOST_LANES = 8
+COMPARES = "its reader compares all attempts of the race"
+"""Why a change is read that needs no review by itself."""
 _WORTH_WAITING = (ParkReason.RESTING, ParkReason.RED_BASELINE)
 """Such a lane continues by itself, and soon."""
 _SAME_SIZE = 1.25
@@ -125,8 +127,7 @@ def _why(lane: FinishedLane, best: FinishedLane, near: Sequence[FinishedLane], *
     if lane is best:
         if len(near) == 1:
             return f"proven, and the smallest change ({lines})"
-        least = "an independent reader ranks it first" if ranked else "readers found least in it"
-        return f"proven, of the smallest changes ({lines}), and {least}"
+        return f"proven, of the smallest changes ({lines}), and {_preferred(best, near, ranked=ranked)}"
     if lane not in near:
         return f"proven, and larger ({lines}) than the change of ticket {best.ticket} ({_count(best.lines, 'line')})"
     if ranked:
@@ -134,6 +135,14 @@ def _why(lane: FinishedLane, best: FinishedLane, near: Sequence[FinishedLane], *
     if (lane.findings or 0) > (best.findings or 0):
         return f"proven, of about the same size ({lines}), and readers found more in it than in ticket {best.ticket}"
     return f"proven, and as good as ticket {best.ticket}, which is smaller or came first"
+
+
+def _preferred(best: FinishedLane, near: Sequence[FinishedLane], *, ranked: bool) -> str:
+    if ranked:
+        return "an independent reader ranks it first"
+    if all(one.findings == best.findings for one in near):
+        return "as good as the others of that size, which are larger or came later"
+    return "readers found least in it"
 
 
 def _count(number: int, what: str) -> str:

@@ -30,23 +30,13 @@ class PipeTransport:
 
     async def receive(self) -> dict[str, Any] | None:
         await self._answers_are_read()
-        reader = self._process.stdout
-        while True:
-            try:
-                line = await reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError as end:
-                line = end.partial
-                if not line:
-                    return None
-            except asyncio.LimitOverrunError as long:
-                self._process.keep(b"A message that is too long was skipped.\n")
-                await reader.readexactly(long.consumed)
-                continue
+        while line := await self._process.read_line():
             message = _parse(line)
             if message is not None:
                 return message
             if line.strip():
                 self._process.keep(line)
+        return None
 
     async def _answers_are_read(self) -> None:
         """The library starts a task for each message, and reads the next one before that has run."""

@@ -19,7 +19,7 @@ class WorktreeFiles:
 
     def read(self, path: str, line: int | None, limit: int | None) -> str:
         """Raises RequestError for a file outside, a link, or none."""
-        content = safe_files.read(self._tree, self._inside(path))
+        content = safe_files.read(self._tree, self._inside(path), most=LARGEST + 1)
         if content is None:
             raise RequestError.resource_not_found(path)
         if len(content) > LARGEST:

@@ -13,6 +13,7 @@ from legion.drivers.profile import ToolLink
 from legion.system import safe_files
 
 _STATE = ".claude.json"
+_LARGEST_STATE = 16 << 20
 
 LEAVE = "\x03"
 """Ctrl-C interrupts a turn, then clears what is typed, then, twice, exits."""
@@ -51,7 +52,7 @@ def skip_first_questions(config_dir: Path, tree: Path) -> None:
     """Its first start asks for colours and for trust in the folder, which the sandbox has answered already."""
     found: dict[str, Any] = {}
     with contextlib.suppress(ValueError):
-        read = json.loads(safe_files.read(config_dir, _STATE) or b"{}")
+        read = json.loads(safe_files.read(config_dir, _STATE, most=_LARGEST_STATE) or b"{}")
         found = read if isinstance(read, dict) else {}
     projects = found.get("projects")
     projects = projects if isinstance(projects, dict) else {}

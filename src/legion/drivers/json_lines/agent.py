@@ -154,17 +154,7 @@ class JsonLinesAgent:
         process.stdin.close()
 
     async def _read_lines(self, process: AgentProcess) -> None:
-        while True:
-            try:
-                line = await process.stdout.readuntil(b"\n")
-            except asyncio.IncompleteReadError as end:
-                line = end.partial
-                if not line:
-                    return
-            except asyncio.LimitOverrunError as long:
-                process.keep(b"A line that is too long was skipped.\n")
-                await process.stdout.readexactly(long.consumed)
-                continue
+        while line := await process.read_line():
             self._take(process, line)
 
     def _take(self, process: AgentProcess, line: bytes) -> None:

@@ -29,7 +29,10 @@ def find(program: ProgramDescription) -> ProgramFile:
     if path is None:
         how = program.program.install
         advice = f"install it with `{how}`" if how else "install it, or fix `program.run` in its file"
-        raise ProgramUnusable(f"{program.title} is not installed (no program {word!r} on your PATH): {advice}.")
+        raise ProgramUnusable(
+            f"{program.title} is not installed (no program {word!r} on the PATH that Legion was started with): "
+            f"{advice}. If it is installed, run `legion down` and `legion up` where your PATH has it."
+        )
     version = version_of(Path(path), program)
     least = program.program.least
     if least and _numbers(version) < _numbers(least):

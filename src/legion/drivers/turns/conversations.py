@@ -13,13 +13,15 @@ from legion.system import safe_files
 
 _FOLDER = ".legion-conversations"
 _SHORT = 8
+_MOST_SEARCHED = 256 << 20
+"""Bytes of a conversation's file that are read."""
 _ID = re.compile(r"[\w.:/@-]{1,300}")
 
 
 def remembered(home: Path, conversation: str) -> str:
     """The program's id; empty where there is none."""
-    content = safe_files.read(home, f"{_FOLDER}/{conversation}") or b""
-    text = content[:400].decode("utf-8", "replace").strip()
+    content = safe_files.read(home, f"{_FOLDER}/{conversation}", most=400) or b""
+    text = content.decode("utf-8", "replace").strip()
     return text if _ID.fullmatch(text) else ""
 
 
@@ -38,7 +40,7 @@ def delivered(home: Path, places: Iterable[str], conversation: str, ids: Collect
     found: set[str] = set()
     for path in sorted({path for place in places for path in home.glob(place)} if session else ()):
         place = str(path.relative_to(home))
-        content = safe_files.read(home, place) or b""
+        content = safe_files.read(home, place, most=_MOST_SEARCHED) or b""
         if session in content or session in place.encode():
             found |= {id for id in ids if f"(prompt {id})".encode() in content}
     return frozenset(found)
@@ -55,7 +57,7 @@ def copy_before_load(home: Path, places: tuple[str, ...], name: str, id: str) ->
     copy = name.replace("{short}", short)
     files = [path for place in places for path in home.glob(place) if path.stem.endswith(f"-{short}")]
     for path in sorted(one for one in files if one.name != copy)[-1:]:
-        content = safe_files.read(home, str(path.relative_to(home)))
+        content = safe_files.read(home, str(path.relative_to(home)), most=_MOST_SEARCHED)
         if content is not None:
             safe_files.write(home, str(path.with_name(copy).relative_to(home)), content)
 

@@ -59,6 +59,23 @@ class AgentProcess:
             self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
         self.check_exit()
 
+    async def read_line(self) -> bytes:
+        """The next line of its stdout; empty at the end. A line that is too long is skipped up to its last byte."""
+        skipped = 0
+        while True:
+            try:
+                line = await self.stdout.readuntil(b"\n")
+            except asyncio.LimitOverrunError as long:
+                skipped += len(await self.stdout.readexactly(long.consumed))
+                continue
+            except asyncio.IncompleteReadError as end:
+                line = end.partial
+            if not skipped:
+                return line
+            size = (skipped + len(line)) >> 20
+            self.keep(b"A line of %d MB was skipped: at most %d MB are read.\n" % (size, LONGEST_LINE >> 20))
+            skipped = 0
+
     def keep(self, data: bytes) -> None:
         """Output outside of the conversation: kept for people, its end for the outcome."""
         self._host.output.write(data)

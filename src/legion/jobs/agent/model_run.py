@@ -105,7 +105,7 @@ def spec(
         argv=chosen.argv,
     )
     if chosen.capabilities.models:
-        rules = _with_instructions(chosen.driver, given.rules, paths.tree) if given.reads_instructions else given.rules
+        rules = with_instructions(chosen.driver, given.rules, paths.tree) if given.reads_instructions else given.rules
         request = replace(
             request,
             input=replace(given, rules=rules),
@@ -297,12 +297,12 @@ def _models(context: Context, driver: DriverProfile, model: str) -> tuple[str, .
     return tuple(dict.fromkeys(map(driver.model_pattern, (*wanted.models, *filter(None, chosen)))))
 
 
-def _with_instructions(driver: DriverProfile, rules: str, tree: Path) -> str:
+def with_instructions(driver: DriverProfile, rules: str, tree: Path) -> str:
     """Adds the repository's instructions. Its settings stay out: they could name endpoints and run commands."""
     found = [
         content.decode("utf-8", "replace")
         for path in instruction_files(tree, driver)
-        if (content := safe_files.read(tree, path))
+        if (content := safe_files.read(tree, path, most=_MOST_INSTRUCTIONS))
     ]
     if not found:
         return rules

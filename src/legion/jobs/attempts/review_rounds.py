@@ -11,6 +11,7 @@ from legion.domain.questions import BACK, LAND, STOP, TOO_LATE, Question, Questi
 from legion.domain.review import policy
 from legion.domain.review.policy import ReviewResult
 from legion.domain.review.verdicts import ReviewRequest
+from legion.domain.scheduling.races import COMPARES
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Approve, Cause, Fail, Park, ParkReason, Step, Stop, Ticket, TryAgain
 from legion.jobs.attempts import feedback
@@ -47,10 +48,11 @@ def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float, need
             return next_try(ticket, reason(against), _findings(against), cause=Cause.REVIEW)
         tries = "one round" if used == 1 else f"{used} rounds"
         return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
-    if result is ReviewResult.NO_VERDICT:
+    if result is ReviewResult.NO_VERDICT and any(one.why != COMPARES for one in silent):
         return _asked(
             tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within
         )
+    # A race is decided without the ranking of a reader that failed: no attempt loses by that.
     return Approve()
 
 

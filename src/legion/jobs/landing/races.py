@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from legion.domain.agents.teams import REVIEWER
 from legion.domain.review.verdicts import Severity
 from legion.domain.rules import Rule
-from legion.domain.scheduling.races import FinishedLane, LaneStanding, RaceResult, decide, is_open
+from legion.domain.scheduling.races import COMPARES, FinishedLane, LaneStanding, RaceResult, decide, is_open
 from legion.domain.tickets.ticket import AskReview, Stop, Ticket
 from legion.jobs.context import Context
 from legion.jobs.landing.queue import lines_changed
@@ -22,7 +22,6 @@ from legion.system import crash
 from legion.system.crash import Point
 
 _WEIGHTS = {Severity.BLOCKING: 100}
-_READ = "its reader compares all attempts of the race"
 
 
 def settle(context: Context, project: int) -> None:
@@ -63,7 +62,7 @@ def _have_read(context: Context, project: int, lanes: Sequence[Lane], ticket: in
     with context.store.write() as tx:
         if _moved(tx, project, lanes, live):
             return
-        tickets.move(tx, ticket, AskReview((REVIEWER,), _READ), rule=Rule.RACE)
+        tickets.move(tx, ticket, AskReview((REVIEWER,), COMPARES), rule=Rule.RACE)
     crash.reach(Point.RACE_AFTER_READING)
 
 
