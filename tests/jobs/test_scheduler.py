@@ -100,3 +100,20 @@ def test_an_outdated_command_takes_none_of_its_group_with_it(tmp_path: Path):
     parked = [number for number, ticket in board.tickets.items() if ticket.parked is not None]
     board.close()
     assert parked == [2]
+
+
+def test_a_failed_decision_is_retried_ever_later_and_the_status_says_why(office: Office):
+    scheduler = Scheduler(office.context)
+    undecided = office.context.live.scheduler.undecided
+    rename(office, "claims", "claims_away")
+    lengths = []
+    for _ in range(6):
+        scheduler.try_to_decide()
+        lengths += [one.length for one in undecided.current.values()]
+    assert lengths == [1, 2, 4, 8, 10, 10]
+    page = status.status(office.context, DAEMON, str(office.root), False)
+    assert page.project is not None
+    assert any(note.startswith("nothing new starts; tried again in 10 s: ") for note in page.project.notes)
+    rename(office, "claims_away", "claims")
+    scheduler.try_to_decide()
+    assert not undecided.current

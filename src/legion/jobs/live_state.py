@@ -87,6 +87,8 @@ class SchedulerState:
     """Candidates that could start and are held, as of the last decision."""
     unreadable: SharedMap[int, str] = field(default_factory=SharedMap)
     """Projects whose stored legion.toml cannot be parsed, and what is wrong with it. None of their jobs start."""
+    undecided: SharedMap[str, Backoff] = field(default_factory=SharedMap)
+    """By its reason: the last decision failed, so nothing new starts. Empty where it succeeded."""
 
 
 @dataclass(frozen=True, kw_only=True)

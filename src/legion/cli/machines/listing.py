@@ -12,6 +12,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, duration, sanitize
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
+from legion.client.text.states import MACHINE_RUN_STATES, MACHINE_STATES
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
@@ -24,8 +25,6 @@ _COLOURS = {
     "silent": Colour.RED,
     "outdated": Colour.RED,
 }
-_STATES = {"open": "ready", "quiet": "quiet hours"}
-_RUN_STATES = {"placed": "waits for it", "taken": "runs", "ended": "ended", "lapsed": "lapsed"}
 
 
 def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -64,7 +63,7 @@ def _row(one: MachineLine) -> list[Cell]:
     quiet = f"quiet {sanitize(one.quiet_hours)}" if one.quiet_hours else ""
     return [
         Cell(sanitize(one.name), Colour.BOLD),
-        Cell(_STATES.get(one.state, one.state), _COLOURS.get(one.state, Colour.NONE)),
+        Cell(MACHINE_STATES.get(one.state, one.state), _COLOURS.get(one.state, Colour.NONE)),
         Cell(f"{one.runs}/{one.slots}"),
         Cell("  ".join(part for part in (labels, quiet) if part) or "-", Colour.DIM),
         Cell(sanitize(one.version)),
@@ -103,7 +102,7 @@ def _run_row(one: MachineRunLine) -> list[Cell]:
     return [
         Cell(clock(one.placed_at), Colour.DIM),
         Cell(f"ticket {one.ticket}" if one.ticket is not None else sanitize(one.run)),
-        Cell(_RUN_STATES.get(one.state, one.state), colour),
+        Cell(MACHINE_RUN_STATES.get(one.state, one.state), colour),
         Cell(lasted),
         Cell(sanitize(one.why), Colour.DIM),
     ]

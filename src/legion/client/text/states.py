@@ -1,4 +1,4 @@
-"""The symbol, colour and group of each ticket state. Colour alone never carries meaning."""
+"""The symbol, colour and group of each ticket state; names of machine states. Colour alone never carries meaning."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ STYLES: dict[str, StateStyle] = {
     "failed": StateStyle("✗", "x", Colour.RED, Group.NEEDS_YOU),
     "stopped": StateStyle("■", "#", Colour.YELLOW, Group.ENDED),
 }
+MACHINE_STATES = {"open": "ready", "quiet": "quiet hours"}
+"""Where the word differs from the state's name."""
+MACHINE_RUN_STATES = {"placed": "waits for it", "taken": "runs"}
+"""Of a run that a machine was given; as above."""
 _UNKNOWN = StateStyle("?", "?", Colour.NONE, Group.WAITING)
 """For states of a newer daemon."""
 

@@ -74,7 +74,7 @@ JOBS: Mapping[JobKind, Callable[[Context, Claim], None]] = {
 
 _TICKET_JOBS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 300.0
-_LONGEST_BACKOFF_ON_FULL_DISK = 10.0
+_LONGEST_BACKOFF_ON_FULL_DISK = _LONGEST_BACKOFF_OF_DECISIONS = 10.0
 _FULL_DISK = 1 << 20
 """Fewer free bytes than this."""
 _RECHECK_SETTINGS = 2.0
@@ -154,16 +154,29 @@ class Scheduler:
                 return
             self._wake.clear()
             began = time.monotonic()
-            try:
-                questions.settle_overdue(self.context)
-                times = (self.decide_once(), questions.next_deadline(self.context))
-                wake_at = min((moment for moment in times if moment is not None), default=None)
-            except Exception as trouble:  # a daemon that no longer decides would be worse than any error
-                known = isinstance(trouble, LegionError)
-                log.error("scheduler: decision failed, retry in %s s: %s", _FIRST_BACKOFF, trouble, exc_info=not known)
-                wake_at = self.context.clock() + _FIRST_BACKOFF
+            wake_at = self.try_to_decide()
             ended = time.monotonic()
             not_before = ended + min(_PAUSE * (ended - began), _LONGEST_PAUSE)
+
+    def try_to_decide(self) -> float | None:
+        """One decision, or a backoff where it fails. Returns when to decide again even if nothing happens."""
+        try:
+            questions.settle_overdue(self.context)
+            times = (self.decide_once(), questions.next_deadline(self.context))
+        except Exception as trouble:  # a daemon that no longer decides would be worse than any error
+            return self._put_off(trouble)
+        self._state.undecided.replace({})
+        return min((moment for moment in times if moment is not None), default=None)
+
+    def _put_off(self, trouble: Exception) -> float:
+        known = isinstance(trouble, LegionError)
+        why = _in_one_line(trouble)
+        before = self._state.undecided.get(why)
+        length = min(before.length * 2, _LONGEST_BACKOFF_OF_DECISIONS) if before else _FIRST_BACKOFF
+        log.error("scheduler: decision failed, retry in %g s: %s", length, why, exc_info=None if known else trouble)
+        until = self.context.clock() + length
+        self._state.undecided.replace({why: Backoff(length=length, until=until, why=why[:_LONGEST_REASON])})
+        return until
 
     def decide_once(self) -> float | None:
         """One decision, applied. Returns when to decide again even if nothing happens."""
@@ -322,7 +335,7 @@ class Scheduler:
     def _back_off(self, claim: Claim, trouble: Exception) -> None:
         full = self._full_disk()
         known = isinstance(trouble, LegionError)
-        why = full or " ".join((str(trouble) if known else f"{type(trouble).__name__}: {trouble}").split())
+        why = full or _in_one_line(trouble)
         length = self._next_backoff(claim, _LONGEST_BACKOFF_ON_FULL_DISK if full else _LONGEST_BACKOFF)
         until = self.context.clock() + length
         job = (claim.kind, claim.subject)
@@ -362,6 +375,12 @@ class Scheduler:
             log.debug("free space is unknown: %s", unknown)
             return None
         return f"the disk that holds {full[0]} is full; free some space and the job resumes by itself" if full else None
+
+
+def _in_one_line(trouble: Exception) -> str:
+    """For people. The kind of an error that is not ours says more than its text alone."""
+    text = str(trouble) if isinstance(trouble, LegionError) else f"{type(trouble).__name__}: {trouble}"
+    return " ".join(text.split())
 
 
 def _project_of(tx: Transaction, claim: Claim) -> int:

@@ -87,6 +87,8 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
             "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
             f"`legion init --remove {shlex.quote(record.root)}`"
         )
+    for failed in context.live.scheduler.undecided.current.values():
+        notes.append(f"nothing new starts; {describe_backoff(failed, context.clock())}")
     notes += session_notes(tx, record)
     notes += rewritten_note(project) if project is not None else []
     if unreadable:

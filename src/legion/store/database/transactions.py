@@ -295,11 +295,12 @@ def parse_url(url: str) -> URL:
 
 def _open(url: URL, *, writing: bool, patience: float, durable: bool = True) -> Engine:
     """One connection for the writer, since there is only one at a time, and some for the readers."""
-    size: dict[str, Any] = (
-        {"pool_size": 1, "max_overflow": 0} if writing else {"pool_size": 4, "max_overflow": _MOST_READERS - 4}
-    )
+    # All of them stay open: a new process of Postgres costs more than most reads.
+    size = 1 if writing else _MOST_READERS
     try:
-        engine = create_engine(url, pool_timeout=patience, pool_pre_ping=not _is_sqlite(url), **size)
+        engine = create_engine(
+            url, pool_timeout=patience, pool_pre_ping=not _is_sqlite(url), pool_size=size, max_overflow=0
+        )
     except ModuleNotFoundError:
         raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
     if _is_sqlite(url):
