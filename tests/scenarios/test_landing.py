@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
 
 from legion.wire.history import HistoryLine
 from legion.wire.tickets import TicketPage
+from tests.scenarios.conftest import shared_project
 from tests.support.gates import Gate
-from tests.support.legion import Project, new
+from tests.support.legion import Project, Squad, new
+
+
+@pytest.fixture(scope="module")
+def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One for the tests that look at their own tickets and files only."""
+    yield from shared_project(house, tmp_path_factory.mktemp("landing"))
 
 
 def test_a_ticket_goes_from_words_to_landed_code(project: Project):
@@ -26,7 +35,7 @@ def test_a_dependant_starts_from_the_landed_code(project: Project):
     )
     project.until_settled()
     assert project.landed("b.txt") == "one\none\n"
-    assert project.states() == {first: "done", second: "done"}
+    assert (project.state(first), project.state(second)) == ("done", "done")
 
 
 def test_a_red_check_goes_back_with_its_output_and_the_next_attempt_mends_it(project: Project):
@@ -60,7 +69,7 @@ def test_two_that_touch_the_same_lines_both_land_after_one_resolves(project: Pro
     """
     one, two = project.dispatch("one", agent), project.dispatch("two", agent)
     project.until_settled()
-    assert project.states() == {one: "done", two: "done"}
+    assert (project.state(one), project.state(two)) == ("done", "done")
     text = project.landed("README.txt") or ""
     assert f"{one} was here" in text
     assert f"{two} was here" in text

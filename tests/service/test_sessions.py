@@ -43,6 +43,15 @@ def titles(board: Board, cwd: str) -> list[str]:
     return [one.title for one in board.service.status(cwd).tickets]
 
 
+def test_branches_are_listed_with_the_newest_commit_first(shop: Board, monkeypatch: pytest.MonkeyPatch):
+    assert set(shop.service.branches(shop.cwd).branches) == {"main", "change", "feature/login"}
+    for year, branch in ((2040, "change"), (2041, "main"), (2042, "feature/login")):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{year}-01-01T00:00:00Z")
+        made = shop.repository.git("commit-tree", "-m", branch, "main^{tree}")
+        shop.repository.git("update-ref", f"refs/heads/{branch}", made)
+    assert shop.service.branches(shop.cwd).branches == ["feature/login", "main", "change"]
+
+
 def test_each_session_has_its_own_branch_target_and_tickets(shop: Board):
     before = shop.repository.fingerprint()
     first = dispatch(shop, "On main")

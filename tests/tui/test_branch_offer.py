@@ -8,7 +8,7 @@ import pytest
 
 from legion.tui.branch_offer import BIND, LEAVE, NEW, SWITCH, offer_of
 from legion.wire.projects import Done
-from legion.wire.sessions import SessionLine, SessionList
+from legion.wire.sessions import NewSession, SessionLine, SessionList
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
 
@@ -63,5 +63,16 @@ def test_it_is_asked_once_and_leaving_changes_nothing(board: Board, tmp_path: Pa
             await ui.press("j", "enter")
             await ui.until(lambda: "switch_session" in board.callers.asked)
             await ui.shows("First")
+
+    drive(work)
+
+
+def test_a_session_that_is_started_elsewhere_is_noticed(board: Board):
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.shows("The board is empty.")
+            # By an event, which a thread receives: Textual's screens need the context of the loop.
+            board.service.new_session(NewSession(cwd=board.cwd, branch="change"))
+            await ui.shows("Your checkout is on main.", "Switch to session default")
 
     drive(work)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from legion.tui.screens.forms import Form
 from legion.tui.screens.menu import Menu
+from legion.wire.errors import StateConflict
+from legion.wire.projects import Done
+from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers
 from tests.support.board import Board
-from tests.tui.driving import drive, opened
+from tests.tui.driving import PATIENCE, drive, opened
 
 
 def test_a_ticket_is_written_in_a_form_and_what_was_typed_is_kept(board: Board, tmp_path: Path):
@@ -34,6 +38,22 @@ def test_a_ticket_is_written_in_a_form_and_what_was_typed_is_kept(board: Board, 
             assert board.tickets[1].spec.text == "A page"
             await ui.shows("Login", "Waiting 1")
             assert ui.app.drafts.of("form.ticket.") == {}
+
+    drive(work)
+
+
+def test_the_label_of_the_focused_field_is_always_in_view(board: Board):
+    async def work() -> None:
+        async with opened(board, size=(80, 24)) as ui:
+            for key, labels in (
+                ("n", ["title:", "text:", "context:", "criteria:"]),
+                ("H", ["task:", "name:", "role:"]),
+            ):
+                await ui.press(key)
+                for label in labels:
+                    await ui.shows(f"│ {label}")
+                    await ui.press("tab")
+                await ui.press("escape")
 
     drive(work)
 
@@ -109,6 +129,60 @@ def test_the_menu_finds_actions_and_lists(board: Board):
             await ui.shows("Nothing has these letters.")
             await ui.press("escape")
             assert not isinstance(ui.app.screen, Menu)
+
+    drive(work)
+
+
+def test_models_that_arrive_while_they_are_chosen_are_offered(board: Board):
+    arrive = threading.Event()
+
+    class Late(dict[str, object]):
+        def __getitem__(self, name: str) -> object:
+            assert name != "models" or arrive.wait(PATIENCE)
+            return super().__getitem__(name)
+
+    provider = ProviderLine(name="house", url="", auth="", key="", found=True, default=True, limit=None)
+    board.callers.instead = Late(
+        models=Models(providers=[ModelsOf(provider="house", models=["opus-9"])]),
+        providers=Providers(file="", providers=[provider]),
+        set_route=Done(message="Set."),
+    )
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            ui.app.open_catalog("models")
+            await ui.shows("Asking the providers.")
+            await ui.press("enter", *"opus")
+            await ui.shows("Nothing has these letters.")
+            arrive.set()
+            await ui.shows("house/opus-9")
+            await ui.press("enter")
+            await ui.until(lambda: "set_route" in board.callers.asked)
+            sent = board.callers.sent[board.callers.asked.index("set_route")]
+            assert sent["wanted"].to == ["house/opus-9"]
+
+    drive(work)
+
+
+def test_a_branch_is_chosen_from_those_that_there_are(board: Board):
+    board.repository.git("branch", "feature/login")
+
+    async def work() -> None:
+        async with opened(board) as ui:
+            await ui.press("w")
+            await ui.shows("name:")
+            assert "choose" not in ui.text, "any name will do"
+            await ui.press("tab", "tab", "tab")
+            await ui.shows("Ctrl+O choose")
+            await ui.press("ctrl+o", *"log")
+            await ui.shows("feature/login")
+            await ui.press("enter")
+            await ui.until(lambda: ui.app.drafts.of("form.by-hand.") == {"branch": "feature/login"})
+            board.callers.trouble = StateConflict("Not now.")
+            await ui.press("ctrl+o")
+            await ui.shows("There is none.")
+            await ui.press("escape")
+            await ui.shows("Not now.", "feature/login")
 
     drive(work)
 

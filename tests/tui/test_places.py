@@ -188,6 +188,10 @@ def test_the_history_returns_a_ticket_to_a_moment_after_one_question(board: Boar
             await ui.shows("Return #2 to 1:7?")
             await ui.press("y")
             await ui.until(lambda: "rewind" in board.callers.asked)
+            ui.app.open_ticket(1, tab="history")
+            await ui.shows("it landed, so it returns to no moment")
+            await ui.press("G")
+            assert "R rewind" not in ui.text
 
     drive(work)
 

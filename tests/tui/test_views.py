@@ -10,7 +10,7 @@ from legion.client.text.terminal import Cell, Colour, width
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.output_feed import KEPT_LINES, Tail
-from legion.tui.views import board, diff, inbox, models, squad, usage
+from legion.tui.views import board, diff, inbox, models, queue, squad, usage
 from legion.tui.views.diff import CommentPlace, DiffKind
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import Row, definitions, flow, paragraph, table
@@ -307,6 +307,12 @@ def test_in_the_graph_what_a_ticket_waits_for_is_below_its_title():
     ticket = replace(a_board().tickets[5], title="End to end tests of the login")
     lines = texts(board.wave_cards([ticket], 24, ()))
     assert lines[:3] == ["○ #5 End to end tests of", "  the login", "  ← 2, 3"]
+
+
+def test_a_checkpoint_has_nothing_to_revert():
+    landed = a_board().tickets[1]
+    assert queue.landed_ticket([landed], "1") is landed
+    assert queue.landed_ticket([replace(landed, checkpoint=True)], "1") is None
 
 
 def a_model_table(*routes: RouteLine) -> models.ModelTable:

@@ -24,7 +24,7 @@ from legion.service.projects import teams as definitions
 from legion.service.providers import catalog
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, cleanup, record
+from legion.service.tickets import assign, by_hand, cleanup, record
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import edit as editing
 from legion.service.tickets import review as reviewing
@@ -57,6 +57,7 @@ from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitSt
 from legion.wire.questions import Delivered, MessageText
 from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
+from legion.wire.terminal import OfferedBranch, OfferWork
 from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
 from legion.wire.usage import UsageReport, WorkSummary
 from legion.wire.web import OpenWeb, WebAddresses
@@ -99,6 +100,12 @@ class Service(PlainOperations):
 
     def stop_all(self, where: Where, /) -> Acted:
         return tickets.stop_all(self.context, where.cwd)
+
+    def checkout(self, id: int, wanted: OfferWork, /) -> OfferedBranch:
+        return by_hand.checkout(self.context, self._news, id, wanted)
+
+    def push(self, id: int, wanted: OfferWork, /) -> OfferedBranch:
+        return by_hand.push(self.context, self._news, id, wanted)
 
     def collect(self, where: Where, /) -> CollectResult:
         return collecting.collect(self.context, where.cwd)

@@ -57,6 +57,7 @@ class PlainOperations(Operations):
 
     # Sessions
     sessions = use_case(session_cases.session_list)
+    branches = use_case(session_cases.branch_list)
     new_session = use_case(session_cases.new)
     switch_session = use_case(session_cases.switch)
     complete_session = use_case(session_cases.complete)
@@ -123,8 +124,6 @@ class PlainOperations(Operations):
     shell = use_case(shells.shell)
     new_by_hand = use_case(by_hand.new)
     submit_ticket = use_case(by_hand.submit)
-    checkout = use_case(by_hand.checkout)
-    push = use_case(by_hand.push)
 
     # Plans
     plan = use_case(planning.plan)

@@ -54,7 +54,7 @@ TICKET_ACTIONS = {
         perform=lambda legion, id: legion.land(id).message,
     ),
     "undo": TicketAction(
-        applies=_is_in("done"),
+        applies=lambda ticket: ticket.state == "done" and not ticket.checkpoint,
         perform=lambda legion, id: legion.undo(id).message,
         question="Revert #{id}? A new ticket takes its change back and passes the checks like any other.",
     ),

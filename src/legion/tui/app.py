@@ -138,7 +138,7 @@ class LegionApp(App[None]):
             return
         offer = offer_of(found)
         if offer is None or self.drafts.get(_BRANCH_OFFERED) == offer.key:
-            if first and len(found.sessions) > 1 and self._is_free:
+            if first and sum(one.ended_at is None for one in found.sessions) > 1 and self._is_free:
                 self.open_catalog("sessions")
         elif self._is_free:
             self.push_screen(Choice(offer.question, offer.choices), lambda choice: self._follow_branch(offer, choice))

@@ -151,6 +151,7 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.MACHINES, "clean", "c", "clean", "Remove ended tickets; their worktrees go to the trash."),
     _main(KeyContext.MACHINES, "remove_machine", "d", "remove", "Remove the machine; its token opens nothing then."),
     _main(KeyContext.FORM, "send", "ctrl+s", "send", "Send the form."),
+    _main(KeyContext.FORM, "choose", "ctrl+o", "choose", "Choose from what there is; typing searches."),
     _key(KeyContext.FORM, "next_field", "tab", "next field", "To the next field.", priority=True),
     _key(KeyContext.FORM, "previous_field", "shift+tab", "field before", "To the field before.", priority=True),
     _main(KeyContext.FORM, "leave", "escape", "leave", "Leave the form; what you typed is kept."),

@@ -50,7 +50,7 @@ def run(data_dir: Path, cwd: str) -> int:
         data_dir=data_dir,
         cwd=cwd,
         memory=data_dir / "tui.json",
-        few_colours=_has_few_colours(),
+        few_colours=has_few_colours(),
         light=_is_light(),
     )
     app = LegionApp(options, StartedWith(legion=opening.legion, status=opening.status))
@@ -107,8 +107,11 @@ def _size() -> tuple[int, int]:
         return 80, 24
 
 
-def _has_few_colours() -> bool:
+def has_few_colours() -> bool:
     """Terminals without 256 colours get the colours of their own palette."""
+    if os.environ.get("NO_COLOR"):
+        # Textual turns colours into greys then, and those of a palette into black.
+        return False
     term, colours = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
     return colours not in ("truecolor", "24bit") and not any(part in term for part in ("256", "kitty", "direct"))
 

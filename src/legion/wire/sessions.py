@@ -36,6 +36,13 @@ class SessionList:
 
 
 @dataclass(kw_only=True)
+class Branches:
+    schema: str = "legion.branches/1"
+    branches: list[str]
+    """Those of the person's repository, the one with the newest commit first."""
+
+
+@dataclass(kw_only=True)
 class EpicBranch:
     """An epic, and the project that it belongs to."""
 

@@ -14,7 +14,7 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
 from legion.domain.questions import BIND, REBUILD, RECREATE
-from legion.git.person.inspect import checked_out, has_branch, look
+from legion.git.person.inspect import branches, checked_out, has_branch, look
 from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import branch_questions, reverted, upstream
@@ -24,7 +24,15 @@ from legion.store import session_restarts
 from legion.store.board import landings, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.wire.projects import Done
-from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
+from legion.wire.sessions import (
+    BindSession,
+    Branches,
+    DeleteSession,
+    NamedSession,
+    NewSession,
+    SessionLine,
+    SessionList,
+)
 
 
 def session_list(context: Context, cwd: str, all: bool = False) -> SessionList:
@@ -36,6 +44,10 @@ def session_list(context: Context, cwd: str, all: bool = False) -> SessionList:
         if all:
             lines += [_ended(one) for one in projects.sessions_of(tx, record.common_dir, ended=True)]
     return SessionList(sessions=lines, checkout=checked_out(Path(record.root)) or "")
+
+
+def branch_list(context: Context, cwd: str) -> Branches:
+    return Branches(branches=list(branches(Path(registry.find(context, cwd).common_dir))))
 
 
 def _line(context: Context, tx: ReadTransaction, record: Project, *, acting: bool) -> SessionLine:

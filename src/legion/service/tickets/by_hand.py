@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
 from legion.service.projects import registry as project_cases
+from legion.service.shared.commit_signal import CommitSignal
 from legion.service.tickets.dispatch import dispatch, get_ticket
+from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import attendances, runs
@@ -24,6 +27,8 @@ from legion.wire.terminal import NewByHand, OfferedBranch, OfferWork
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
 
 _ORIGIN = "origin"
+_SAVED_WITHIN = 15.0
+"""Seconds that a request waits for the work of a run that was just ended."""
 
 
 def new(context: Context, wanted: NewByHand) -> Dispatched:
@@ -78,9 +83,9 @@ def submit(context: Context, ticket_id: int) -> Acted:
     )
 
 
-def checkout(context: Context, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+def checkout(context: Context, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
     """The ticket's work as a new branch in the person's repository. Their own branches and files stay as they are."""
-    ticket, commit = _work(context, ticket_id)
+    ticket, commit = _work(context, news, ticket_id)
     project = context.project(ticket.project)
     root = Path(project.record.root)
     name = wanted.branch or branches.branch_for(ticket_id, ticket.spec.title)
@@ -89,22 +94,23 @@ def checkout(context: Context, ticket_id: int, wanted: OfferWork) -> OfferedBran
     return OfferedBranch(ticket=ticket_id, branch=branch, commit=commit, message=message)
 
 
-def push(context: Context, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+def push(context: Context, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
     """`checkout`, and that branch at the person's remote."""
-    ticket, _ = _work(context, ticket_id)
+    ticket, _ = _work(context, news, ticket_id)
     root = Path(context.project(ticket.project).record.root)
     known = branches.remotes(root)
     remote = wanted.remote or (_ORIGIN if _ORIGIN in known else next(iter(known), ""))
     if remote not in known:
         listed = f"it has {', '.join(known)}" if known else "it has none, so run `git remote add origin URL`"
         raise StateConflict(f"Your repository has no remote {remote or _ORIGIN}: {listed}.")
-    made = checkout(context, ticket_id, wanted)
+    made = checkout(context, news, ticket_id, wanted)
     branches.push(root, made.branch, remote)
     return replace(made, remote=remote, message=f"Ticket {ticket_id} is in {remote}/{made.branch}.")
 
 
-def _work(context: Context, ticket_id: int) -> tuple[Ticket, str]:
+def _work(context: Context, news: CommitSignal, ticket_id: int) -> tuple[Ticket, str]:
     """What landed, else the change, else what the last run left."""
+    _wait_until_saved(context, news, ticket_id)
     with context.store.read() as tx:
         ticket = get_ticket(tx, ticket_id)
         saved = [run.saved for run in runs.of_ticket(tx, ticket_id, role="") if run.saved is not None]
@@ -115,3 +121,15 @@ def _work(context: Context, ticket_id: int) -> tuple[Ticket, str]:
             f"Ticket {ticket_id} has no saved work yet: `legion pause {ticket_id}` saves what its agent has so far."
         )
     return ticket, commit
+
+
+def _wait_until_saved(context: Context, news: CommitSignal, ticket_id: int) -> None:
+    """A ticket that was just paused or stopped has a run that still ends; its work is saved with its end."""
+    deadline = time.monotonic() + _SAVED_WITHIN
+    while True:
+        with context.store.read() as tx:
+            ticket = get_ticket(tx, ticket_id)
+            last, seen = runs.at_work(tx, ticket_id), events.last(tx)
+        ends = ticket.state in (State.PARKED, State.STOPPED) and last is not None and last.ended_at is None
+        if not ends or not news.wait(seen, deadline - time.monotonic()):
+            return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 
@@ -22,6 +23,8 @@ class EventThread:
         self._legion = legion
         self._after = after
         self._stopped = False
+        self._context = contextvars.copy_context()
+        """That of the loop: Textual finds its app in it, and a thread has none."""
 
     def start(
         self,
@@ -50,7 +53,7 @@ class EventThread:
 
     def _call(self, callback: Callable[..., None], argument: object) -> None:
         try:
-            self._loop.call_soon_threadsafe(callback, argument)
+            self._loop.call_soon_threadsafe(callback, argument, context=self._context)
         except RuntimeError:
             # The loop has ended, and this thread ends with the process.
             self._stopped = True

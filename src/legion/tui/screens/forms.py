@@ -15,7 +15,9 @@ from textual.widgets import Input, Label, Select, Switch, TextArea
 
 from legion.client.legion import Legion
 from legion.tui.keys import KeyContext
+from legion.tui.screens.field_offers import OFFERS, Offer
 from legion.tui.screens.host import UiHost
+from legion.tui.screens.prompts import Picker
 from legion.tui.views import squad
 from legion.tui.views.form_fields import (
     BY_HAND_FIELDS,
@@ -86,7 +88,7 @@ class Form(ModalScreen[None]):
             box.border_title = self._title
             with VerticalScroll(can_focus=False):
                 for field in self._fields.values():
-                    yield Label(f"{field.label}: {clean(field.help)}", markup=False)
+                    yield Label(f"{field.label}: {clean(field.help)}", id=f"label-{field.name}", markup=False)
                     yield _entry(field, drafts.get(field.name, ""))
             yield Label("", id="fault", markup=False)
             yield KeyLine(id="keys")
@@ -94,13 +96,26 @@ class Form(ModalScreen[None]):
     def on_mount(self) -> None:
         self.query_one(f"#field-{next(iter(self._fields))}").focus()
 
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        """Without Textual's own scrolling, which shows the field alone: its label may be above the edge then."""
+        super().set_focus(widget, scroll_visible=False, from_app_focus=from_app_focus)
+        if widget is not None:
+            # The height of a field changes with the focus, so its place is known after the next frame.
+            self.call_after_refresh(self._show, widget)
+
+    def _show(self, field: Widget) -> None:
+        name = _name_of(field)
+        if self.is_attached and field is self.focused and name in self._fields:
+            for part in (field, self.query_one(f"#label-{name}")):
+                part.scroll_visible(animate=False, immediate=True)
+
     @on(Input.Changed)
     @on(TextArea.Changed)
     @on(Select.Changed)
     @on(Switch.Changed)
     def _typed(self, event: Input.Changed | TextArea.Changed | Select.Changed | Switch.Changed) -> None:
         control = event.control
-        name = (control.id or "").removeprefix("field-")
+        name = _name_of(control)
         if name in self._fields:
             text = _text_of(control)
             if not self._fields[name].secret:
@@ -119,6 +134,37 @@ class Form(ModalScreen[None]):
 
     def action_previous_field(self) -> None:
         self.focus_previous()
+
+    @property
+    def _choosable(self) -> Input | None:
+        """The focused field, where the daemon knows what can be in it."""
+        field = self.focused
+        return field if isinstance(field, Input) and _name_of(field) in OFFERS else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._choosable is not None if action == "choose" else super().check_action(action, parameters)
+
+    def action_choose(self) -> None:
+        field = self._choosable
+        if field is None:
+            return
+
+        def put(chosen: str | None) -> None:
+            if chosen is not None:
+                field.value = chosen
+
+        picker = Picker(self._fields[_name_of(field)].label, None, field.value)
+        self.app.push_screen(picker, put)
+        self.run_worker(self._offer(picker, OFFERS[_name_of(field)]), exclusive=True)
+
+    async def _offer(self, picker: Picker, read: Offer) -> None:
+        store = self._app.store
+        cwd = store.project_root or store.cwd
+        try:
+            picker.offer(await store.requests.ask(lambda legion: read(legion, cwd)))
+        except LegionError as error:
+            picker.offer([])
+            self._say(error.message)
 
     def _say(self, fault: str) -> None:
         self.query_one("#fault", Label).update(clean(fault))
@@ -166,6 +212,10 @@ def _entry(field: FormField, text: str) -> Widget:
     if field.big:
         return TextArea(text, id=id, tab_behavior="focus", show_line_numbers=False)
     return Input(text, id=id, password=field.secret)
+
+
+def _name_of(control: Widget) -> str:
+    return (control.id or "").removeprefix("field-")
 
 
 def _text_of(control: Widget) -> str:

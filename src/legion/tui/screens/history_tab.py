@@ -12,6 +12,7 @@ from legion.client.text.terminal import Cell, count
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
+from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
 from legion.tui.views import diff as changes
@@ -65,7 +66,15 @@ class HistoryTab(Vertical):
     @property
     def moment(self) -> str:
         """The selected moment, where the ticket can return to it."""
-        return view.moment_of(self.events, self.query_one(HistoryList).selected) if self.is_mounted else ""
+        if not self.is_mounted or self._has_landed:
+            return ""
+        return view.moment_of(self.events, self.query_one(HistoryList).selected)
+
+    @property
+    def _has_landed(self) -> bool:
+        """What landed is reverted instead."""
+        ticket = cast(Place, self.screen).ticket
+        return ticket is not None and ticket.state == "done"
 
     def watches(self, store: BoardStore) -> Iterable[Callable[[], None]]:
         id, cwd = self._ticket, store.cwd
@@ -83,10 +92,15 @@ class HistoryTab(Vertical):
         if not self.is_mounted:
             return
         self.query_one(HistoryList).put(view.history_rows(self.events, self.screen.size.width - 1))
-        number = sum(bool(one.rewind) for one in self.events.lines) if self.events is not None else 0
-        moments = f"{count(number, 'moment')} to return to, marked ↶" if number else "no moment to return to yet"
-        text = f" {moments}; Enter shows a line in full, and what changed since"
+        text = f" {self._moments}; Enter shows a line in full, and what changed since"
         self.query_one(RowLines).show_all(flow([Cell(text)], self.screen.size.width))
+
+    @property
+    def _moments(self) -> str:
+        if self._has_landed:
+            return "it landed, so it returns to no moment"
+        number = sum(bool(one.rewind) for one in self.events.lines) if self.events is not None else 0
+        return f"{count(number, 'moment')} to return to, marked ↶" if number else "no moment to return to yet"
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()
@@ -115,8 +129,8 @@ class HistoryTab(Vertical):
 
     def _read(self, moment: str, text: str, since: Callable[[int], list[Row]]) -> None:
         def rows(width: int) -> list[Row]:
-            back = note("Esc, then R returns the ticket to this moment.")
-            return [*paragraph(text, width), BLANK, back, BLANK, head("What changed since then"), *since(width)]
+            back = [] if self._has_landed else [BLANK, note("Esc, then R returns the ticket to this moment.")]
+            return [*paragraph(text, width), *back, BLANK, head("What changed since then"), *since(width)]
 
         if self.is_mounted:
             self.app.push_screen(Reader(f"#{self._ticket} at {moment}", rows))

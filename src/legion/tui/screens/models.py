@@ -23,6 +23,8 @@ class ModelsPlace(CatalogPlace):
     def __init__(self) -> None:
         super().__init__("models")
         self._models: Feed[Models] | None = None
+        self._picker: Picker | None = None
+        self._has_route = False
 
     def on_unmount(self) -> None:
         # Textual calls that of the other class, too.
@@ -73,8 +75,19 @@ class ModelsPlace(CatalogPlace):
                 wanted = SetRoute(model=view.ANY, to=[target], agent=user.agent, role=user.role)
                 self._change(lambda legion: legion.set_route(wanted).message)
 
-        targets = view.targets(table, self._offered, has_route=present is not None)
-        self.app.push_screen(Picker(f"Who answers for {clean(user.name)}", targets, user.target), chosen)
+        self._has_route = present is not None
+        self._picker = Picker(f"Who answers for {clean(user.name)}", self._targets(table), user.target)
+        self.app.push_screen(self._picker, chosen)
+
+    def _targets(self, table: view.ModelTable) -> list[tuple[str, str]]:
+        return view.targets(table, self._offered, has_route=self._has_route)
+
+    def renew(self) -> None:
+        super().renew()
+        table = self._table
+        if table is not None and self._picker is not None:
+            # The models of the providers may arrive while the list is open.
+            self._picker.offer(self._targets(table))
 
     def _change(self, call: Callable[[Legion], str]) -> None:
         self.legion_app.send(call, self._again)

@@ -173,8 +173,8 @@ class Picker(ModalScreen[str | None]):
     Picker RowList { height: 1fr; padding: 0 1; }
     """
 
-    def __init__(self, title: str, choices: Sequence[tuple[str, str]], selected: str = "") -> None:
-        """`choices` are (value, text)."""
+    def __init__(self, title: str, choices: Sequence[tuple[str, str]] | None, selected: str = "") -> None:
+        """`choices` are (value, text); None: they follow."""
         super().__init__()
         self._title = title
         self._choices = choices
@@ -197,13 +197,25 @@ class Picker(ModalScreen[str | None]):
         self._renew()
         self.query_one(RowList).select(self._selected)
 
+    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
+        """These instead; what was typed and selected stays."""
+        self._choices = choices
+        if self.is_attached:
+            self._renew()
+
     @on(Input.Changed)
     def _renew(self) -> None:
         words = self.query_one(Input).value.lower().split()
-        found = [(value, text) for value, text in self._choices if all(word in text.lower() for word in words)]
+        found = [one for one in self._choices or () if all(word in one[1].lower() for word in words)]
         room = max(20, min(84, self.size.width * 8 // 10 - 5))
         rows = [made for value, text in found for made in paragraph(text, room, key=value)]
-        self.query_one(RowList).put(rows or [note("Nothing has these letters.")])
+        self.query_one(RowList).put(rows or [note(self._why_empty)])
+
+    @property
+    def _why_empty(self) -> str:
+        if self._choices is None:
+            return "Asking Legion."
+        return "Nothing has these letters." if self._choices else "There is none."
 
     @on(Input.Submitted)
     def _submitted(self) -> None:

@@ -80,10 +80,10 @@ class TicketPlace(Place):
     def action_pause(self) -> None:
         ticket = self.ticket
         if ticket is not None:
-            self.legion_app.send(lambda legion: self._pause(legion, ticket.id))
+            self.legion_app.send(lambda legion: self._pause(legion, ticket.id), waits=True)
 
     def _pause(self, legion: Legion, id: int) -> str:
-        """The branch is for looking at it. Where there is no work yet, or it is still being saved, the pause counts."""
+        """The branch is for looking at the work, and is asked for when the run has ended and saved it."""
         paused = legion.pause_ticket(id).message
         try:
             return f"{paused} {self._branch(legion, id)}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+from legion.client.text.states import MACHINE_RUN_STATES, MACHINE_STATES
 from legion.client.text.terminal import Cell, Colour, clock, duration
 from legion.tui.views.rows import BLANK, Row, clean, note, paragraph, table
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog
 
-_STATES = {"open": Colour.GREEN, "silent": Colour.RED, "outdated": Colour.RED}
+_COLOURS = {"open": Colour.GREEN, "silent": Colour.RED, "outdated": Colour.RED}
 
 
 def rows(found: MachineList, width: int) -> list[Row]:
@@ -28,9 +29,10 @@ def rows(found: MachineList, width: int) -> list[Row]:
 
 def _cells(one: MachineLine) -> list[Cell]:
     heard = f"heard {duration(max(0.0, time.time() - one.heard_at))} ago" if one.heard_at else ""
+    state = clean(MACHINE_STATES.get(one.state, one.state))
     return [
         Cell(clean(one.name), Colour.BOLD),
-        Cell("this host" if one.head else clean(one.state), _STATES.get(one.state, Colour.YELLOW)),
+        Cell("this host" if one.head else state, _COLOURS.get(one.state, Colour.YELLOW)),
         Cell(f"{one.runs} of {one.slots} slots"),
         Cell(heard, Colour.DIM),
         Cell(clean(" ".join(one.labels)), Colour.CYAN),
@@ -47,7 +49,7 @@ def log_rows(found: MachineLog, width: int) -> list[Row]:
                 Cell(clock(one.placed_at), Colour.DIM),
                 Cell(f"#{one.ticket}" if one.ticket is not None else ""),
                 Cell(f"run {clean(one.run)}", Colour.DIM),
-                Cell(clean(one.state)),
+                Cell(clean(MACHINE_RUN_STATES.get(one.state, one.state))),
                 Cell(clean(one.why), Colour.YELLOW),
             ],
         )

@@ -8,7 +8,7 @@ from legion.client.text.states import style_of
 from legion.client.text.terminal import Cell, Colour, clock
 from legion.client.text.tickets import about
 from legion.tui.views.board import line
-from legion.tui.views.rows import BLANK, Row, clean, fit, head, note, row
+from legion.tui.views.rows import BLANK, Row, clean, fit, head, note, paragraph
 from legion.wire.history import Events, HistoryLine
 from legion.wire.projects import Status
 from legion.wire.tickets import TicketLine
@@ -60,7 +60,9 @@ def _target(status: Status, width: int) -> list[Row]:
             )
         )
     ]
-    return [*made, *(row(Cell(f"  {clean(text)}", Colour.YELLOW)) for text in project.notes)]
+    for text in project.notes:
+        made += paragraph(text, width, indent=2, colour=Colour.YELLOW)
+    return made
 
 
 def _place(ticket: TicketLine) -> int:
@@ -93,4 +95,6 @@ def _event(one: HistoryLine, width: int) -> Row:
 
 
 def landed_ticket(tickets: Sequence[TicketLine], key: str) -> TicketLine | None:
-    return next((one for one in tickets if str(one.id) == key and one.state == "done"), None)
+    """The ticket of a row, where it landed a change that can be reverted."""
+    landed = (one for one in tickets if one.state == "done" and not one.checkpoint)
+    return next((one for one in landed if str(one.id) == key), None)

@@ -38,7 +38,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         & > .rows--tint-green { background: $success-muted; }
         & > .rows--tint-red { background: $error-muted; }
         & > .rows--selected { background: $primary-muted; }
-        &:ansi > .rows--selected { text-style: reverse; }
+        &:ansi > .rows--selected, &:nocolor > .rows--selected { text-style: reverse; }
         &:ansi > .rows--tint-green { background: ansi_default; color: ansi_green; }
         &:ansi > .rows--tint-red { background: ansi_default; color: ansi_red; }
     }

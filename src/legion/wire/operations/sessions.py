@@ -18,6 +18,10 @@ class SessionOperations(Table):
     def sessions(self, cwd: Folder, all: bool = False) -> wire.sessions.SessionList:
         """The sessions of the repository; with `all` also those that ended"""
 
+    @operation("GET", "/v1/branches")
+    def branches(self, cwd: Folder) -> wire.sessions.Branches:
+        """The branches of the person's repository, for forms that ask for one"""
+
     @operation("POST", "/v1/sessions", created=True, waits=True)
     def new_session(self, wanted: wire.sessions.NewSession, /) -> wire.sessions.SessionList:
         """Make a session for a branch, and act on it"""
