@@ -18,7 +18,8 @@ export LEGION_SEED := $(LEGION_SEED)
 # Else every process of every test compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # As in the merge queue, failed tests are repeated once, alone. Those that pass then are flaky, and the output says so.
-AGAIN := { echo "Repeating the failed tests, one at a time. A test that passes now is flaky: fix it too."; \
+# Only a run that came to its end (1: tests failed) is repeated in part.
+AGAIN := { [ $$? = 1 ] || exit 1; echo "Repeating the failed tests, one at a time. A test that passes now is flaky: fix it too."; \
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help

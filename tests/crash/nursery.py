@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from tests.support.warm import warm
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100
+Moment = tuple[Point, int]
+"""The nth time that a point is passed, in one life."""
 LIVES: dict[str, Callable[[Ground], None]] = {
     "work": board.work,
     "look_again": board.look_again,
@@ -60,8 +62,8 @@ class Nursery:
         self._answers = os.fdopen(answers, "rb")
         self._lives = 0
 
-    def live(self, ground: Ground, what: str = "work", *, die_at: Point | None = None, nth: int = 1) -> Life:
-        """One life from its start to its end. Whoever passes the point for the nth time dies there, be it a runner."""
+    def live(self, ground: Ground, what: str = "work", *, die_at: Sequence[Moment] = ()) -> Life:
+        """One life from its start to its end. The process that comes to one of the moments dies, be it a runner."""
         self._lives += 1
         log = ground.folder / f"reached-{self._lives}"
         log.touch()
@@ -70,8 +72,7 @@ class Nursery:
             "database": ground.database,
             "what": what,
             "log": str(log),
-            "die_at": die_at.value if die_at else None,
-            "nth": nth,
+            "die_at": [(point.value, nth) for point, nth in die_at],
         }
         self._asks.write(json.dumps(facts).encode() + b"\n")
         self._asks.flush()
@@ -105,7 +106,7 @@ def _live(facts: dict[str, Any]) -> None:
         os.dup2(log, 2)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(threadName)s: %(message)s")
         prefork.prepare()
-        _arm(Path(facts["log"]), Point(facts["die_at"]) if facts["die_at"] else None, facts["nth"])
+        _arm(Path(facts["log"]), [(Point(name), nth) for name, nth in facts["die_at"]])
         LIVES[facts["what"]](ground)
         code = 0
     except BaseException:  # a forked process has nobody to raise it to
@@ -124,12 +125,11 @@ def _tell_journals(ground: Ground) -> None:
         sys.stderr.write(f"{journal}\n{journal.read_text()}\n")
 
 
-def _arm(log: Path, point: Point | None, nth: int) -> None:
+def _arm(log: Path, moments: Sequence[Moment]) -> None:
     """Ourselves, and by the environment, which the launcher passes on, our runners."""
     os.environ["LEGION_CRASH_LOG"] = str(log)
-    if point is not None:
-        os.environ["LEGION_CRASH_AT"] = f"{point.value}#{nth}"
-    crash.arm(point, log, nth=nth)
+    os.environ["LEGION_CRASH_AT"] = ",".join(f"{point.value}#{nth}" for point, nth in moments)
+    crash.arm_all(moments, log)
 
 
 if __name__ == "__main__":

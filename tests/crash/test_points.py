@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,8 @@ from legion.system.crash import Point
 from tests.crash import invariants
 from tests.crash.board import Ground, prepare
 from tests.crash.invariants import Scene
-from tests.crash.nursery import Nursery
-from tests.support.sampling import sampled
+from tests.crash.nursery import Moment, Nursery
+from tests.support.sampling import sampled, sampled_together
 
 ELSEWHERE = (
     *("jobs.serve.", "jobs.advise.", "jobs.plan.", "jobs.live.", "jobs.rewind.", "jobs.rebuild."),
@@ -40,13 +42,20 @@ class Case:
         prepare(self.ground)
         self.first_target = (self.ground.repository / ".git/refs/heads/main").read_text().strip()
 
-    def dies_at(self, point: Point, nth: int = 1) -> bool:
-        """Whether somebody died there: the daemon, or a runner of its, which it has to live with."""
-        life = self.nursery.live(self.ground, die_at=point, nth=nth)
-        passed = life.reached.count(point)
-        assert passed, f"{point} was never reached:\n{self.log()}"
-        died = passed >= nth
-        assert life.was_killed if died and not is_in_runner(point) else life.code == 0, self.log()
+    def dies_at(self, *moments: Moment) -> list[Moment]:
+        """One life after the other ends at one of these moments, until none is left or the board is done.
+
+        Returns the moments at which the daemon died, or a runner of its, which it has to live with.
+        """
+        died: list[Moment] = []
+        while left := [moment for moment in moments if moment not in died]:
+            life = self.nursery.live(self.ground, die_at=left)
+            now = [(point, nth) for point, nth in left if life.reached.count(point) >= nth]
+            in_daemon = [point for point, _ in now if not is_in_runner(point)]
+            assert life.was_killed if in_daemon else life.code == 0, self.log()
+            died += now
+            if not life.was_killed:
+                break
         return died
 
     def goes_on(self) -> None:
@@ -118,36 +127,51 @@ def room(point: Point) -> str:
     return point.value.partition(".")[0]
 
 
-@pytest.mark.parametrize("point", sampled(POINTS, 4, room), ids=lambda point: point.value)
-def test_a_crash_at_a_point_costs_nothing(case: Case, point: Point):
-    assert case.dies_at(point)
-    case.goes_on()
-    case.is_sound(lost_allowed=is_in_runner(point))
+def in_one_run(moments: list[Moment], count: int, kind: Callable[[Moment], object]) -> list[Any]:
+    """For `parametrize`: some of the moments, drawn by kinds, after each other in one test; in soak each in its own."""
+    some, _every = sampled_together(moments, count, kind)
+    alone = [pytest.param([moment], id=named(moment), marks=pytest.mark.soak) for moment in moments]
+    return [some, *alone]
+
+
+def named(moment: Moment) -> str:
+    return f"{moment[0].value}-{moment[1]}"
+
+
+@pytest.mark.parametrize("moments", in_one_run([(point, 1) for point in POINTS], 4, lambda moment: room(moment[0])))
+def test_crashes_at_points_cost_nothing(tmp_path: Path, nursery: Nursery, moments: list[Moment]):
+    """What a board did not pass any more after its last crash, the next board passes."""
+    left = moments
+    while left:
+        case = Case(tmp_path / str(len(left)), nursery)
+        died = case.dies_at(*left)
+        assert died, f"none of these is ever reached: {left}\n{case.log()}"
+        case.goes_on()
+        case.is_sound(lost_allowed=any(is_in_runner(point) for point, _ in died))
+        left = [moment for moment in left if moment not in died]
 
 
 LATER = [(point, nth) for point in POINTS for nth in ((4, 8, 16) if is_in_runner(point) else (2, 3, 5))]
 """The first runners prepare trees and test the target; agents come later."""
 
 
-@pytest.mark.parametrize(
-    "moment",
-    sampled(LATER, 2, lambda moment: is_in_runner(moment[0])),
-    ids=lambda moment: f"{moment[0].value}-{moment[1]}",
-)
-def test_a_crash_at_a_later_pass_of_a_point_costs_nothing(case: Case, moment: tuple[Point, int]):
-    case.dies_at(*moment)
+@pytest.mark.parametrize("moments", in_one_run(LATER, 2, lambda moment: is_in_runner(moment[0])))
+def test_crashes_at_later_passes_of_points_cost_nothing(case: Case, moments: list[Moment]):
+    died = case.dies_at(*moments)
     case.goes_on()
-    case.is_sound(lost_allowed=is_in_runner(moment[0]))
+    case.is_sound(lost_allowed=any(is_in_runner(point) for point, _ in died))
 
 
 IN_EVERY_LIFE = ("jobs.", "store.write.", "runner.launch.", "git.check-tree.", "git.target.", "git.collect.")
 OURS = [point for point in POINTS if point.value.startswith(IN_EVERY_LIFE)]
 
 
-@pytest.mark.parametrize("point", sampled(OURS, 1), ids=lambda point: point.value)
+@pytest.mark.soak
+@pytest.mark.parametrize("point", OURS, ids=lambda point: point.value)
 def test_a_crash_on_the_second_life_costs_nothing_either(case: Case, point: Point):
-    case.dies_at(Point.RUN_AFTER_LAUNCH, 2)
-    case.dies_at(point)
+    """Those of a sample have later lives that crash, too."""
+    assert case.dies_at((Point.RUN_AFTER_LAUNCH, 2))
+    assert case.dies_at((point, 1))
     case.goes_on()
     case.is_sound()
 
@@ -155,6 +179,6 @@ def test_a_crash_on_the_second_life_costs_nothing_either(case: Case, point: Poin
 @pytest.mark.parametrize("point", sampled(POINTS, 1), ids=lambda point: point.value)
 def test_postgres_costs_nothing_either(tmp_path: Path, nursery: Nursery, postgres_url: str, point: Point):
     case = Case(tmp_path, nursery, postgres_url)
-    assert case.dies_at(point)
+    assert case.dies_at((point, 1))
     case.goes_on()
     case.is_sound(lost_allowed=is_in_runner(point))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -24,8 +24,11 @@ from legion.gateway.accounting.ledger import LedgerPosition, LimitEntry, Line, R
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, grant
 from tests.gateway.upstream import PATIENCE
+from tests.support.legion import SOURCE
+from tests.support.warm import warm
 
 BODY = b'{"model":"claude-sonnet-4-5","stream":true,"max_tokens":100}'
+MODULE = "legion.gateway"
 _numbers = count(1)
 T = TypeVar("T")
 
@@ -123,13 +126,30 @@ def eventually(look: Callable[[], T], enough: Callable[[T], bool]) -> T:
 
 @contextmanager
 def running(folder: Path, *, idle: float = lifecycle.IDLE) -> Iterator[Running]:
-    """As the daemon starts it."""
+    """As the daemon starts it, but forked from the warm process: it imports nothing again."""
     place = GatewayFolder(folder)
-    address = lifecycle.ensure(place, 0, idle=idle)
+    with _forked():
+        address = lifecycle.ensure(place, 0, idle=idle)
     try:
         yield Running(place, address.url, address.pid)
     finally:
         lifecycle.end(place)
+
+
+@contextmanager
+def _forked() -> Iterator[None]:
+    exec_process = lifecycle.start_process
+
+    def fork(argv: Sequence[str], env: Mapping[str, str], *, ready: int, log: int) -> Callable[[], int]:
+        words = argv[argv.index(MODULE) + 1 :]
+        handles = {1: log, 2: log, ready: ready}
+        return warm(SOURCE).start(MODULE, words, {**env, "PYTHONPATH": str(SOURCE)}, Path("/"), handles).wait
+
+    lifecycle.start_process = fork
+    try:
+        yield
+    finally:
+        lifecycle.start_process = exec_process
 
 
 @contextmanager
@@ -139,7 +159,7 @@ def started(
     """As a child of the test, which reads its exit code and its output."""
     place = GatewayFolder(folder)
     reading, writing = os.pipe()
-    argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing), *options]
+    argv = [sys.executable, "-P", "-m", MODULE, str(folder), "--port", "0", "--ready", str(writing), *options]
     source = str(Path(legion.__file__).parent.parent)
     child = subprocess.Popen(
         argv,

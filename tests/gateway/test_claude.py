@@ -14,6 +14,7 @@ import pytest
 from legion.gateway.access.provider import ProviderDialect
 from legion.gateway.accounting.ledger import RequestEntry
 from tests.gateway.gateways import Running, running
+from tests.support.sampling import sampled
 from tests.support.stage import playing
 
 PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -80,7 +81,7 @@ def test_claude_code_works_through_the_gateway(ground):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
-@pytest.mark.parametrize("kind", [ProviderDialect.OPENAI_CHAT, ProviderDialect.OPENAI_RESPONSES])
+@pytest.mark.parametrize("kind", sampled([ProviderDialect.OPENAI_CHAT, ProviderDialect.OPENAI_RESPONSES], 1))
 def test_claude_code_works_with_a_provider_that_speaks_another_dialect(ground, kind):
     with (
         playing(ground / "scripts", ground / "rehearsal") as model,

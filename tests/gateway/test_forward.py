@@ -10,6 +10,7 @@ import pytest
 
 from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle
 from tests.gateway.gateways import BODY, running
+from tests.gateway.test_limits import UNIFIED
 from tests.gateway.upstream import STOP, delta, start, text
 
 ODD_BODY = (
@@ -274,3 +275,18 @@ def test_the_long_lived_token_of_a_login_is_sent_with_its_flag(gateway, upstream
     (got,) = upstream.seen
     assert got.header("authorization") == "Bearer sk-ant-oat01-abc"
     assert [value for name, value in got.headers if name.lower() == "anthropic-beta"] == ["one,two,oauth-2025-04-20"]
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_limit_of_the_provider_reaches_the_caller_and_the_ledger(gateway, upstream, status):
+    error = b'{"type":"error","error":{"type":"rate_limit_error","message":"later"}}'
+    headers = {name.replace("-", "_"): value for name, value in UNIFIED.items()}
+    upstream.script = lambda exchange: exchange.reply(status, error, retry_after="1200", **headers)
+    run, token = gateway.grant()
+    with gateway.asking(token) as answer:
+        assert (answer.status, answer.read(), answer.headers["retry-after"]) == (status, error, "1200")
+        assert {name: answer.headers[name] for name in UNIFIED} == UNIFIED
+    assert gateway.entry(run).error == "rate_limit_error"
+    (found,) = gateway.limits(run)
+    assert (found.status, found.resets_at, found.retry_after) == (status, 1794750000, 1200)
+    assert (found.utilization, found.window, found.provider) == (0.83, "5h", "main")

@@ -42,54 +42,71 @@ def steps(stage, conversation: str = "") -> list[tuple[str, int | None, int]]:
     return [(line.script, line.step, line.status) for line in lines]
 
 
-def test_a_script_thinks_speaks_and_uses_tools_one_by_one_and_at_once(stage, write, claude):
+def test_a_script_thinks_speaks_and_uses_tools_in_two_conversations_at_the_same_time(stage, write, tmp_path):
     write("work", WORK)
-    outcome = claude.run("rehearsal: work, the word is blue")
-    assert (outcome.code, outcome.result["result"]) == (0, "Done with blue.")
-    assert (claude.work / "word.txt").read_text() == "blue\n"
-    assert [block["thinking"] for block in outcome.blocks("thinking")] == ["A word, blue."]
-    assert {block["content"] for block in outcome.blocks("tool_result")} >= {"blue", "two"}
-    assert steps(stage) == [("work", 1, 200), ("work", 2, 200), ("work", 3, 200)]
-    used = outcome.result["usage"]
-    assert (used["input_tokens"], used["output_tokens"]) == (6000, 180)
-    assert (used["cache_read_input_tokens"], used["cache_creation_input_tokens"]) == (200, 100)
+    agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green")]
+    running = [agent.start(f"rehearsal: work, the word is {agent.folder.name}") for agent in agents]
+    for agent, outcome in zip(agents, [finish(process) for process in running], strict=True):
+        word = agent.folder.name
+        assert (outcome.code, outcome.result["result"]) == (0, f"Done with {word}.")
+        assert (agent.work / "word.txt").read_text() == f"{word}\n"
+        assert [block["thinking"] for block in outcome.blocks("thinking")] == [f"A word, {word}."]
+        assert {block["content"] for block in outcome.blocks("tool_result")} >= {word, "two"}
+        assert steps(stage, agent.conversation) == [("work", 1, 200), ("work", 2, 200), ("work", 3, 200)]
+        used = outcome.result["usage"]
+        assert (used["input_tokens"], used["output_tokens"]) == (6000, 180)
+        assert (used["cache_read_input_tokens"], used["cache_creation_input_tokens"]) == (200, 100)
 
 
-def test_a_second_process_goes_on_at_the_right_step_and_so_does_a_rehearsal_that_starts_again(scripts, write, tmp_path):
-    write("two", '[[step]]\nsay = "One."\n[[step]]\nexpect = "go on"\nsay = "Two."\n[[step]]\nsay = "Three."')
-    with playing(scripts, tmp_path) as first:
-        claude = Claude(folder=tmp_path / "agent", url=first.url)
-        assert claude.run("rehearsal: two").result["result"] == "One."
-        assert claude.run("go on").result["result"] == "Two."
-        assert steps(first) == [("two", 1, 200), ("two", 2, 200)]
-    with playing(scripts, tmp_path) as second:
-        claude.url = second.url
-        assert claude.run("go on").result["result"] == "Three."
+LONG = """
+    [[step]]
+    say = "I wait."
+    call = {tool = "Bash", input = {command = "cat gate"}}
+
+    [[step]]
+    expect = "go on"
+    say = "I was cut off."
+    call = {tool = "Bash", input = {command = "echo one"}}
+
+    [[step]]
+    status = 429
+    times = 1
+    limit = {resets_in = 3600}
+    message = "Too much for this hour."
+    expect = "one|go on"
+    say = "The hour is over."
+
+    [[step]]
+    expect = "go on"
+    say = "The play started again."
+"""
 
 
 @pytest.mark.parametrize("how", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], 1))
-def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, claude, how):
-    write(
-        "cut",
-        """
-        [[step]]
-        say = "I wait."
-        call = {tool = "Bash", input = {command = "cat gate"}}
-        [[step]]
-        expect = "go on"
-        say = "I was cut off."
-        """,
-    )
-    os.mkfifo(claude.work / "gate")
-    process = claude.start("rehearsal: cut", "--allowedTools", "Bash")
-    # This returns when the tool has opened the other end; closing it lets a tool go that outlived the program.
-    gate = os.open(claude.work / "gate", os.O_WRONLY)
-    claude.wait_until_written("tool_use")
-    process.send_signal(how)
-    process.communicate(timeout=60)
-    os.close(gate)
-    assert claude.run("go on").result["result"] == "I was cut off."
-    assert steps(stage) == [("cut", 1, 200), ("cut", 2, 200)]
+def test_a_conversation_goes_on_after_a_kill_in_a_tool_a_limit_and_a_restart_of_the_rehearsal(
+    scripts, write, tmp_path, how
+):
+    """Four processes, one after the other: each plays on at the step at which the last one ended."""
+    write("long", LONG)
+    with playing(scripts, tmp_path) as first:
+        claude = Claude(folder=tmp_path / "agent", url=first.url)
+        os.mkfifo(claude.work / "gate")
+        process = claude.start("rehearsal: long", "--allowedTools", "Bash")
+        # This returns when the tool has opened the other end; closing it lets a tool go that outlived the program.
+        gate = os.open(claude.work / "gate", os.O_WRONLY)
+        claude.wait_until_written("tool_use")
+        process.send_signal(how)
+        process.communicate(timeout=60)
+        os.close(gate)
+        limited = claude.run("go on", "--allowedTools", "Bash")
+        assert "I was cut off." in limited.texts
+        assert (limited.result["api_error_status"], limited.retries) == (429, [])
+        assert "Too much for this hour." in limited.result["result"]
+        assert claude.run("go on").result["result"] == "The hour is over."
+        assert steps(first) == [("long", 1, 200), ("long", 2, 200), ("long", 3, 429), ("long", 3, 200)]
+    with playing(scripts, tmp_path) as second:
+        claude.url = second.url
+        assert claude.run("go on").result["result"] == "The play started again."
 
 
 NINE = "One two three four five six seven eight nine."
@@ -146,7 +163,7 @@ FAILURES = [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
 """A status, how many requests Claude Code makes then, and how many of them it calls retries."""
 
 
-@pytest.mark.parametrize("failure", sampled(FAILURES, 2, lambda one: one[2] > 0), ids=lambda one: str(one[0]))
+@pytest.mark.parametrize("failure", sampled(FAILURES, 1), ids=lambda one: str(one[0]))
 def test_what_never_stops_failing_ends_the_run(stage, write, claude, failure):
     status, requests, retried = failure
     write("never", f'[[step]]\nstatus = {status}\nmessage = "rehearsed"')
@@ -158,29 +175,6 @@ def test_what_never_stops_failing_ends_the_run(stage, write, claude, failure):
     assert len(stage.lines()) == requests
 
 
-def test_a_limit_ends_the_run_and_the_conversation_goes_on_after_it(stage, write, claude):
-    write(
-        "limit",
-        """
-        [[step]]
-        say = "I begin."
-        call = {tool = "Bash", input = {command = "echo one"}}
-        [[step]]
-        status = 429
-        times = 1
-        limit = {resets_in = 3600}
-        message = "Too much for this hour."
-        expect = "one|go on"
-        say = "The hour is over."
-        """,
-    )
-    outcome = claude.run("rehearsal: limit")
-    assert (outcome.result["api_error_status"], outcome.retries) == (429, [])
-    assert "Too much for this hour." in outcome.result["result"]
-    assert claude.run("go on").result["result"] == "The hour is over."
-    assert steps(stage) == [("limit", 1, 200), ("limit", 2, 429), ("limit", 2, 200)]
-
-
 def test_a_slow_stream_arrives_whole(write, claude):
     write("slow", '[[step]]\ndelay = 0.3\nslow = 0.05\nsay = "One two three four five six seven eight nine."')
     outcome = claude.run("rehearsal: slow", "--include-partial-messages")
@@ -189,17 +183,6 @@ def test_a_slow_stream_arrives_whole(write, claude):
     assert [piece["delta"]["text"] for piece in pieces if piece["type"] == "content_block_delta"] == [
         "One two three four ", "five six seven eight ", "nine.",
     ]  # fmt: skip
-
-
-def test_two_conversations_play_one_script_at_the_same_time(stage, write, tmp_path):
-    write("work", WORK)
-    agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green")]
-    running = [agent.start(f"rehearsal: work, the word is {agent.folder.name}") for agent in agents]
-    outcome = [finish(process) for process in running]
-    assert [each.result["result"] for each in outcome] == ["Done with red.", "Done with green."]
-    for agent in agents:
-        assert (agent.work / "word.txt").read_text() == f"{agent.folder.name}\n"
-        assert [step for _, step, _ in steps(stage, agent.conversation)] == [1, 2, 3]
 
 
 def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):

@@ -49,7 +49,7 @@ async def talk(outcome: ClaudeAgentOptions, *prompts: str) -> tuple[list[str], l
     return seen, results
 
 
-def test_a_client_of_the_sdk_plays_a_script_over_several_messages(stage, write, tmp_path):
+def test_a_client_of_the_sdk_plays_a_script_over_several_messages_and_reads_why_one_was_refused(stage, write, tmp_path):
     write(
         "sdk",
         """
@@ -63,18 +63,17 @@ def test_a_client_of_the_sdk_plays_a_script_over_several_messages(stage, write, 
         times = 1
         expect = "once more"
         say = "Again."
+        [[step]]
+        expect = "a word that nobody says"
+        say = "x"
         """,
     )
     outcome = options(tmp_path / "agent", stage.url)
-    seen, results = asyncio.run(talk(outcome, "please", "once more"))
-    assert seen == ["Write", "Written.", "retry", "Again."]
-    assert [result.is_error for result in results] == [False, False]
+    seen, results = asyncio.run(talk(outcome, "please", "once more", "and more"))
+    assert seen[:4] == ["Write", "Written.", "retry", "Again."]
+    assert [(result.is_error, result.api_error_status) for result in results] == [
+        (False, None), (False, None), (True, 400),
+    ]  # fmt: skip
+    assert "step 4 expects 'a word that nobody says'" in (results[-1].result or "")
     assert (tmp_path / "agent" / "a.txt").read_text() == "a"
-    assert [line.step for line in stage.lines()] == [1, 2, 3, 3]
-
-
-def test_a_client_of_the_sdk_is_told_why_a_request_was_refused(stage, write, tmp_path):
-    write("sdk", '[[step]]\nexpect = "a word that nobody says"\nsay = "x"')
-    _, (result,) = asyncio.run(talk(options(tmp_path / "agent", stage.url), "please"))
-    assert (result.is_error, result.api_error_status) == (True, 400)
-    assert "step 1 expects 'a word that nobody says'" in (result.result or "")
+    assert [line.step for line in stage.lines()][:4] == [1, 2, 3, 3]

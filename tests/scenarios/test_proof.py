@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.scenarios.conftest import shared_project
 from tests.support.gates import Gate
-from tests.support.legion import Project, new
+from tests.support.legion import Project, Squad, new
 from tests.support.repository import CHECK
+
+
+@pytest.fixture(scope="module")
+def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One for the tests that look at their own tickets and files only."""
+    yield from shared_project(house, tmp_path_factory.mktemp("proof"))
 
 
 def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project):
@@ -40,15 +47,15 @@ def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Pr
 
 
 def test_a_ticket_whose_proof_never_passes_fails_and_does_not_land(project: Project):
-    ticket = project.dispatch("unproven", "touch a.txt", prove=["false"], max_attempts=2)
+    ticket = project.dispatch("unproven", "touch unproven.txt", prove=["false"], max_attempts=2)
     project.until_settled()
     page = project.ticket(ticket)
     assert page.ticket.reason == "gave up after 2 attempts: checks failed: `false`"
-    assert project.landed("a.txt") is None
+    assert project.landed("unproven.txt") is None
 
 
 def test_the_whole_output_of_a_check_is_kept_on_disk(project: Project):
-    ticket = project.dispatch("loud", "touch a.txt", prove=["seq 1 20000"])
+    ticket = project.dispatch("loud", "touch loud.txt", prove=["seq 1 20000"])
     project.until_settled()
     receipt = next(receipt for receipt in project.ticket(ticket).receipts if receipt.command == "seq 1 20000")
     assert receipt.tail.endswith("\n20000\n")
@@ -69,15 +76,15 @@ def test_what_a_check_leaves_behind_is_no_part_of_anything(make: Callable[..., P
 def test_a_green_checkpoint_lets_those_behind_it_start(project: Project):
     before, checkpoint, after = project.dispatch_all(
         [
-            new("before", "echo 1 > a.txt", key="before"),
-            new("all is well", key="gate", checkpoint=True, after_keys=["before"], prove=["test -e a.txt"]),
-            new("after", "cp a.txt b.txt", after_keys=["gate"]),
+            new("before", "echo 1 > before.txt", key="before"),
+            new("all is well", key="gate", checkpoint=True, after_keys=["before"], prove=["test -e before.txt"]),
+            new("after", "cp before.txt after.txt", after_keys=["gate"]),
         ]
     )
     project.until_settled()
-    assert project.states() == {before: "done", checkpoint: "done", after: "done"}
+    assert [project.state(one) for one in (before, checkpoint, after)] == ["done"] * 3
     commands = {receipt.command for receipt in project.ticket(checkpoint).receipts}
-    assert "test -e a.txt" in commands
+    assert "test -e before.txt" in commands
 
 
 def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(make: Callable[..., Project]):
@@ -137,7 +144,7 @@ def test_each_landing_mode_shapes_the_history(
 
 
 def test_receipts_name_the_commit_that_the_target_moved_to(project: Project):
-    ticket = project.dispatch("a", "touch a.txt")
+    ticket = project.dispatch("named", "touch named.txt")
     project.until_settled()
     target = project.hub_git("rev-parse", "refs/legion/target").strip()
     page = project.ticket(ticket)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import psutil
 from legion.client import discovery, start
 from legion.client.legion import Legion
 from legion.client.start import DaemonProcess
+from legion.domain.tickets.ticket import ENDED
 from legion.system.paths import DataDir
 from legion.wire.projects import AddProject, CollectResult, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
@@ -28,6 +30,8 @@ from tests.support.warm import Forked, warm
 
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE = 90.0
+_LOOK_AGAIN = 0.1
+_ENDS = [state.value for state in ENDED]
 PLAIN = (sys.executable,)
 """To launch a daemon as a person's is: for measurements, and for tests of the start itself."""
 
@@ -220,8 +224,16 @@ class Project:
         deadline = time.monotonic() + patience
         last = 0
         while (page := self.ticket(ticket)).ticket.state != state:
-            last = self.squad.client.wait(self.cwd, [ticket], after_event=last, timeout=5).last_event
-            self._refuse_silence(deadline)
+            waits = True
+            while waits:
+                seen = self.squad.client.wait(self.cwd, [ticket], after_event=last, timeout=5)
+                last = seen.last_event
+                # A page costs more than a line, and an end does not pass while we do not look.
+                waits = state in _ENDS and seen.tickets[0].state != state
+                if seen.settled and seen.tickets[0].state != state:
+                    # It waits for a person, and the daemon answers each such request at once.
+                    select.select([], [], [], _LOOK_AGAIN)
+                self._refuse_silence(deadline)
         return page
 
     def until_true(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:

@@ -134,8 +134,8 @@ def _serve(asks: socket.socket) -> Wanted | None:
     return None
 
 
-def _become(wanted: Wanted) -> None:
-    """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
+def _become(wanted: Wanted) -> NoReturn:
+    """Everything that an exec would have made so; then it is that program, to its end."""
     _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
     if wanted.terminal:
         os.setsid()
@@ -151,15 +151,13 @@ def _become(wanted: Wanted) -> None:
     sys.orig_argv[1:] = ["-m", wanted.module, *wanted.words]
     if wanted.module in (legion.daemon.__name__, legion.machine.__name__):
         prefork.prepare()
-        runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
-    else:
-        if wanted.words[:1] == ["serve"]:
-            # This command becomes the daemon.
-            prefork.prepare()
-        elif wanted.words[:1] in (["demo"], ["rehearse"]):
-            # These start one.
-            prefork.prepare_daemon()
-        _run_and_exit(wanted.module)
+    elif wanted.words[:1] == ["serve"]:
+        # This command becomes the daemon.
+        prefork.prepare()
+    elif wanted.words[:1] in (["demo"], ["rehearse"]):
+        # These start one.
+        prefork.prepare_daemon()
+    _run_and_exit(wanted.module)
 
 
 def _run_and_exit(module: str) -> NoReturn:

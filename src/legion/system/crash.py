@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
@@ -145,15 +146,15 @@ class Point(Enum):
     GIT_DISCARD_AFTER_TRASH = "git.discard.after-trash"
 
 
-_armed: tuple[str, int] | None = None
+_armed: frozenset[tuple[str, int]] = frozenset()
 _log: str | None = None
 
 
 def load_environment() -> None:
-    """Read LEGION_CRASH_AT=POINT#NTH and LEGION_CRASH_LOG, at the start of a process."""
+    """Read LEGION_CRASH_AT=POINT#NTH,POINT#NTH and LEGION_CRASH_LOG, at the start of a process."""
     global _armed, _log
-    name, _, nth = os.environ.get("LEGION_CRASH_AT", "").partition("#")
-    _armed = (name, int(nth or 1)) if name else None
+    moments = [word.partition("#") for word in os.environ.get("LEGION_CRASH_AT", "").split(",") if word]
+    _armed = frozenset((name, int(nth or 1)) for name, _, nth in moments)
     _log = os.environ.get("LEGION_CRASH_LOG")
 
 
@@ -165,15 +166,20 @@ def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:
 
     With a log, visits are counted over all processes that share it; without one, every visit is the first.
     """
+    arm_all([(point, nth)] if point else [], log)
+
+
+def arm_all(moments: Iterable[tuple[Point, int]], log: Path | None) -> None:
+    """Make it die at the first of these moments: the nth visit of a point."""
     global _armed, _log
-    _armed = (point.value, nth) if point else None
+    _armed = frozenset((point.value, nth) for point, nth in moments)
     _log = str(log) if log else None
 
 
 def reach(point: Point) -> None:
     """Record a visit of the point, and die if it is armed."""
     nth = 1 if _log is None else _note(point, _log)
-    if _armed == (point.value, nth):
+    if (point.value, nth) in _armed:
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Two of three readers, accounts at a limit, and a freeze, over a real daemon with real Claude Codes."""
+"""Two of three readers, accounts at a limit, and a freeze, over a real daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECOND_KEY = "sk-ant-api03-second-login"
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     config = f"{CHECK}\n[review]\napprovals = 2\n"
-    with company(tmp_path_factory.mktemp("hands"), config=config) as one:
+    with company(tmp_path_factory.mktemp("hands"), config=config, stand_in=True) as one:
         yield one
 
 
@@ -34,7 +34,7 @@ def write(here: Company, kind: str, name: str, text: str) -> None:
     (folder / f"{name}.toml").write_text(text)
 
 
-def test_a_change_lands_with_two_of_three_real_readers_and_the_third_is_heard_no_more(here: Company):
+def test_a_change_lands_with_two_of_three_readers_and_the_third_is_heard_no_more(here: Company):
     for name, part in (("made", "build"), ("ann", "read"), ("bob", "read"), ("cyd", "read")):
         write(here, "roles", name, f'part = "{part}"\nprompt = "You are {name}. rehearsal: {name}"\n')
     write(here, "teams", "three", 'roles = ["made", "ann", "bob", "cyd"]\n')
@@ -71,7 +71,7 @@ def test_a_standing_agent_that_was_frozen_in_its_turn_continues_when_all_is_thaw
     gate.close()
 
 
-def test_a_real_429_leads_to_the_next_login_in_the_same_run(here: Company):
+def test_a_429_leads_to_the_next_login_in_the_same_run(here: Company):
     here.told("account", "add", "second", "--of", "rehearsal", "--key-stdin", stdin=SECOND_KEY)
     limited = "status = 429\ntimes = 1\nlimit = {resets_in = 3000, utilization = 1.0}"
     room = f"{say('Done.')}\nlimit = {{resets_in = 3000, utilization = 0.1}}"
