@@ -69,6 +69,8 @@ def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette
     app.state.head = head
     app.state.authority = authority
     app.state.signal = _NewsBell(head)
+    # Made once: that takes longer than all else of a request.
+    app.state.adapters = {kind: TypeAdapter(kind) for kind in (MachineJoin, MachineBeat, MachineRunEnd)}
     return app
 
 
@@ -367,11 +369,12 @@ def _number(request: Request, name: str) -> int:
 async def _body(request: Request, kind: type[Parsed]) -> Parsed:
     raw = await _limited(request, _MOST_JSON)
     try:
-        return TypeAdapter(kind).validate_python(_known(kind, json.loads(raw)))
+        parsed: Parsed = request.app.state.adapters[kind].validate_python(_known(kind, json.loads(raw)))
     except ValidationError as wrong:
         raise BadInput(problems.sentence([dict(one) for one in wrong.errors()])) from wrong
     except (ValueError, TypeError) as wrong:
         raise BadInput("The body is not valid JSON; send one JSON object.") from wrong
+    return parsed
 
 
 def _known(kind: type, facts: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -98,7 +98,7 @@ def append(
                 rest = rest[os.write(handle, rest) :]
         finally:
             os.close(handle)
-    context.machines.bells.ring(run)
+    context.machines.bells.ring(run, grown=True)
     return size + len(piece)
 
 

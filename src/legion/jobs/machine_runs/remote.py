@@ -117,10 +117,15 @@ def _wait(
     listener = stop_when_unwanted(folder, wanted, on_event)
     proxy = RunProxy(context, placed, folder)
     with proxy.open(), context.machines.bells.listening(this_run.name, proxy.ring):
+        now = placed
+        proxy.moved.set()
         while True:
             proxy.grown.clear()
-            now = _placed(context, this_run)
-            assert now is not None, "a placed run stays placed"
+            if proxy.moved.is_set():
+                proxy.moved.clear()
+                found = _placed(context, this_run)
+                assert found is not None, "a placed run stays placed"
+                now = found
             for event in journal.read_on():
                 listener(event)
             if not now.open:
@@ -130,6 +135,7 @@ def _wait(
                 continue
             if proxy.grown.wait(_LOOK_EVERY):
                 continue
+            proxy.moved.set()
             if not wanted():
                 stop_again(context, now)
             elif now.state is PlacementState.PLACED:

@@ -41,8 +41,12 @@ class RunProxy:
         self._ended = False
         self.grown = threading.Event()
         """Set when a file of the run has grown, or its state has changed."""
+        self.moved = threading.Event()
+        """Set when its state may have changed."""
 
-    def ring(self) -> None:
+    def ring(self, grown: bool = False) -> None:
+        if not grown:
+            self.moved.set()
         self.grown.set()
         # One byte in a full pipe is as good as two; a closed one belongs to a run that has ended.
         with contextlib.suppress(BlockingIOError, OSError):

@@ -13,14 +13,17 @@ from legion.jobs.machines.long_polls import WaitingBeats
 
 
 class RunBells:
-    """Wakes the job that waits for a run on a machine: its files have grown, or its state has changed."""
+    """Wakes the job that waits for a run on a machine: its files have grown, or its state has changed.
+
+    A bell is called with True where only the files have grown.
+    """
 
     def __init__(self) -> None:
-        self._bells: dict[str, Callable[[], None]] = {}
+        self._bells: dict[str, Callable[[bool], None]] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def listening(self, run: str, bell: Callable[[], None]) -> Iterator[None]:
+    def listening(self, run: str, bell: Callable[[bool], None]) -> Iterator[None]:
         with self._lock:
             self._bells[run] = bell
         try:
@@ -30,12 +33,12 @@ class RunBells:
                 if self._bells.get(run) is bell:
                     del self._bells[run]
 
-    def ring(self, run: str) -> None:
+    def ring(self, run: str, *, grown: bool = False) -> None:
         """In any thread; a run that no job waits for has no bell."""
         with self._lock:
             bell = self._bells.get(run)
         if bell is not None:
-            bell()
+            bell(grown)
 
 
 class DistantBells(RunBells):
@@ -45,7 +48,7 @@ class DistantBells(RunBells):
         super().__init__()
         self._send = send
 
-    def ring(self, run: str) -> None:
+    def ring(self, run: str, *, grown: bool = False) -> None:
         self._send(run)
 
 

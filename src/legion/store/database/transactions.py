@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,7 +39,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from legion.domain.events import EventKind
 from legion.store.database import errors, migrations, schema
 from legion.store.database.prepared import PreparedStatement, inserting
-from legion.store.database.readers import SqliteReaders, driver_of
+from legion.store.database.readers import Readers, driver_of
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -58,6 +58,8 @@ _NEXT = PreparedStatement(
     .returning(_COUNTER.value)
 )
 _RECORD = inserting(schema.events)
+_LOCK = PreparedStatement(select(_COUNTER.name).where(_COUNTER.name == "event").with_for_update())
+_LAST_HEAD = PreparedStatement(select(schema.head_leases.c.generation))
 
 
 class ReadTransaction:
@@ -154,9 +156,7 @@ class Store:
         self._clock = clock
         self._writer = _open(parsed, writing=True, patience=patience, durable=durable)
         self._reader = _open(parsed, writing=False, patience=patience)
-        self._readers = (
-            SqliteReaders(self._reader, most=_MOST_READERS, patience=patience) if _is_sqlite(parsed) else None
-        )
+        self._readers = Readers(self._reader, most=_MOST_READERS, patience=patience)
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._listening = threading.Lock()
         self._inside = threading.local()
@@ -187,9 +187,9 @@ class Store:
         self._inside.writing = True
         try:
             with self._said_plainly(), self._writer.begin() as connection:
-                _become_the_writer(connection)
-                _refuse_replaced(connection, self._generation)
                 transaction = Transaction(connection, self._clock())
+                _become_the_writer(transaction)
+                _refuse_replaced(transaction, self._generation)
                 yield transaction
                 crash.reach(Point.STORE_WRITE_BEFORE_COMMIT)
         finally:
@@ -206,13 +206,10 @@ class Store:
             raise RuntimeError("read() inside read(): pass the transaction on instead.")
         self._inside.reading = True
         try:
-            with self._said_plainly(), self._begin_reading() as connection:
+            with self._said_plainly(), self._readers.begin() as connection:
                 yield ReadTransaction(connection, self._clock())
         finally:
             self._inside.reading = False
-
-    def _begin_reading(self) -> AbstractContextManager[Connection]:
-        return self._reader.begin() if self._readers is None else self._readers.begin()
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call it after every commit that brought news, in the thread that wrote: it must be quick and thread-safe."""
@@ -237,12 +234,11 @@ class Store:
 
     def tables_in_order(self) -> list[str]:
         """The names of all tables; those that others refer to come first."""
-        with self._begin_reading() as connection:
+        with self._readers.begin() as connection:
             return [name for name, _ in inspect(connection).get_sorted_table_and_fkc_names() if name is not None]
 
     def close(self) -> None:
-        if self._readers is not None:
-            self._readers.close()
+        self._readers.close()
         self._reader.dispose()
         self._writer.dispose()
 
@@ -355,15 +351,12 @@ def _listen_postgres(engine: Engine, *, patience: float) -> None:
     event.listen(engine, "connect", connected)
 
 
-def _refuse_replaced(connection: Connection, generation: int | None) -> None:
-    if generation is None:
-        return
-    last = connection.execute(select(schema.head_leases.c.generation)).scalar()
-    if last != generation:
+def _refuse_replaced(tx: Transaction, generation: int | None) -> None:
+    if generation is not None and tx.rows(_LAST_HEAD, {}) != [(generation,)]:
         raise errors.HeadReplaced("Another head serves this database now, so this one ends: see `legion status`.")
 
 
-def _become_the_writer(connection: Connection) -> None:
+def _become_the_writer(tx: Transaction) -> None:
     """Wait for the others. A statement of its own: what is read after it sees everything they committed."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(schema.counters).where(schema.counters.c.name == "event").with_for_update())
+    if tx.dialect.name == "postgresql":
+        tx.rows(_LOCK, {})

@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.machines.machine import (
@@ -47,18 +47,42 @@ def _machine(row: Stored) -> Machine:
 
 
 _ALL = FixedQuery(select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=50)
-_STATES = select(_TABLE.id, _TABLE.state, _TABLE.mirrors).where(_TABLE.removed_at.is_(None))
-_OPEN_RUNS = (
+_STATES = FixedQuery(
+    select(_TABLE.id, _TABLE.state, _TABLE.mirrors).where(_TABLE.removed_at.is_(None)),
+    lambda row: (int(row.id), MachineState(row.state), tuple(row.mirrors)),
+    remember=5_000,
+)
+_OPEN_RUNS = FixedQuery(
     select(_RUNS.machine, _RUNS.state, func.count().label("many"), func.max(_RUNS.run).label("last"))
     .where(_RUNS.ended_at.is_(None))
-    .group_by(_RUNS.machine, _RUNS.state)
+    .group_by(_RUNS.machine, _RUNS.state),
+    lambda row: (int(row.machine), PlacementState(row.state), int(row.many), int(row.last)),
+    remember=5_000,
 )
-_LAST_COMMANDS = select(_COMMANDS.machine, func.max(_COMMANDS.id).label("last")).group_by(_COMMANDS.machine)
+_LAST_COMMANDS = FixedQuery(
+    select(_COMMANDS.machine, func.max(_COMMANDS.id).label("last")).group_by(_COMMANDS.machine),
+    lambda row: (int(row.machine), int(row.last)),
+    remember=100,
+)
 _BY_TOKEN = FixedQuery(
     select(schema.machines).where(_TABLE.token_hash == bindparam("secret"), _TABLE.removed_at.is_(None)),
     _machine,
     remember=50,
 )
+
+
+def _placed_run(row: Stored) -> PlacedRun:
+    return PlacedRun(**{name: getattr(row, name) for name in PlacedRun.__dataclass_fields__})
+
+
+def _placed_runs(*where: ColumnElement[bool]) -> FixedQuery[PlacedRun]:
+    return FixedQuery(select(schema.machine_runs).where(*where).order_by(_RUNS.run), _placed_run, remember=500)
+
+
+_PLACED = _placed_runs(_RUNS.run == bindparam("wanted"))
+_PLACED_AS = _placed_runs(_RUNS.name == bindparam("wanted"))
+_OPEN_ANYWHERE = _placed_runs(_RUNS.ended_at.is_(None))
+_OPEN_ON = _placed_runs(_RUNS.ended_at.is_(None), _RUNS.machine == bindparam("wanted"))
 
 
 def invite(
@@ -193,22 +217,17 @@ def place(tx: Transaction, run: Run, machine: Machine, *, worker: str | None = N
 
 
 def placed(tx: ReadTransaction, run: int) -> PlacedRun | None:
-    row = tx.execute(select(schema.machine_runs).where(_RUNS.run == run)).one_or_none()
-    return None if row is None else PlacedRun(**row._mapping)
+    return _PLACED.first(tx, wanted=run)
 
 
 def placed_as(tx: ReadTransaction, name: str) -> PlacedRun | None:
     """By the name of the run's folder."""
-    row = tx.execute(select(schema.machine_runs).where(_RUNS.name == name)).one_or_none()
-    return None if row is None else PlacedRun(**row._mapping)
+    return _PLACED_AS.first(tx, wanted=name)
 
 
 def open_on(tx: ReadTransaction, machine: int | None = None) -> tuple[PlacedRun, ...]:
     """Runs that wait for this machine or are on it, oldest first; without a machine, on any."""
-    found = select(schema.machine_runs).where(_RUNS.ended_at.is_(None))
-    if machine is not None:
-        found = found.where(_RUNS.machine == machine)
-    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found.order_by(_RUNS.run)))
+    return _OPEN_ANYWHERE.all(tx) if machine is None else _OPEN_ON.all(tx, wanted=machine)
 
 
 def was_given(tx: ReadTransaction, machine: int, project: int) -> bool:
@@ -221,25 +240,25 @@ def news(tx: ReadTransaction) -> dict[int, MachineNews]:
     """What concerns each machine that was not removed, by its number. The cost does not depend on who waits for it."""
     runs: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     waits = set()
-    for row in tx.execute(_OPEN_RUNS):
-        runs[row.machine].append((row.state.value, row.many, row.last))
-        if row.state is PlacementState.PLACED:
-            waits.add(row.machine)
-    commands = {row.machine: row.last for row in tx.execute(_LAST_COMMANDS)}
+    for machine, state, many, last in _OPEN_RUNS.all(tx):
+        runs[machine].append((state.value, many, last))
+        if state is PlacementState.PLACED:
+            waits.add(machine)
+    commands = dict(_LAST_COMMANDS.all(tx))
     return {
-        one.id: MachineNews(
-            has_waiting=one.id in waits,
-            mirrors=tuple(one.mirrors),
-            facts=(one.state, commands.get(one.id, 0), *sorted(runs[one.id])),
+        machine: MachineNews(
+            has_waiting=machine in waits,
+            mirrors=mirrors,
+            facts=(state, commands.get(machine, 0), *sorted(runs[machine])),
         )
-        for one in tx.execute(_STATES)
+        for machine, state, mirrors in _STATES.all(tx)
     }
 
 
 def history(tx: ReadTransaction, machine: int, most: int) -> tuple[PlacedRun, ...]:
     """The runs that this machine was given, newest first."""
     found = select(schema.machine_runs).where(_RUNS.machine == machine).order_by(_RUNS.run.desc()).limit(most)
-    return tuple(PlacedRun(**row._mapping) for row in tx.execute(found))
+    return tuple(map(_placed_run, tx.execute(found)))
 
 
 def take(tx: Transaction, run: int, worker: str) -> bool:
