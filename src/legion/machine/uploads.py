@@ -28,7 +28,8 @@ class Uploader:
         self._job = job
         known = RunFolder(folder)
         self._files = {"journal": known.journal, "output": known.output, "complaints": known.complaints}
-        self._offsets: dict[str, int | None] = dict.fromkeys(self._files)
+        self._offsets = dict.fromkeys(self._files, 0)
+        """Where the head's copy of each ends. The head corrects it where a worker before this one has sent some."""
         self._refused: set[str] = set()
         """Files of which the head takes no more: they are too long."""
         self._fenced = fenced
@@ -77,8 +78,6 @@ class Uploader:
     def _send(self, name: str, path: Path) -> None:
         while True:
             offset = self._offsets[name]
-            if offset is None:
-                offset = self._offsets[name] = self._put(name, 0, b"")
             try:
                 with path.open("rb") as file:
                     file.seek(offset)
