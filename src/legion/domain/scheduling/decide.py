@@ -375,17 +375,19 @@ class _ProjectWork:
         """Unclaimed tickets that may start, sorted: retries first, then priority, then age."""
         if not self._may_start:
             return deque()
+        held, states = self._snapshot.held, self._states
         ready = [
             ticket
             for ticket in self._queued
-            if ticket.id not in self._snapshot.held
+            if ticket.id not in held
             and ticket.spec.driver != STANDING
-            and board.ready(ticket.spec.after, self._states)
+            and (not ticket.spec.after or board.ready(ticket.spec.after, states))
         ]
         ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
         at_work = [ticket for ticket in self._begun if ticket.state in AT_WORK]
+        check, run = JobKind.CHECK, JobKind.RUN
         return deque(
-            (ticket.moved_at, JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version)
+            (ticket.moved_at, check if ticket.spec.checkpoint else run, ticket.id, ticket.version)
             for ticket in ordered(ready, at_work, self.project.overlap, self._snapshot.lanes)
         )
 
