@@ -53,7 +53,7 @@ def test_finished_lanes_wait_exactly_while_another_may_finish():
 def test_a_winner_does_not_claim_that_readers_preferred_it_where_none_did():
     result = decide([lane(7, 10, 0), lane(8, 10, 0)])
     assert result.why is not None
-    assert result.why[7].endswith("and as good as the others of that size, which are larger or came later")
+    assert result.why[7].endswith("and the smallest or the first of those")
     told = decide([lane(7, 10, 0), lane(8, 10, 2)]).why
     assert told is not None
     assert told[7].endswith("and readers found least in it")

@@ -141,7 +141,7 @@ def _preferred(best: FinishedLane, near: Sequence[FinishedLane], *, ranked: bool
     if ranked:
         return "an independent reader ranks it first"
     if all(one.findings == best.findings for one in near):
-        return "as good as the others of that size, which are larger or came later"
+        return "the smallest or the first of those"
     return "readers found least in it"
 
 
