@@ -76,7 +76,8 @@ def append(
 ) -> int:
     """Add the piece and return the new size. Raises StaleRun, WrongOffset, BadInput.
 
-    Offset 0 with an empty piece asks for the size; a pack is started again by deleting it, see `drop_pack`.
+    An empty piece asks for the size, as machines of an older release do first; a newer one starts at 0 and is corrected
+    by WrongOffset. A pack is started again by deleting it, see `drop_pack`.
     """
     with context.store.read() as tx:
         check = fence.late if late and file is ArrivingFile.PACK else fence.current
