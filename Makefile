@@ -85,5 +85,5 @@ $(RUN): requirements.lock pyproject.toml tools/make-venv.sh
 # Enough to work on it.
 $(DEV): $(RUN) requirements-dev.lock
 	@echo "Installing the locked tools for tests and checks into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -27,6 +27,8 @@ if ! "$folder/bin/python" -c "import sys, pip; sys.exit('%d.%d' % sys.version_in
 fi
 
 echo "Installing the locked dependencies into $folder"
-"$folder/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+# The lock names every package. Without --no-deps, pip looks for the newest version of what a package needs
+# with an extra (psycopg[pool]), and refuses the lock once there is a newer one.
+"$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 # The build backend is locked too, so nothing is fetched here.
 "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
