@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+import gc
+import weakref
+
+from sqlalchemy import select, update
 
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Start
 from legion.store.board import tickets
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import Store
 from tests.store.making import add_project
 
@@ -33,6 +37,30 @@ def test_a_record_is_made_again_only_where_its_row_changed(store: Store):
         assert [ticket.reason for ticket in again] == ["", "a note"]
         assert tickets.live(tx)[0] is again[0]
         assert tickets.live(tx, home.id + 1) == ()
+
+
+def test_of_a_long_list_only_the_last_answer_is_kept(store: Store):
+    whole = FixedQuery(
+        select(schema.tickets.c.id, schema.tickets.c.title).order_by(schema.tickets.c.id),
+        lambda row: _Line(row.title),
+        remember=None,
+    )
+    with store.write() as tx:
+        home = add_project(tx)
+        made = [tickets.create(tx, home.id, TicketSpec(title=f"t{n}", text="")) for n in range(3)]
+        first = whole.all(tx)
+        assert all(mine is again for mine, again in zip(first, whole.all(tx), strict=True))
+        lost = weakref.ref(first[0])
+        del first
+        tx.execute(update(schema.tickets).where(schema.tickets.c.id == made[0].id).values(title="other"))
+        assert [line.title for line in whole.all(tx)] == ["other", "t1", "t2"]
+    gc.collect()
+    assert lost() is None
+
+
+class _Line:
+    def __init__(self, title: str) -> None:
+        self.title = title
 
 
 def test_the_columns_are_those_of_the_table(store: Store):

@@ -18,6 +18,7 @@ from legion.git.trees.worktrees import Worktrees
 from legion.jobs.check_slots import CheckSlots
 from legion.jobs.live_state import LiveState
 from legion.jobs.machines.part import MachinePart
+from legion.jobs.start_limit import StartLimit
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxState
 from legion.store.board import projects
@@ -119,6 +120,7 @@ class Context:
     machine: str
     clock: Callable[[], float]
     check_slots: CheckSlots = field(default_factory=CheckSlots)
+    start_limit: StartLimit = field(default_factory=StartLimit)
     live: LiveState = field(default_factory=LiveState)
     trees: ProjectTrees = field(default_factory=ProjectTrees)
     machines: MachinePart = field(default_factory=MachinePart)

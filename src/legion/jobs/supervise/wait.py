@@ -40,12 +40,13 @@ def run_to_end(
     folder = context.data.runs / this_run.name
     found = launch.settle(folder)
     if isinstance(found, FreshRun):
-        if not wanted():
-            return None
-        prepare()
-        if not wanted():
-            return None
-        start()
+        with context.start_limit.hold():
+            if not wanted():
+                return None
+            prepare()
+            if not wanted():
+                return None
+            start()
     if not isinstance(found, EndedRun | LostRun):
         if not wanted():
             # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.

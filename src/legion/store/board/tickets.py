@@ -420,5 +420,5 @@ _MOVE = updating(
     _TABLE.version == bindparam("seen"),
     columns=(*_MOVING_COLUMNS, "live", "parked", "change_base", "change_commit"),
 )
-_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=20_000)
+_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=None)
 _LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)

@@ -26,21 +26,35 @@ _Column = tuple[str, Callable[[Any], Any] | None]
 
 
 class FixedQuery(Generic[_Record]):
-    """`make` gets an object with one attribute per column. The values that vary are named by `bindparam`."""
+    """`make` gets an object with one attribute per column. The values that vary are named by `bindparam`.
 
-    def __init__(self, statement: Select[Any], make: Callable[[SimpleNamespace], _Record], *, remember: int) -> None:
+    It keeps `remember` records, those that were used last. None keeps those of the last answer: for a long list that is
+    read whole, of which a number would be too small for a long list and far too much for a short one.
+    """
+
+    def __init__(
+        self, statement: Select[Any], make: Callable[[SimpleNamespace], _Record], *, remember: int | None
+    ) -> None:
         self._statement = statement
         self._prepared = PreparedStatement(statement)
         self._make = make
         self._columns: dict[str, tuple[_Column, ...]] = {}
-        self._record = functools.lru_cache(maxsize=remember)(self._make_record)
+        self._last: dict[str, dict[tuple[Any, ...], _Record]] | None = {} if remember is None else None
+        self._record = functools.lru_cache(maxsize=remember or 0)(self._make_record)
 
     def all(self, tx: ReadTransaction, **values: object) -> tuple[_Record, ...]:
         """The records in the order of the statement."""
         dialect = tx.dialect
         if dialect.name not in self._columns:
             self._columns[dialect.name] = self._columns_for(dialect)
-        return tuple(self._record(dialect.name, row) for row in tx.rows(self._prepared, values))
+        rows = tx.rows(self._prepared, values)
+        if self._last is None:
+            return tuple(self._record(dialect.name, row) for row in rows)
+        # Replaced as a whole: another thread may read the last answer while this one makes the next.
+        before = self._last.get(dialect.name, {})
+        records = tuple(before.get(row) or self._make_record(dialect.name, row) for row in rows)
+        self._last[dialect.name] = dict(zip(rows, records, strict=True))
+        return records
 
     def first(self, tx: ReadTransaction, **values: object) -> _Record | None:
         found = self.all(tx, **values)

@@ -1,0 +1,83 @@
+"""The limit on starts at the same time: a few at once, in turn, and none waits long for a start that takes long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from legion.jobs.start_limit import StartLimit
+
+_FOR_EVER = 3600.0
+_PATIENCE = 20.0
+
+
+def test_as_many_as_allowed_start_at_once_and_the_next_waits_for_an_end() -> None:
+    limit = StartLimit(at_once=2, held_for=_FOR_EVER)
+    with ExitStack() as first, limit.hold():
+        first.enter_context(limit.hold())
+        third, entered = _enter(limit)
+        assert not entered.is_set()
+        first.close()
+        assert entered.wait(_PATIENCE)
+    third.join(_PATIENCE)
+
+
+def test_a_start_that_takes_long_no_longer_counts() -> None:
+    limit = StartLimit(at_once=1, held_for=0.05)
+    with limit.hold():
+        second, entered = _enter(limit)
+        assert entered.wait(_PATIENCE)
+    second.join(_PATIENCE)
+
+
+def test_a_start_that_fails_gives_its_place_back() -> None:
+    limit = StartLimit(at_once=1, held_for=_FOR_EVER)
+    for _ in range(3):
+        assert _fails(limit) == "no program"
+
+
+def test_thirty_starts_are_never_more_than_allowed_and_all_come() -> None:
+    limit = StartLimit(at_once=3, held_for=_FOR_EVER)
+    lock = threading.Lock()
+    inside, most, started = 0, 0, 0
+
+    def start() -> None:
+        nonlocal inside, most, started
+        with limit.hold():
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            with lock:
+                inside -= 1
+                started += 1
+
+    threads = [_thread(start) for _ in range(30)]
+    for thread in threads:
+        thread.join(_PATIENCE)
+    assert started == 30
+    assert most <= 3
+
+
+def _enter(limit: StartLimit) -> tuple[threading.Thread, threading.Event]:
+    entered = threading.Event()
+
+    def enter() -> None:
+        with limit.hold():
+            entered.set()
+
+    return _thread(enter), entered
+
+
+def _thread(target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    return thread
+
+
+def _fails(limit: StartLimit) -> str:
+    try:
+        with limit.hold():
+            raise RuntimeError("no program")
+    except RuntimeError as error:
+        return str(error)
