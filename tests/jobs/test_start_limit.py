@@ -1,4 +1,4 @@
-"""The limit on starts at the same time: a few at once, in turn, and none waits long for a start that takes long."""
+"""The limit on starts at the same time: the first alone, then a few at once, and none waits long for a long start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATIENCE = 20.0
 
 
 def test_as_many_as_allowed_start_at_once_and_the_next_waits_for_an_end() -> None:
-    limit = StartLimit(at_once=2, held_for=_FOR_EVER)
+    limit = StartLimit(at_once=2, held_for=_FOR_EVER, alone_for=0)
     with ExitStack() as first, limit.hold():
         first.enter_context(limit.hold())
         third, entered = _enter(limit)
@@ -24,21 +24,53 @@ def test_as_many_as_allowed_start_at_once_and_the_next_waits_for_an_end() -> Non
 
 
 def test_a_start_that_takes_long_no_longer_counts() -> None:
-    limit = StartLimit(at_once=1, held_for=0.05)
+    limit = StartLimit(at_once=1, held_for=0.05, alone_for=0)
     with limit.hold():
         second, entered = _enter(limit)
         assert entered.wait(_PATIENCE)
     second.join(_PATIENCE)
 
 
+def test_the_first_start_after_a_lull_goes_alone_and_the_next_ones_together() -> None:
+    limit = StartLimit(at_once=3, held_for=_FOR_EVER, alone_for=_FOR_EVER, lull=_FOR_EVER)
+    with limit.hold():
+        second, entered = _enter(limit)
+        assert not entered.is_set()
+    assert entered.wait(_PATIENCE)
+    second.join(_PATIENCE)
+    with limit.hold():
+        third, also = _enter(limit)
+        assert also.wait(_PATIENCE)
+    third.join(_PATIENCE)
+
+
+def test_a_first_start_that_takes_long_no_longer_goes_alone() -> None:
+    limit = StartLimit(at_once=3, held_for=_FOR_EVER, alone_for=0.05)
+    with limit.hold():
+        second, entered = _enter(limit)
+        assert entered.wait(_PATIENCE)
+    second.join(_PATIENCE)
+
+
+def test_who_waits_for_a_start_goes_on_when_one_is_through() -> None:
+    limit = StartLimit()
+    before = limit.count
+    thread = _thread(lambda: limit.wait_for_start(before, _FOR_EVER))
+    with limit.hold():
+        assert thread.is_alive()
+    thread.join(_PATIENCE)
+    assert not thread.is_alive()
+    limit.wait_for_start(limit.count, 0.0)
+
+
 def test_a_start_that_fails_gives_its_place_back() -> None:
-    limit = StartLimit(at_once=1, held_for=_FOR_EVER)
+    limit = StartLimit(at_once=1, held_for=_FOR_EVER, alone_for=_FOR_EVER)
     for _ in range(3):
         assert _fails(limit) == "no program"
 
 
 def test_thirty_starts_are_never_more_than_allowed_and_all_come() -> None:
-    limit = StartLimit(at_once=3, held_for=_FOR_EVER)
+    limit = StartLimit(at_once=3, held_for=_FOR_EVER, alone_for=_FOR_EVER)
     lock = threading.Lock()
     inside, most, started = 0, 0, 0
 

@@ -80,6 +80,8 @@ _FULL_DISK = 1 << 20
 _RECHECK_SETTINGS = 2.0
 _AT_ONCE = 5
 """Commands that are applied in one transaction: each commit waits for the disk, and the first job for all of them."""
+_FIRST_START = 0.1
+"""Seconds for which the commands after the first few wait for the first run to start."""
 _LONGEST_REASON = 500
 _PAUSE, _LONGEST_PAUSE = 4, 0.05
 """Deciding takes at most a fifth of a processor: events in quick succession are decided on together."""
@@ -187,12 +189,19 @@ class Scheduler:
         self._state.holds.replace(decision.held)
         self._record_throttles(snapshot.admission)
         self._budget_asker.ask(decision.held)
+        started = self.context.start_limit.count
         for first in range(0, len(decision.commands), _AT_ONCE):
+            if first == _AT_ONCE and any(map(self._starts_here, decision.commands[:first])):
+                # Claiming the rest takes as long as preparing a run, and delays the first agent by as much.
+                self.context.start_limit.wait_for_start(started, _FIRST_START)
             self._apply(decision.commands[first : first + _AT_ONCE])
         if decision.held:
             # The reason may be a setting, and a change of the settings file sends no event.
             return min(now + _RECHECK_SETTINGS, decision.wake_at or math.inf)
         return decision.wake_at
+
+    def _starts_here(self, command: Command) -> bool:
+        return isinstance(command, StartJob) and command.kind is JobKind.RUN and command.place == self.context.machine
 
     def _snapshot(self) -> BoardSnapshot:
         with self.context.store.read() as tx:
