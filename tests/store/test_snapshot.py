@@ -201,8 +201,8 @@ def prepared_statements() -> Iterator[PreparedStatement]:
             elif isinstance(value, FixedQuery):
                 yield value._prepared
             elif isinstance(value, QueryByIds):
-                yield value._queries[1]._prepared
-                yield value._queries[8]._prepared
+                yield value._prepared[1]
+                yield value._prepared[8]
 
 
 def placeholders(statement: PreparedStatement, dialect: Dialect) -> dict[str, Any]:

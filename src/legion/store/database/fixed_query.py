@@ -25,51 +25,60 @@ _SIZES = (1, 8, 64, 500)
 _Column = tuple[str, Callable[[Any], Any] | None]
 
 
+class _RowRecords(Generic[_Record]):
+    """Makes records of rows as a driver returns them."""
+
+    def __init__(self, statement: Select[Any], make: Callable[[SimpleNamespace], _Record]) -> None:
+        self._statement = statement
+        self._make = make
+        self._columns: dict[str, tuple[_Column, ...]] = {}
+
+    def prepare(self, dialect: Dialect) -> str:
+        """Look up how the columns are converted. Returns the name by which `record` finds it."""
+        if dialect.name not in self._columns:
+            self._columns[dialect.name] = tuple(
+                (column.name, _converter(column.type, dialect)) for column in self._statement.selected_columns
+            )
+        return dialect.name
+
+    def record(self, dialect: str, row: tuple[Any, ...]) -> _Record:
+        values = {
+            name: value if convert is None else convert(value)
+            for (name, convert), value in zip(self._columns[dialect], row, strict=True)
+        }
+        return self._make(SimpleNamespace(**values))
+
+
 class FixedQuery(Generic[_Record]):
     """`make` gets an object with one attribute per column. The values that vary are named by `bindparam`.
 
-    It keeps `remember` records, those that were used last. None keeps those of the last answer: for a long list that is
-    read whole, of which a number would be too small for a long list and far too much for a short one.
+    It keeps `remember` records, those that were used last. None keeps those of the last answer: for a list that is read
+    whole, of which a number would be too small for a long list and far too much for a short one.
     """
 
     def __init__(
         self, statement: Select[Any], make: Callable[[SimpleNamespace], _Record], *, remember: int | None
     ) -> None:
-        self._statement = statement
         self._prepared = PreparedStatement(statement)
-        self._make = make
-        self._columns: dict[str, tuple[_Column, ...]] = {}
-        self._last: dict[str, dict[tuple[Any, ...], _Record]] | None = {} if remember is None else None
-        self._record = functools.lru_cache(maxsize=remember or 0)(self._make_record)
+        self._rows = _RowRecords(statement, make)
+        self._remembered = None if remember is None else functools.lru_cache(maxsize=remember)(self._rows.record)
+        self._last: dict[str, dict[tuple[Any, ...], _Record]] = {}
 
     def all(self, tx: ReadTransaction, **values: object) -> tuple[_Record, ...]:
         """The records in the order of the statement."""
-        dialect = tx.dialect
-        if dialect.name not in self._columns:
-            self._columns[dialect.name] = self._columns_for(dialect)
+        dialect = self._rows.prepare(tx.dialect)
         rows = tx.rows(self._prepared, values)
-        if self._last is None:
-            return tuple(self._record(dialect.name, row) for row in rows)
+        if self._remembered is not None:
+            return tuple(self._remembered(dialect, row) for row in rows)
         # Replaced as a whole: another thread may read the last answer while this one makes the next.
-        before = self._last.get(dialect.name, {})
-        records = tuple(before.get(row) or self._make_record(dialect.name, row) for row in rows)
-        self._last[dialect.name] = dict(zip(rows, records, strict=True))
+        before = self._last.get(dialect, {})
+        records = tuple(before.get(row) or self._rows.record(dialect, row) for row in rows)
+        self._last[dialect] = dict(zip(rows, records, strict=True))
         return records
 
     def first(self, tx: ReadTransaction, **values: object) -> _Record | None:
         found = self.all(tx, **values)
         return found[0] if found else None
-
-    def _columns_for(self, dialect: Dialect) -> tuple[_Column, ...]:
-        return tuple((column.name, _converter(column.type, dialect)) for column in self._statement.selected_columns)
-
-    def _make_record(self, dialect: str, row: tuple[Any, ...]) -> _Record:
-        columns = self._columns[dialect]
-        values = {
-            name: value if convert is None else convert(value)
-            for (name, convert), value in zip(columns, row, strict=True)
-        }
-        return self._make(SimpleNamespace(**values))
 
 
 class QueryByIds(Generic[_Record]):
@@ -86,12 +95,13 @@ class QueryByIds(Generic[_Record]):
         def named(size: int) -> list[BindParameter[Any]]:
             return [bindparam(f"id{number}", type_=column.type) for number in range(size)]
 
-        self._queries = {
-            size: FixedQuery(statement.where(column.in_(named(size))), make, remember=remember) for size in _SIZES
-        }
+        self._prepared = {size: PreparedStatement(statement.where(column.in_(named(size)))) for size in _SIZES}
+        self._rows = _RowRecords(statement, make)
+        self._record = functools.lru_cache(maxsize=remember)(self._rows.record)
 
     def all(self, tx: ReadTransaction, ids: Iterable[object]) -> tuple[_Record, ...]:
         """The records of these ids, in no order where the ids are many."""
+        dialect = self._rows.prepare(tx.dialect)
         rest = list(dict.fromkeys(ids))
         found: list[_Record] = []
         while rest:
@@ -99,7 +109,8 @@ class QueryByIds(Generic[_Record]):
             some, rest = rest[:size], rest[size:]
             # The last id once more is the same row.
             filled = (*some, *(some[-1:] * (size - len(some))))
-            found += self._queries[size].all(tx, **{f"id{number}": id for number, id in enumerate(filled)})
+            rows = tx.rows(self._prepared[size], {f"id{number}": id for number, id in enumerate(filled)})
+            found += [self._record(dialect, row) for row in rows]
         return tuple(found)
 
 
