@@ -28,6 +28,7 @@ from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, NotAMach
 from legion.machine.link import HeadLink
 from legion.machine.membership import join
 from legion.machine.mirror import Mirrors
+from legion.service.machines import steer
 from legion.service.machines.dial_in import DialIn
 from legion.store import events
 from legion.store.board import projects
@@ -36,6 +37,7 @@ from legion.store.database.errors import StoreUnreachable
 from legion.store.work import machines
 from legion.system.crash import Point
 from legion.system.paths import DataDir
+from legion.wire.machine_pages import RemoveMachine
 from legion.wire.machines import MachineJoin, MachineRunEnd, MirrorTarget
 from tests.machines.heads import EmptyEngine, Head, beat, killed_at
 
@@ -220,6 +222,24 @@ def test_hostile_packs_do_not_reach_the_hub(head: Head):
     put(link, run, "pack", 0, whole)
     link.call("POST", of(run, "end"), content=asdict(MachineRunEnd(saved={"commit": head.board.change})))
     assert hub.kept("wip") == {f"wip/1/{run.id}": head.board.change}
+
+
+def test_every_change_of_a_machines_state_is_an_event(head: Head):
+    head.link("desk")
+    with head.board.store.read() as tx:
+        before = events.last(tx)
+    steps = (steer.pause, steer.pause, steer.resume, steer.drain)
+    for step in steps:
+        step(head.board.context, "desk")
+    steer.remove(head.board.context, "desk", RemoveMachine())
+    with head.board.store.read() as tx:
+        found = [event for event in events.after(tx, before) if event.kind is EventKind.MACHINE_STATE]
+    assert [(event.data["machine"], event.data["from"], event.data["to"]) for event in found] == [
+        ("desk", "active", "paused"),
+        ("desk", "paused", "active"),
+        ("desk", "active", "draining"),
+        ("desk", "draining", "removed"),
+    ]
 
 
 def test_a_removed_machine_is_out_while_it_waits(head: Head):

@@ -119,6 +119,8 @@ class EventKind(Enum):
     """A browser was let in to the page."""
     DEVICE_REVOKED = "device.revoked"
     MACHINE_JOINED = "machine.joined"
+    MACHINE_STATE = "machine.state"
+    """A person paused, resumed, drained or removed it."""
     REBUILT = "board.rebuilt"
     """The database was lost; this project's board was restored from its hub."""
     WARNING = "warning"

@@ -202,6 +202,7 @@ FACTS = frozenset(
             EventKind.PROJECT_RESUMED,
             EventKind.PROJECT_NUMBERS,
             EventKind.MACHINE_JOINED,
+            EventKind.MACHINE_STATE,
         ),
         *(
             EventKind.TICKET_DROPPED,

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
 from legion.domain.machines.machine import (
     CommandKind,
     Machine,
@@ -186,6 +187,8 @@ def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
         values |= {"token_hash": None, "removed_at": tx.now}
     tx.execute(update(schema.machines).where(_TABLE.id == machine.id).values(values))
     tx.tell()
+    if state is not machine.state:
+        tx.record(EventKind.MACHINE_STATE, data={"machine": name, "from": machine.state.value, "to": state.value})
     found = tx.execute(select(schema.machines).where(_TABLE.id == machine.id)).one()
     return _machine(found)
 
