@@ -48,6 +48,8 @@ PATIENCE = 30.0
 
 _MOST_READERS = 16
 """Of one process, at a time."""
+_READER_CACHE = 512
+"""KB of pages that a reader of SQLite keeps."""
 _Answer = TypeVar("_Answer")
 
 _COUNTER = schema.counters.c
@@ -329,6 +331,8 @@ def _listen_sqlite(engine: Engine, *, writing: bool, patience: float, durable: b
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         else:
             connection.execute("PRAGMA query_only = ON")
+            # Every commit empties the caches of all readers, so a large one would only take memory.
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE}")
 
     def begun(connection: Connection) -> None:
         if writing:
