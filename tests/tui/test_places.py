@@ -10,6 +10,7 @@ from legion.domain.questions import QuestionKind
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.tui.screens.prompts import YesNo
+from legion.tui.screens.squad import SquadPlace
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
 from legion.wire.tickets import Acted, Diff
@@ -290,6 +291,26 @@ def test_the_squad_shows_agents_at_work_and_what_to_do_without_any(board: Board,
             await ui.until(lambda: "▌ Two tickets are open." not in ui.text)
             board.end_run(run)
         assert '"ui.split": "55"' in (tmp_path / "tui.json").read_text()
+
+    drive(work)
+
+
+def test_panes_that_are_back_at_once_keep_the_focus(board: Board):
+    fill(board)
+    board.run(2, "I look.\n", ended=False)
+
+    async def work() -> None:
+        async with opened(board, "squad") as ui:
+            await ui.shows("▌ #2 The HTTP side", "Esc interrupt")
+            squad, output = ui.app.screen, ui.app.store.output
+            assert isinstance(squad, SquadPlace)
+            running = output.running
+            for shown in ([], running):
+                output.running = shown
+                squad.renew()
+            await ui.settled()
+            assert ui.rows("#panes").has_focus
+            await ui.shows("Esc interrupt")
 
     drive(work)
 

@@ -165,13 +165,16 @@ class SquadPlace(TicketPlace):
         self._focus_what_opens(bool(made))
 
     def _focus_what_opens(self, has_panes: bool) -> None:
-        """Without a pane Enter would open nothing, so the board has the focus until there is one again."""
-        if not has_panes and self._panes.has_focus and self._tickets.selected:
+        """Without a pane Enter would open nothing, so the board has the focus until there is one again.
+
+        The focus is set at once: by `focus` it would move later, also after the panes are back.
+        """
+        if not has_panes and self.focused is self._panes and self._tickets.selected:
             self._lent_at = self._tickets.selected
-            self._tickets.focus()
+            self.set_focus(self._tickets)
         elif has_panes and self._lent_at:
-            if self._tickets.has_focus and self._tickets.selected == self._lent_at:
-                self._panes.focus()
+            if self.focused is self._tickets and self._tickets.selected == self._lent_at:
+                self.set_focus(self._panes)
             self._lent_at = ""
 
     def _idle(self, width: int) -> list[Row]:
