@@ -286,7 +286,7 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         assert page.usage.usd == pytest.approx(0.069)
         ticket = one.dispatch("hijack")
         page = one.project.until(ticket, "parked")
-        assert [run.outcome for run in page.runs] == ["finished", "limited"], page.runs
+        assert [run.outcome for run in page.runs] == ["finished", "limited"], [run.detail for run in page.runs]
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))
         assert one.project.kept(ticket, "hijack.txt") == "hi\n"
