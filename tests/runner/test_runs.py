@@ -203,9 +203,13 @@ def test_a_run_is_fresh_then_living_then_ended(bench: Workbench):
 def test_an_ended_run_leaves_no_process_no_socket_and_no_temporary_file(bench: Workbench):
     text = bench.root / "text"
     text.write_text("x")
-    program = Program(argv=("cat",), cwd=bench.worktree, env=ENV, stdin=text)
+    end = bench.worktree / "end"
+    os.mkfifo(end)
+    program = Program(argv=("cat", "-", str(end)), cwd=bench.worktree, env=ENV, stdin=text)
     run = bench.start([], program=program)
-    runner, _ = runner_of(run), bench.result(run)
+    runner = runner_of(run)
+    end.open("w").close()
+    bench.result(run)
     assert_gone([runner])
     names = {path.name for path in run.iterdir()}
     assert names == {"spec.json", "journal.jsonl", "output.log", "lock", "result.json", "runner.log", "session"}
