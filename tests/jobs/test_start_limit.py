@@ -10,6 +10,8 @@ from legion.jobs.start_limit import StartLimit
 
 _FOR_EVER = 3600.0
 _PATIENCE = 20.0
+_MOMENT = 0.1
+"""Long enough for a thread that nothing holds up."""
 
 
 def test_as_many_as_allowed_start_at_once_and_the_next_waits_for_an_end() -> None:
@@ -17,7 +19,7 @@ def test_as_many_as_allowed_start_at_once_and_the_next_waits_for_an_end() -> Non
     with ExitStack() as first, limit.hold():
         first.enter_context(limit.hold())
         third, entered = _enter(limit)
-        assert not entered.is_set()
+        assert not entered.wait(_MOMENT)
         first.close()
         assert entered.wait(_PATIENCE)
     third.join(_PATIENCE)
@@ -35,7 +37,7 @@ def test_the_first_start_after_a_lull_goes_alone_and_the_next_ones_together() ->
     limit = StartLimit(at_once=3, held_for=_FOR_EVER, alone_for=_FOR_EVER, lull=_FOR_EVER)
     with limit.hold():
         second, entered = _enter(limit)
-        assert not entered.is_set()
+        assert not entered.wait(_MOMENT)
     assert entered.wait(_PATIENCE)
     second.join(_PATIENCE)
     with limit.hold():
@@ -57,6 +59,7 @@ def test_who_waits_for_a_start_goes_on_when_one_is_through() -> None:
     before = limit.count
     thread = _thread(lambda: limit.wait_for_start(before, _FOR_EVER))
     with limit.hold():
+        thread.join(_MOMENT)
         assert thread.is_alive()
     thread.join(_PATIENCE)
     assert not thread.is_alive()
@@ -71,7 +74,7 @@ def test_a_start_that_fails_gives_its_place_back() -> None:
 
 def test_thirty_starts_are_never_more_than_allowed_and_all_come() -> None:
     limit = StartLimit(at_once=3, held_for=_FOR_EVER, alone_for=_FOR_EVER)
-    lock = threading.Lock()
+    lock, meanwhile = threading.Lock(), threading.Event()
     inside, most, started = 0, 0, 0
 
     def start() -> None:
@@ -80,6 +83,7 @@ def test_thirty_starts_are_never_more_than_allowed_and_all_come() -> None:
             with lock:
                 inside += 1
                 most = max(most, inside)
+            meanwhile.wait(0.01)
             with lock:
                 inside -= 1
                 started += 1

@@ -237,6 +237,7 @@ def _json(record: object) -> bytes:
 _NEXT_LINE = ",\n"
 _RUNS, _EVENTS, _LANDINGS = schema.runs.c, schema.events.c, schema.landings.c
 _TICKETS = _row_texts(schema.tickets, "id")
+# A ticket at work has several rows in some of these tables.
 _PARTS_OF_TICKETS = {one.name: _row_texts(one, "ticket", remember=200) for one in OF_TICKET}
 _NUMBERED_ROWS = {name: _row_texts(schema.metadata.tables[name], key) for name, key in NUMBERED.items()}
 _SILENTLY_CHANGED = (

@@ -201,7 +201,8 @@ class Scheduler:
         return decision.wake_at
 
     def _starts_here(self, command: Command) -> bool:
-        return isinstance(command, StartJob) and command.kind is JobKind.RUN and command.place == self.context.machine
+        here = ("", self.context.machine)
+        return isinstance(command, StartJob) and command.kind is JobKind.RUN and command.place in here
 
     def _snapshot(self) -> BoardSnapshot:
         with self.context.store.read() as tx:
