@@ -23,6 +23,7 @@ from legion.store.database.transactions import Store, sqlite_url
 from legion.store.work import claims
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, dies_at, in_a_process
+from tests.support.migrated import migrated_file
 
 
 class Oops(Exception):
@@ -232,6 +233,36 @@ def test_sqlite_waits_for_the_disk_at_every_commit(tmp_path, connections):
     assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert writer.execute("PRAGMA synchronous").fetchone() == (2,), "2 is FULL"
     store.close()
+
+
+def test_connections_of_a_rush_of_readers_are_closed_behind_it(tmp_path: Path, connections):
+    """Each keeps a page cache and a hundred prepared statements: up to 3 MB."""
+    store = Store(migrated_file(tmp_path / "legion.db"))
+    together = threading.Barrier(12)
+
+    def read() -> None:
+        with store.read():
+            together.wait(10)
+
+    threads = [threading.Thread(target=read) for _ in range(together.parties)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(connections) == together.parties
+    assert sum(_is_open(one) for one in connections) == 4
+    with store.read():
+        assert len(connections) == together.parties
+    store.close()
+    assert not any(_is_open(one) for one in connections)
+
+
+def _is_open(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return False
+    return True
 
 
 def test_odd_file_names_are_fine(tmp_path):

@@ -35,6 +35,7 @@ from sqlalchemy.engine import CursorResult
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.pool import NullPool
 
 from legion.domain.events import EventKind
 from legion.store.database import errors, migrations, schema
@@ -293,12 +294,14 @@ def parse_url(url: str) -> URL:
 
 def _open(url: URL, *, writing: bool, patience: float, durable: bool = True) -> Engine:
     """One connection for the writer, since there is only one at a time, and some for the readers."""
-    # All of them stay open: a new process of Postgres costs more than most reads.
-    size = 1 if writing else _MOST_READERS
+    # All connections to Postgres stay open: a new process costs more than most reads. `Readers` keeps those to a file.
+    pool: dict[str, Any] = (
+        {"poolclass": NullPool}
+        if _is_sqlite(url) and not writing
+        else {"pool_timeout": patience, "pool_size": 1 if writing else _MOST_READERS, "max_overflow": 0}
+    )
     try:
-        engine = create_engine(
-            url, pool_timeout=patience, pool_pre_ping=not _is_sqlite(url), pool_size=size, max_overflow=0
-        )
+        engine = create_engine(url, pool_pre_ping=not _is_sqlite(url), **pool)
     except ModuleNotFoundError:
         raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
     if _is_sqlite(url):
