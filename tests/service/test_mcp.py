@@ -34,7 +34,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
 @asynccontextmanager
 async def connected(here: Office, token: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60, verify=False) as http,
         Client(streamable_http_client(f"http://127.0.0.1:{here.port}/mcp", http_client=http)) as client,
     ):
         yield client
@@ -120,13 +120,13 @@ def test_a_question_is_waited_for(here: Office):
 def test_without_a_token_there_is_no_door(here: Office, token):
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    answer = httpx2.post(f"http://127.0.0.1:{here.port}/mcp", json=body, headers=headers)
+    answer = httpx2.post(f"http://127.0.0.1:{here.port}/mcp", json=body, headers=headers, verify=False)
     assert (answer.status_code, answer.json()["code"]) == (401, "not_allowed")
 
 
 def test_a_page_of_another_site_is_kept_out(here: Office):
     headers = {"Authorization": f"Bearer {PERSONS}", "Origin": "https://evil.example"}
-    assert httpx2.post(f"http://127.0.0.1:{here.port}/mcp", json={}, headers=headers).status_code == 403
+    assert httpx2.post(f"http://127.0.0.1:{here.port}/mcp", json={}, headers=headers, verify=False).status_code == 403
 
 
 def test_a_fired_agent_is_put_out_in_the_middle_of_its_conversation(here: Office):

@@ -58,6 +58,16 @@ def test_of_a_long_list_only_the_last_answer_is_kept(store: Store):
     assert lost() is None
 
 
+def test_the_last_answer_is_kept_for_each_question(store: Store):
+    with store.write() as tx:
+        homes = [add_project(tx, name) for name in ("one", "two")]
+        for home in homes:
+            tickets.create(tx, home.id, TicketSpec(title=f"of {home.name}", text=""))
+        before = [tickets.live(tx, home.id)[0] for home in homes]
+        assert [ticket.spec.title for ticket in before] == ["of one", "of two"]
+        assert all(tickets.live(tx, home.id)[0] is seen for home, seen in zip(homes, before, strict=True))
+
+
 class _Line:
     def __init__(self, title: str) -> None:
         self.title = title

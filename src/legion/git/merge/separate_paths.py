@@ -67,7 +67,7 @@ def common_commit(hub: Hub, target: str, change: str) -> str | None:
     return next(commit for commit, position in line.items() if position == first)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def _parents(hub: Path, commit: str) -> tuple[str, ...]:
     return read_commit(Hub(hub), commit).parents
 

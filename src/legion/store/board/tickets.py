@@ -399,8 +399,8 @@ def _ticket(row: Stored) -> Ticket:
     )
 
 
-_GET = FixedQuery(_WHOLE.where(_TABLE.id == bindparam("wanted")), _ticket, remember=500)
-_GET_MANY = QueryByIds(_WHOLE, _TABLE.id, _ticket, remember=500)
+_GET = FixedQuery(_WHOLE.where(_TABLE.id == bindparam("wanted")), _ticket, remember=200)
+_GET_MANY = QueryByIds(_WHOLE, _TABLE.id, _ticket, remember=200)
 _CRITERIA = QueryByIds(
     select(_TEXTS.ticket, _TEXTS.criteria), _TEXTS.ticket, lambda row: (row.ticket, row.criteria), remember=100
 )
@@ -421,4 +421,4 @@ _MOVE = updating(
     columns=(*_MOVING_COLUMNS, "live", "parked", "change_base", "change_commit"),
 )
 _LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=None)
-_LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)
+_LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=None)

@@ -52,8 +52,9 @@ class _RowRecords(Generic[_Record]):
 class FixedQuery(Generic[_Record]):
     """`make` gets an object with one attribute per column. The values that vary are named by `bindparam`.
 
-    It keeps `remember` records, those that were used last. None keeps those of the last answer: for a list that is read
-    whole, of which a number would be too small for a long list and far too much for a short one.
+    It keeps `remember` records, those that were used last. None keeps those of the last answer for the same values: for
+    a list that is read whole, of which a number would be too small for a long list and far too much for a short one.
+    Then the values must be few, as projects are.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class FixedQuery(Generic[_Record]):
         self._prepared = PreparedStatement(statement)
         self._rows = _RowRecords(statement, make)
         self._remembered = None if remember is None else functools.lru_cache(maxsize=remember)(self._rows.record)
-        self._last: dict[str, dict[tuple[Any, ...], _Record]] = {}
+        self._last: dict[tuple[object, ...], dict[tuple[Any, ...], _Record]] = {}
 
     def all(self, tx: ReadTransaction, **values: object) -> tuple[_Record, ...]:
         """The records in the order of the statement."""
@@ -71,9 +72,13 @@ class FixedQuery(Generic[_Record]):
         if self._remembered is not None:
             return tuple(self._remembered(dialect, row) for row in rows)
         # Replaced as a whole: another thread may read the last answer while this one makes the next.
-        before = self._last.get(dialect, {})
+        question = (dialect, *values.values())
+        before = self._last.get(question, {})
         records = tuple(before.get(row) or self._rows.record(dialect, row) for row in rows)
-        self._last[dialect] = dict(zip(rows, records, strict=True))
+        if records:
+            self._last[question] = dict(zip(rows, records, strict=True))
+        else:
+            self._last.pop(question, None)
         return records
 
     def first(self, tx: ReadTransaction, **values: object) -> _Record | None:
