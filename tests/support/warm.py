@@ -163,16 +163,13 @@ def _connected(env: Mapping[str, str]) -> socket.socket:
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             listening.bind(str(place))
             listening.listen()
-            _STARTED.append(_started(listening, env, open_life()))
+            # It runs until the session ends, and nobody waits for it: without a code, Python would warn about that.
+            _started(listening, env, open_life()).returncode = 0
     finally:
         os.close(starting)
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     one.connect(str(place))
     return one
-
-
-# A Popen that is dropped while its program runs warns; this one runs until the session ends.
-_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def _started(asks: socket.socket, env: Mapping[str, str], life: int | None = None) -> subprocess.Popen[bytes]:
