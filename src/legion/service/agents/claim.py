@@ -12,7 +12,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent import plan_approval, standing_program
 from legion.jobs.context import Context
 from legion.jobs.turn import claimed_tickets
-from legion.service.agents.mail import remembered, repeated
+from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import plan_approvals, projects, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, ticket_holders
@@ -26,7 +26,7 @@ READ_ONLY = "You may only read until your plan is approved: propose it with legi
 def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
     """Claim the next ready ticket, or a given one. No two agents get the same: there is one writer at a time."""
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Claimed)) is not None:
             return Claimed(**first)
         agent = standing(tx, caller)
         if agent.only_reads:
@@ -55,7 +55,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
 def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
     """Make the tree at the end of this turn the ticket's change, or return the ticket to the board."""
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Claimed)) is not None:
             return Claimed(**first)
         agent = standing(tx, caller)
         held = ticket_holders.current(tx, agent.id)

@@ -27,10 +27,10 @@ from legion.service.agents import mail as mail_cases
 from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
-from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
 from legion.service.projects import scratch
 from legion.service.shared.fragments import shaped
+from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail
@@ -55,7 +55,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
     else:
         here = _own_project(context, caller, wanted.cwd)
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Hired)) is not None:
             return Hired(**first)
         means, parents = agents.all_means(tx, context.user.standing.top), agents.parents(tx)
         if caller not in means:
@@ -94,7 +94,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
 def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
     """Interrupt the current turn. With a text the agent continues with it; without one it idles."""
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
             return Sent(**first)
         agent = _below(context, tx, caller, wanted.id, ExtraRight.INTERRUPT)
         staff = AgentLines(context, tx)
@@ -130,7 +130,7 @@ def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
 def fire(context: Context, caller: str, wanted: FireAgent) -> Fired:
     """Fire an agent. Its work is saved, open mail returns to the senders, its reports go to its parent or with it."""
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Fired)) is not None:
             return Fired(**first)
         agent = _below(context, tx, caller, wanted.id, ExtraRight.FIRE)
         if wanted.ask:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from legion.domain.agents import agent as rules
 from legion.domain.agents import mail as mail_rules
@@ -20,10 +19,10 @@ from legion.jobs.context import Context
 from legion.runner import launch
 from legion.service.agents import tell as ticket_messages
 from legion.service.agents.listing import AgentLines, message_lines
+from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import questions
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail
-from legion.store.work import idempotency
 from legion.wire.mail import ArchiveMail, Broadcast, FindMail, Mail, NewMessage, ReadMail, Sent
 from legion.wire.projects import Done
 
@@ -38,7 +37,7 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
     letter = _addressed(context, caller, letter)
     _refuse_ping_pong(context, caller, letter.to)
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, letter.request)) is not None:
+        if (first := repeated(tx, caller, letter.request, Sent)) is not None:
             return Sent(**first)
         if letter.to == ROOT:
             sent = _to_person(tx, caller, text)
@@ -129,7 +128,7 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
     """Send to all agents below the caller, or to one of them and all below it."""
     text = checked(wanted.text)
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
             return Sent(**first)
         reports = rules.tree(agents.standing(tx))
         if wanted.subtree:
@@ -238,16 +237,6 @@ def checked(text: str) -> str:
     if len(text) > LONGEST:
         raise BadInput(f"A message has at most {LONGEST:,} characters: put long material into the repository.")
     return text
-
-
-def repeated(tx: Transaction, caller: str, request: str) -> dict[str, Any] | None:
-    """The first answer, if the same request was answered before."""
-    return idempotency.recall_call(tx, caller, request) if request else None
-
-
-def remembered(tx: Transaction, caller: str, request: str, answer: object) -> None:
-    if request:
-        idempotency.remember_call(tx, caller, request, asdict(answer))  # type: ignore[call-overload]
 
 
 def _to_person(tx: Transaction, caller: str, text: str) -> Sent:

@@ -16,7 +16,7 @@ from legion.jobs.agent.plan_approval import LONGEST_SHOWN, PATIENCE
 from legion.jobs.context import Context
 from legion.service.agents import mail as mail_cases
 from legion.service.agents.claim import END, standing
-from legion.service.agents.mail import remembered, repeated
+from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import plan_approvals, questions, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail, ticket_holders
@@ -29,7 +29,7 @@ def propose(context: Context, caller: str, wanted: Plan) -> Sent:
     """Send a standing agent's plan to its parent, which approves or rejects it."""
     text = mail_cases.checked(wanted.text)
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
             return Sent(**first)
         agent = standing(tx, caller)
         if not plan_approval.reader(tx, agent).only_reads:
@@ -56,7 +56,7 @@ def decide(context: Context, caller: str, wanted: PlanVerdict) -> Sent:
     if not wanted.approve and not wanted.why.strip():
         raise BadInput("A rejection needs a reason, so that the next plan is better: add it.")
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
             return Sent(**first)
         word = wanted.agent.strip()
         if names_a_ticket(word):

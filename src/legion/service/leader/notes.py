@@ -7,8 +7,8 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.domain.leader.notes import LONGEST, MOST, Note, NoteKind
 from legion.domain.projects import Project
 from legion.jobs.context import Context
-from legion.service.agents.mail import remembered, repeated
 from legion.service.leader.roles import own_project
+from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import notes, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
@@ -29,7 +29,7 @@ def add(context: Context, caller: str, wanted: AddNote) -> Notes:
     if not text or len(text) > LONGEST:
         raise BadInput(f"A note has 1 to {LONGEST} characters. Put longer texts into a ticket or the repository.")
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Notes)) is not None:
             return _from_record(first)
         _refuse_ticket(tx, project, wanted.ticket)
         if len(notes.of_project(tx, project.id)) >= MOST:
@@ -46,7 +46,7 @@ def close(context: Context, caller: str, note: int, wanted: CloseNote) -> Notes:
     if len(outcome) > _LONGEST_OUTCOME:
         raise BadInput(f"An outcome has at most {_LONGEST_OUTCOME} characters.")
     with context.store.write() as tx:
-        if (first := repeated(tx, caller, wanted.request)) is not None:
+        if (first := repeated(tx, caller, wanted.request, Notes)) is not None:
             return _from_record(first)
         answer = _shown(tx, [notes.close(tx, project.id, note, by=caller, outcome=outcome)])
         remembered(tx, caller, wanted.request, answer)

@@ -19,6 +19,7 @@ from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
 from legion.service.plans import pages
 from legion.service.projects import registry
+from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.board import goals, projects, tickets
 from legion.store.work import idempotency
@@ -121,6 +122,7 @@ def _last_round(plan: GoalPlan) -> GoalPlan:
 def _store(context: Context, project: Project, new: GoalPlan, request: str = "") -> PlanPage:
     with context.store.write() as tx:
         if request and (first := idempotency.recall(tx, project.id, request)) is not None:
+            refuse_other_operation(first, "plan")
             id = int(first["plan"])
         else:
             id = goals.create(tx, new).id

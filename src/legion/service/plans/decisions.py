@@ -21,6 +21,7 @@ from legion.jobs.plan import facts
 from legion.jobs.supervise import usage as spending
 from legion.runner import launch
 from legion.service.plans import conversion, pages
+from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import conditions, goals, questions, tickets
@@ -50,6 +51,7 @@ def approve(
         first = idempotency.recall(tx, plan.project, wanted.request) if wanted.request else None
         inherited = _inherited(tx, plan)
     if first is not None:
+        refuse_other_operation(first, "schema", Dispatched.schema)
         return _approved(context, plan, Dispatched(**first))
     project = context.project(plan.project)
     keys = plans.approval(plan, wanted.tickets, approved)

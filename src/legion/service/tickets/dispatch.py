@@ -33,6 +33,7 @@ from legion.runner.spec import RunnerError
 from legion.service.projects import epic_branches, trust
 from legion.service.projects import registry as project_cases
 from legion.service.projects.session_notes import session_notes
+from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
 from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
@@ -101,6 +102,7 @@ def dispatch(
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
     with undone_if_dry(request) as dry, context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
+            refuse_other_operation(first, "schema", Dispatched.schema)
             return Dispatched(**first)
         board.refuse_unknown(
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))

@@ -9,6 +9,7 @@ from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.tools.call import Data, ToolRequest
+from legion.service.shared.repeats import refuse_other_operation
 from legion.service.views import output
 from legion.store import events
 from legion.store.board import tickets
@@ -115,7 +116,8 @@ def report(call: ToolRequest) -> Data:
         sent = call.service.tell_agent(NewMessage(to=parent, text=text, request=call.request))
         return {"reported_to": "the person" if parent == ROOT else parent, "message": sent.message}
     with call.context.store.write() as tx:
-        if call.request and idempotency.recall_call(tx, caller.id, call.request) is not None:
+        if call.request and (first := idempotency.recall_call(tx, caller.id, call.request)) is not None:
+            refuse_other_operation(first, "reported")
             return {"reported": status}
         ticket = tickets.get(tx, caller.ticket)
         data = {"status": status, "summary": summary[:_LONGEST], "run": caller.run}
