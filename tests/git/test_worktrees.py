@@ -74,6 +74,24 @@ class TestAcquiring:
         assert grounds.worktrees.acquire("1", later, "legion/1") == agent.path
         assert (agent.path / "work").exists()
 
+    def test_locks_of_a_killed_git_keep_no_agent_from_committing(self, grounds: Grounds, tmp_path: Path):
+        agent = grounds.agent()
+        agent.write("Cargo.lock", "of the project\n")
+        for lock in ("index.lock", "HEAD.lock", "refs/heads/legion/1.lock"):
+            (agent.path / ".git" / lock).write_text("")
+        assert grounds.agent().commit({"a": "1\n"}) == agent.head
+        assert "Cargo.lock" in agent.files()
+
+    @pytest.mark.parametrize("linked", [".git", ".git/refs"])
+    def test_links_of_an_agent_lead_to_no_locks_elsewhere(self, grounds: Grounds, tmp_path: Path, linked: str):
+        agent, elsewhere = grounds.agent(), tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "poetry.lock").write_text("of a person\n")
+        shutil.rmtree(agent.path / linked)
+        (agent.path / linked).symlink_to(elsewhere)
+        grounds.agent()
+        assert (elsewhere / "poetry.lock").exists()
+
     def test_a_warm_tree_of_another_commit_is_moved(self, grounds: Grounds, tmp_path: Path):
         fill(grounds, 1)
         later = change(

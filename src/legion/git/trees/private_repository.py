@@ -6,11 +6,14 @@ untrusted.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from pathlib import Path
 
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
+from legion.system import trees
 
 _CONFIG = """\
 [core]
@@ -55,6 +58,21 @@ def write_private(place: Path, *, hub: Hub, commit: str, branch: str | None, ind
     if left_out.exists():
         # What setup makes: the agent's own `git add --all` leaves it out, too.
         shutil.copyfile(left_out, place / "info/exclude")
+
+
+def remove_stale_locks(place: Path) -> None:
+    """Remove the locks that a killed git left in the repository: with them nothing can be committed.
+
+    Only where no program is at work in the tree. The agent may have made links of its folders; none is followed.
+    """
+    refs = place / "refs"
+    with contextlib.suppress(OSError):
+        found = [] if place.is_symlink() else [one.path for one in os.scandir(place)]
+        if not place.is_symlink() and not refs.is_symlink():
+            found += [one.entry.path for one in trees.walk(refs)]
+        for path in found:
+            if path.endswith(".lock"):
+                Path(path).unlink(missing_ok=True)
 
 
 def _quoted(value: str) -> str:

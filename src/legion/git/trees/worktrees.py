@@ -19,6 +19,7 @@ from pathlib import Path
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
 from legion.git.trees.pool import Pool
+from legion.git.trees.private_repository import remove_stale_locks
 from legion.system import crash, files, trees
 from legion.system.crash import Point
 
@@ -60,9 +61,10 @@ class Worktrees:
         return self._side / f"{name}.index"
 
     def acquire(self, name: str, commit: str, branch: str) -> Path:
-        """The worktree of this name as it is, or a new one at `commit` on `branch`."""
+        """The worktree of this name as it is, or a new one at `commit` on `branch`. No program is at work in it."""
         place = self.path(name)
         if place.exists() and self.index(name).exists():
+            remove_stale_locks(place / ".git")
             return place
         tree = self._pool.take(commit)
         self._pool.plant(tree, commit=commit, branch=branch)
