@@ -37,7 +37,7 @@ def die_before_the_runner_hears_of_the_stop(ground: Ground) -> None:
         conductor.start()
         _until_arrived(ground)
         _until_only_agents_work(context)
-        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
         dispatch.stop(context, ticket)
 
 
@@ -47,7 +47,7 @@ def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
         conductor.start()
         _until_arrived(ground)
         _until_only_agents_work(context)
-        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
         dispatch.pause(context, ticket)
 
 
@@ -57,7 +57,7 @@ def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
         conductor.start()
         until_settled(context, news, ticket)
         _until_only_agents_work(context)
-        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
         dispatch.drop(context, ticket)
 
 

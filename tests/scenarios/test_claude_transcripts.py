@@ -21,7 +21,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 WRITES = """
     [[step]]
     say = "I write it."
-    call = {tool = "Bash", input = {command = "echo hi > damaged.txt"}}
+    call = {tool = "Bash", input = {command = "echo $LEGION_TICKET > damaged.txt"}}
 """
 REFUSED = f"""{WRITES}
     [[step]]

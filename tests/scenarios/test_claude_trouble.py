@@ -40,7 +40,7 @@ def agents(here: Company) -> list[psutil.Process]:
 
 def writing(here: Company, name: str, trouble: str = "") -> None:
     """A script that makes a file; its second step may meet trouble first."""
-    command = json.dumps(f"echo hi > {name}.txt")
+    command = json.dumps(f"echo $LEGION_TICKET > {name}.txt")
     here.script(
         name,
         f"""
@@ -331,7 +331,8 @@ def test_twenty_megabytes_from_the_model_are_heard_and_cut_in_the_journal(tmp_pa
             """,
         )
         ticket = here.dispatch("speech")
-        here.project.until(ticket, "done")
+        # Claude Code reads them one by one: minutes, where other tests run.
+        here.project.until(ticket, "done", patience=600)
         assert here.project.landed("speech.txt") == "hi\n"
         said = [event for event in here.journal(ticket) if event.kind == "said"]
         assert len(str(said[0].facts["text"])) < 10_000

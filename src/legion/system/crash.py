@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
@@ -148,6 +149,8 @@ class Point(Enum):
 
 _armed: frozenset[tuple[str, int]] = frozenset()
 _log: str | None = None
+_thread: int | None = None
+"""Only this one dies; None: every thread."""
 
 
 def load_environment() -> None:
@@ -169,6 +172,13 @@ def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:
     arm_all([(point, nth)] if point else [], log)
 
 
+def arm_here(point: Point) -> None:
+    """Make this process die when the calling thread reaches the point; other threads pass it."""
+    global _thread
+    _thread = threading.get_ident()
+    arm(point)
+
+
 def arm_all(moments: Iterable[tuple[Point, int]], log: Path | None) -> None:
     """Make it die at the first of these moments: the nth visit of a point."""
     global _armed, _log
@@ -179,7 +189,7 @@ def arm_all(moments: Iterable[tuple[Point, int]], log: Path | None) -> None:
 def reach(point: Point) -> None:
     """Record a visit of the point, and die if it is armed."""
     nth = 1 if _log is None else _note(point, _log)
-    if (point.value, nth) in _armed:
+    if (point.value, nth) in _armed and _thread in (None, threading.get_ident()):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
