@@ -9,7 +9,16 @@ from itertools import permutations, product
 import pytest
 
 from legion.domain.landing.bisect import LandingIntent
-from legion.domain.landing.queue import PATIENCE, QueueEntry, QueueGoal, moved, ordered, overtaken, room_after
+from legion.domain.landing.queue import (
+    PATIENCE,
+    QueueEntry,
+    QueueGoal,
+    moved,
+    newest_landed,
+    ordered,
+    overtaken,
+    room_after,
+)
 
 
 def waiting(
@@ -97,10 +106,10 @@ def landing(*came: float, landed: bool | None = True) -> LandingIntent:
 
 def test_only_a_landing_that_brought_a_newcomer_passes_somebody_by():
     newcomer, older, both, nobody = landing(6.0), landing(4.0, 5.0), landing(4.0, 6.0), landing()
-    assert overtaken(5.0, [newcomer, older, both, nobody]) == 2
-    assert overtaken(5.0, [landing(6.0, landed=False), landing(6.0, landed=None)]) == 0
-    assert overtaken(5.0, [landing(5.0)]) == 0, "who came at the same moment is no newcomer"
-    assert overtaken(5.0, []) == 0
+    assert overtaken(5.0, newest_landed([newcomer, older, both, nobody])) == 2
+    assert overtaken(5.0, newest_landed([landing(6.0, landed=False), landing(6.0, landed=None)])) == 0
+    assert overtaken(5.0, newest_landed([landing(5.0)])) == 0, "who came at the same moment is no newcomer"
+    assert overtaken(5.0, newest_landed([])) == 0
 
 
 def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, int]:
@@ -113,8 +122,9 @@ def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, in
         for _ in range(many):
             queue[number] = waiting(number)
             number += 1
+        newest = newest_landed(landings)
         standing = [
-            waiting(one.ticket, lines=one.lines, overtaken=overtaken(one.since, landings)) for one in queue.values()
+            waiting(one.ticket, lines=one.lines, overtaken=overtaken(one.since, newest)) for one in queue.values()
         ]
         batch = ordered(standing)[:room]
         if batch:

@@ -12,6 +12,7 @@ change in five, batches soon hold about three.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -85,9 +86,14 @@ def moved(order: Sequence[QueueEntry], ticket: int, to: QueueGoal | int) -> dict
     return {number: lowest - len(ahead) + position for position, number in enumerate(ahead)}
 
 
-def overtaken(since: float, landings: Iterable[LandingIntent]) -> int:
-    """How many of these landings brought a change that entered the queue after this time."""
-    return sum(1 for one in landings if one.landed and any(other > since for other in one.since.values()))
+def newest_landed(landings: Iterable[LandingIntent]) -> list[float]:
+    """When the last change of each landing entered the queue, in ascending order; only of those that landed."""
+    return sorted(max(one.since.values()) for one in landings if one.landed and one.since)
+
+
+def overtaken(since: float, newest: Sequence[float]) -> int:
+    """How many landings brought a change that entered the queue after this time; `newest` is from `newest_landed`."""
+    return len(newest) - bisect_right(newest, since)
 
 
 def room_after(*, reds: int, tried: int, room: int, most: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from legion.domain.events import EventKind
-from legion.domain.landing.queue import QueueEntry, ordered, overtaken, room_after
+from legion.domain.landing.queue import QueueEntry, newest_landed, ordered, overtaken, room_after
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
@@ -109,7 +109,7 @@ def waiting_entries(
     if not queued:
         return ()
     lines = lines_changed(context, project, queued)
-    recent = landings.history(tx, project, _LANDINGS)
+    newest = newest_landed(landings.history(tx, project, _LANDINGS))
     return ordered(
         QueueEntry(
             ticket=ticket.id,
@@ -117,7 +117,7 @@ def waiting_entries(
             place=ticket.place,
             since=ticket.moved_at,
             lines=lines[ticket.id],
-            overtaken=overtaken(ticket.moved_at, recent),
+            overtaken=overtaken(ticket.moved_at, newest),
             lost=conflicts_lost(tx, ticket),
         )
         for ticket in queued
