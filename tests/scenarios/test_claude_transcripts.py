@@ -112,15 +112,16 @@ def test_damage_costs_no_attempt_and_what_has_become_too_long_is_followed_by_a_n
     here: Company, names: list[str]
 ):
     """One ticket meets all of it, one run after the other: each Claude Code takes a second or more."""
-    here.script("damaged", REFUSED)
-    ticket = here.dispatch("damaged")
+    script = f"damaged-{len(names)}"
+    here.script(script, REFUSED)
+    ticket = here.dispatch(script)
     for count, name in enumerate(names, 1):
         page = here.project.until(ticket, "parked")
         assert (page.ticket.attempt, [run.outcome for run in page.runs]) == (1, ["refused"] * count)
         (transcript,) = here.squad.data.root.glob(f"projects/*/agents/*/claude/projects/*/{page.conversation}.jsonl")
         DAMAGES[name][0](transcript)
         if count == len(names):
-            here.script("damaged", TOO_LONG)
+            here.script(script, TOO_LONG)
         here.told("resume", str(ticket))
     page = here.project.until(ticket, "done")
     assert [run.outcome for run in page.runs] == [*["refused"] * len(names), "failed", "finished"]
@@ -128,5 +129,5 @@ def test_damage_costs_no_attempt_and_what_has_become_too_long_is_followed_by_a_n
     begun = [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"]
     assert begun == [False, *resumed, False]
     # A new conversation begins with the briefing, so it plays its script from the first step of its attempt on.
-    played = [line.step for line in here.stage.lines() if line.script == "damaged" and line.status == 200]
+    played = [line.step for line in here.stage.lines() if line.script == script and line.status == 200]
     assert played == [1] * begun.count(False)
