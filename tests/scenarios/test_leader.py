@@ -171,7 +171,8 @@ def test_the_example_of_the_page_works_as_it_is_written(staff: Staff, tmp_path: 
 def test_a_dialog_streams_what_the_leader_does_and_ends_with_the_input(staff: Staff):
     here = staff.here
     # The connection breaks in the middle of the answer: what was written until then shows that text is streamed.
-    quiet = 'say = "All the tickets of this week have landed, so all is quiet."\ndrop = "mid"\ntimes = 1'
+    # Slow: a break discards what the program has not read yet.
+    quiet = 'say = "All the tickets of this week have landed, so all is quiet."\nslow = 0.2\ndrop = "mid"\ntimes = 1'
     staff.script("talk", 'say = "Ready."', f"call = {tool('legion-status')}", quiet, filler=0)
     # Only the real program streams parts of an answer.
     with here.using(None):

@@ -49,12 +49,9 @@ def _start_keeper(session: Path) -> str:
     with child.stdout as out:
         readable, _, _ = select.select([out], [], [], _PATIENCE)
         said = out.readline().decode().strip() if readable else ""
-    _KEEPERS.append(child)
+    # Nobody waits for it: without a code, Python would warn about that.
+    child.returncode = 0
     return said or f"Postgres did not start within {_PATIENCE:.0f} seconds"
-
-
-# A Popen that is dropped while its program runs warns; this one is meant to run on.
-_KEEPERS: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
