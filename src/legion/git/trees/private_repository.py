@@ -65,10 +65,12 @@ def remove_stale_locks(place: Path) -> None:
 
     Only where no program is at work in the tree. The agent may have made links of its folders; none is followed.
     """
+    if place.is_symlink():
+        return
     refs = place / "refs"
     with contextlib.suppress(OSError):
-        found = [] if place.is_symlink() else [one.path for one in os.scandir(place)]
-        if not place.is_symlink() and not refs.is_symlink():
+        found = [one.path for one in os.scandir(place)]
+        if not refs.is_symlink():
             found += [one.entry.path for one in trees.walk(refs)]
         for path in found:
             if path.endswith(".lock"):
