@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.cpu import CpuGroup
-from legion.wire.tickets import Dispatch
+from legion.wire.dispatch import Dispatch
 from tests.support.legion import SOURCE, Project, Squad, new
 from tests.support.repository import Repository
 

@@ -16,6 +16,7 @@ from legion.wire.agents import (
 )
 from legion.wire.controls import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
 from legion.wire.conversations import AskConversation
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.drivers import AddDriver
 from legion.wire.forge import AddForge, AssignIssues, MergePulls, PlanIssues, TriedByHand
 from legion.wire.imports import ImportTicket, ImportTickets
@@ -55,7 +56,7 @@ from legion.wire.sessions import BindSession, DeleteSession, EpicBranch, NamedSe
 from legion.wire.teams import SaveDefinition
 from legion.wire.templates import RunTemplate
 from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, NewByHand, OfferWork, OpenShell
-from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
+from legion.wire.tickets import RewindTo, SetRecording
 from legion.wire.tools import ToolCall
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
 

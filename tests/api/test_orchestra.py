@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from legion.wire.tickets import Dispatch, NewTicket
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
 from tests.api.test_devices import let_in

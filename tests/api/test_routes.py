@@ -18,10 +18,10 @@ from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.service.operations import Service
 from legion.wire.agents import HireAgent
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.projects import Where
 from legion.wire.table import Operation
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.api.bodies import BODIES, REFUSED
 from tests.api.serving import TOKEN, Served
 from tests.support.sampling import sampled

@@ -13,7 +13,8 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.domain.tickets.ticket import Cause, State, TryAgain
 from legion.store.board import tickets
 from legion.store.database import schema
-from legion.wire.tickets import Diff, Dispatched
+from legion.wire.dispatch import Dispatched
+from legion.wire.tickets import Diff
 from tests.api.serving import serving
 from tests.support.board import Board
 from tests.support.repository import Repository

@@ -24,6 +24,7 @@ from legion.wire import (
     agents,
     controls,
     conversations,
+    dispatch,
     forge,
     history,
     imports,
@@ -53,7 +54,7 @@ from tests.support.documents import table
 
 # What clients send; the OpenAPI document describes it.
 REQUESTS = (
-    *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
+    *(projects.AddProject, projects.Where, projects.Trust, dispatch.NewTicket, dispatch.Dispatch, tickets.Action),
     *(
         providers.AddProvider,
         providers.RemoveProvider,
@@ -192,6 +193,7 @@ def shapes_of(module: ModuleType) -> list[type]:
 SHAPES = (
     adoption,
     conversations,
+    dispatch,
     forge,
     controls,
     races,

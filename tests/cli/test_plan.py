@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from legion.cli.base.texts import short_title
 from legion.cli.tickets.plan_file import read_plan
 from legion.domain.errors import BadInput
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 
 WHOLE = """
 [[ticket]]

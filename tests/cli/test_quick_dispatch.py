@@ -21,7 +21,7 @@ from legion.cli.tickets.dispatch import one_ticket
 from legion.domain.errors import LegionError
 from legion.store.database import schema
 from legion.system.paths import default_data_dir
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 from tests.support.board import Board
 
 PLAIN = [
@@ -110,7 +110,16 @@ def test_a_plain_dispatch_is_asked_for_without_importing_what_costs(program, boa
     assert asked.cwd == str(Path.cwd())
     assert len(asked.request) == 32
     assert asked.tickets == [NewTicket(title="A", context="here", text="Do it", command="true")]
-    for name in ("click", "dataclasses", "inspect", "typing", "pathlib", "urllib.parse", "legion.wire.tickets"):
+    for name in (
+        "click",
+        "dataclasses",
+        "inspect",
+        "typing",
+        "pathlib",
+        "urllib.parse",
+        "legion.wire.dispatch",
+        "legion.wire.tickets",
+    ):
         assert not any(line.rpartition("|")[2].strip() == name for line in ended.err.splitlines()), name
 
 

@@ -18,7 +18,8 @@ IMPORTED = """
 import sys
 from legion.cli.quick_status import status
 assert status([]) == 0
-sys.exit(" ".join(name for name in ("click", "rich", "pydantic", "pathlib") if name in sys.modules) or 0)
+SLOW = ("click", "rich", "pydantic", "pathlib", "legion.wire.dispatch")
+sys.exit(" ".join(name for name in SLOW if name in sys.modules) or 0)
 """
 
 

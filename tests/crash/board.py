@@ -26,8 +26,8 @@ from legion.service.tickets import dispatch
 from legion.service.views import wait
 from legion.store.database.transactions import sqlite_url
 from legion.system.paths import DataDir
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.projects import AddProject, Trust
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.repository import Repository
 
 PATIENCE = 90.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 from tests.crash.board import CLASHES, MENDS
 from tests.crash.squads import Site, site
 from tests.support.legion import Project, new

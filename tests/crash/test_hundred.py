@@ -20,8 +20,8 @@ from legion.domain.events import Event, EventKind
 from legion.rehearsal.process import Playing
 from legion.store import events
 from legion.store.database.transactions import Store, sqlite_url
+from legion.wire.dispatch import NewTicket
 from legion.wire.questions import AnswerQuestion
-from legion.wire.tickets import NewTicket
 from tests.crash import invariants
 from tests.crash.squads import Site, site
 from tests.crash.test_chaos import WORK, Chaos

@@ -13,7 +13,7 @@ import pytest
 
 from legion.system.crash import Point
 from legion.wire import errors
-from legion.wire.tickets import Dispatch
+from legion.wire.dispatch import Dispatch
 from tests.crash import invariants
 from tests.crash.squads import PATIENCE, Site, site
 from tests.support.legion import new

@@ -18,7 +18,7 @@ from legion.store.board import landings, projects
 from legion.store.work import claims, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.tickets import Dispatch, NewTicket
+from legion.wire.dispatch import Dispatch, NewTicket
 from tests.crash.board import PATIENCE, Ground, adopt, agent, alive, commit_by_hand
 
 WAITS = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from legion.domain.tickets.spec import TicketSpec
+from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.ticket_fields import AgentNeed, FieldKind, TicketField
-from legion.wire.tickets import TICKET_FIELDS
 from tests.support.codebase import ROOT
 from tests.support.documents import with_table
 

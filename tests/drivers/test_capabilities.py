@@ -22,9 +22,9 @@ from legion.runner.spec import RunSpec, UnreadableSpec, read_spec, write_spec
 from legion.service.agents import tell
 from legion.store.board import tickets
 from legion.store.work import runs
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput
 from legion.wire.questions import MessageText
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.office import office as whole_office

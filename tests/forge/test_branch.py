@@ -12,9 +12,9 @@ import pytest
 from legion.demo.forge.server import make_bare
 from legion.service.forge import connections, issues
 from legion.service.tickets import dispatch
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput
 from legion.wire.forge import AddForge, AssignIssues
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.forge.desk import Desk
 from tests.support.repository import Repository
 

@@ -16,11 +16,11 @@ from legion.service.tickets.dispatch import dispatch, drop
 from legion.service.views import epic as views
 from legion.store import epic_sessions
 from legion.store.board import epics, projects, tickets
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.forge import AssignIssues
 from legion.wire.plans import EpicBudget
 from legion.wire.sessions import EpicBranch, NamedSession
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import WRITER, hosting
 from tests.support.repository import Repository

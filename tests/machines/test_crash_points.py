@@ -9,7 +9,7 @@ import pytest
 
 from legion.system.crash import Point
 from legion.wire import errors
-from legion.wire.tickets import Dispatch
+from legion.wire.dispatch import Dispatch
 from tests.machines.workers import MachineHouse, machine_house
 from tests.support.gates import Gate
 from tests.support.legion import Project, new

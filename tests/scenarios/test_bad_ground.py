@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 from tests.service.test_bad_input import assert_one_sentence
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new, squad

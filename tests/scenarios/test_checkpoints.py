@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 from tests.scenarios.conftest import settings_with_gates
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new, squad

@@ -12,8 +12,8 @@ from legion.runner.journal import Journal
 from legion.store.board import plan_approvals
 from legion.store.work import runs
 from legion.wire.agents import FireAgent, PlanVerdict
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, StateConflict
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.models import Company, company
 from tests.support.office import Office, office
 from tests.support.staff import Staff, bash, tool

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from legion.wire.dispatch import Dispatch
 from legion.wire.errors import BadInput
-from legion.wire.tickets import Dispatch
 from tests.support.legion import Project, new
 from tests.support.office import QuietSquad
 from tests.support.repository import Repository

@@ -10,10 +10,11 @@ import pytest
 from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
 from legion.wire.controls import EditTicket, SetNumbers
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 from legion.wire.projects import Where
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action
 from tests.support.board import Board
 from tests.support.legion import Project, new
 from tests.support.office import QuietSquad

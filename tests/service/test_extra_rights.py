@@ -11,9 +11,9 @@ from legion.config.files.user import UserConfig, parse
 from legion.config.sections.standing import StandingSettings
 from legion.store.board import tickets
 from legion.wire.agents import FireAgent, InterruptAgent
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, StateConflict
 from legion.wire.mail import NewMessage, ReadMail
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Employee, Office, office
 
 SETTINGS = """

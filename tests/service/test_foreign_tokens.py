@@ -12,13 +12,14 @@ from legion.store.board import questions
 from legion.store.database import schema
 from legion.store.work import runs
 from legion.wire.agents import ClaimTicket, FireAgent, InterruptAgent, PlanVerdict
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
 from legion.wire.mail import ReadMail
 from legion.wire.operations import OPERATIONS
 from legion.wire.projects import AddProject, Trust
 from legion.wire.questions import AnswerQuestion
 from legion.wire.table import OpenTo
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action
 from tests.support.office import PERSONS, Employee, Office, office
 from tests.support.repository import Repository
 

@@ -19,13 +19,13 @@ from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.leader import turn
 from legion.store.board import goals, questions, tickets
 from legion.store.staff import agents, leaders, mail
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.leader import ReadConversation
 from legion.wire.mail import NewMessage, ReadMail
 from legion.wire.notes import AddNote
 from legion.wire.plans import ApprovePlan, NewPlan
 from legion.wire.questions import AnswerQuestion
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Employee, Office, office
 from tests.support.planner import TWO, Planner
 from tests.support.repository import CHECK

@@ -15,11 +15,11 @@ from legion.service.tickets.dispatch import Dispatcher, dispatch
 from legion.store import snapshot
 from legion.store.board import projects
 from legion.wire.controls import EditTicket
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput
 from legion.wire.plans import StopEpic
 from legion.wire.projects import AddProject, Trust
 from legion.wire.sessions import DeleteSession, EpicBranch
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 from tests.support.board import Board
 from tests.support.repository import Repository
 

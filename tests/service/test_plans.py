@@ -16,6 +16,7 @@ from legion.jobs.supervise.questions import settle_overdue
 from legion.store.board import goals, tickets
 from legion.store.work import runs
 from legion.wire.agents import HireAgent
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.plans import (
     ApprovePlan,
@@ -29,7 +30,6 @@ from legion.wire.plans import (
 )
 from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK, Repository

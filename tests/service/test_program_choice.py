@@ -11,7 +11,7 @@ from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
 from legion.store.board import tickets
 from legion.store.work import runs
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from tests.support.office import Office, office
 
 SETTINGS = """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from legion.wire.agents import ClaimTicket, FireAgent
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import StateConflict
 from legion.wire.mail import NewMessage
 from legion.wire.notes import AddNote
 from legion.wire.plans import NewPlan
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.legion import Project
 from tests.support.office import QuietSquad
 

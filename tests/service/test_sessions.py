@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from legion.store.board import projects
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
-from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.board import Board
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from legion.store.board import tickets
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, StateConflict
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action
 from tests.support.office import Employee, Office, office
 
 _names = itertools.count()

@@ -8,7 +8,7 @@ import pytest
 
 from legion.tui.drafts import Drafts
 from legion.tui.views.form_fields import HIRE_FIELDS, ticket_fields, values, with_title
-from legion.wire.tickets import TICKET_FIELDS
+from legion.wire.dispatch import TICKET_FIELDS
 
 FIELDS = {field.name: field for field in ticket_fields(every=True)}
 

@@ -22,8 +22,8 @@ from legion.api import devices, problems
 from legion.domain.devices import Device, DeviceRights, PushSubscription, rights_of
 from legion.service.entry.callers import CallerRegistry
 from legion.web import first_view
+from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
-from legion.wire.tickets import TICKET_FIELDS
 from legion.wire.web import WebLogin, WebSession
 
 FOLDER = "/web/"

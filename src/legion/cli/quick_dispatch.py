@@ -120,7 +120,7 @@ def _report(made: dict[str, Any], line: DaemonConnection, *, tip: bool) -> None:
     from legion.cli.base.output import Screen
     from legion.cli.tickets.dispatch import report
     from legion.client.legion import Legion
-    from legion.wire.tickets import Dispatched
+    from legion.wire.dispatch import Dispatched
 
     legion = Legion(line.address, line)
     call = CommandCall(json=False, data_dir=Path(), screen=Screen.of(sys.stdout, plain=True))

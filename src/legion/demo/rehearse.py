@@ -19,9 +19,10 @@ from legion.demo.proof import LandedFacts, losses
 from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, running_scratch
 from legion.demo.story import Story, StoryLine, StoryPrinter
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, Retryable
 from legion.wire.projects import Graph, WaitState
-from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
+from legion.wire.tickets import EventLine, TicketLine
 
 TICK = 0.2
 """Seconds between two polls of what sends no events: the times on the board, and the chaos."""

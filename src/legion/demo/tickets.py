@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.demo.scratch import DRIVER
-from legion.wire.tickets import NewTicket, TicketPage
+from legion.wire.dispatch import NewTicket
+from legion.wire.tickets import TicketPage
 
 KILLED = "printing"
 """The ticket whose runner the demo kills."""

@@ -31,7 +31,7 @@ from legion.store.work import adoptions, runs
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 
 _LONGEST_TITLE = 72
 _PATIENCE = 60.0

@@ -48,6 +48,7 @@ from legion.wire.conversations import (
     ExportedConversation,
     SearchResult,
 )
+from legion.wire.dispatch import Dispatch, Dispatched
 from legion.wire.history import Events
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.machine_pages import MachineList
@@ -58,7 +59,7 @@ from legion.wire.questions import Delivered, MessageText
 from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
 from legion.wire.terminal import OfferedBranch, OfferWork
-from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
+from legion.wire.tickets import Acted, Action, Cassette, EventLine, LogText, TicketPage
 from legion.wire.usage import UsageReport, WorkSummary
 from legion.wire.web import OpenWeb, WebAddresses
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.client.legion import Legion
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.terminal import OfferWork
-from legion.wire.tickets import Dispatch, NewTicket, TicketLine
+from legion.wire.tickets import TicketLine
 
 ENDED = ("done", "failed", "stopped")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.wire.dispatch import NewTicket
 from legion.wire.lazy import dataclass
-from legion.wire.tickets import NewTicket
 
 
 @dataclass(kw_only=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.wire.dispatch import NewTicket
 from legion.wire.lazy import dataclass
 from legion.wire.questions import QuestionLine
-from legion.wire.tickets import NewTicket, TicketLine, UsageLine
+from legion.wire.tickets import TicketLine, UsageLine
 
 
 @dataclass(kw_only=True)

@@ -12,8 +12,8 @@ from legion.cli.base.texts import short_title, valid_text
 from legion.cli.conversations.listing import hours_of, listed, mention_index
 from legion.wire.controls import SetNumbers
 from legion.wire.conversations import ConversationLine
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.projects import Where
-from legion.wire.tickets import Dispatch, NewTicket
 
 _WAIT = 2.0
 

@@ -15,6 +15,7 @@ from legion.cli.base.texts import valid_text
 from legion.cli.imports import sources
 from legion.cli.imports.findings import Findings, FoundTicket
 from legion.client.legion import Legion
+from legion.wire.dispatch import NewTicket
 from legion.wire.errors import LegionError, NotFound
 from legion.wire.imports import (
     ImportedTicket,
@@ -26,7 +27,6 @@ from legion.wire.imports import (
 )
 from legion.wire.providers import AddProvider
 from legion.wire.teams import SaveDefinition
-from legion.wire.tickets import NewTicket
 
 _EXAMPLE = """\
 legion import --dry-run

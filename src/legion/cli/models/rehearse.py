@@ -13,10 +13,10 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.tickets.plan_file import read_plan, tickets_of
+from legion.wire.dispatch import NewTicket
 from legion.wire.errors import BadInput
 from legion.wire.plans import ApprovePlan
 from legion.wire.text import plan_number
-from legion.wire.tickets import NewTicket
 
 MOST_AGENTS = 64
 

@@ -14,9 +14,9 @@ from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError, NotFound
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
-from legion.wire.tickets import Dispatch, NewTicket
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -14,9 +14,9 @@ from legion.cli.base.parameters import TICKETS, drivers, files, teams
 from legion.cli.base.texts import file_text, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
 from legion.cli.tickets.template_dispatch import dispatch_template, names_template
+from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput
 from legion.wire.ticket_fields import FieldKind, TicketField
-from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'

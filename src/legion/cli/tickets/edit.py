@@ -11,8 +11,9 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import TICKETS, ticket_argument
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.controls import EditTicket
+from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.errors import BadInput
-from legion.wire.tickets import TICKET_FIELDS, Action
+from legion.wire.tickets import Action
 
 _TEXTS = ("title", "text", "context", "criteria", "plan")
 _GATES = ("auto", "person", "project")

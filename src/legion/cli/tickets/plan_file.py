@@ -17,8 +17,8 @@ import tomllib
 
 from legion.cli.base.output import sanitize
 from legion.cli.base.texts import short_title
+from legion.wire.dispatch import TICKET_FIELDS, NewTicket
 from legion.wire.errors import BadInput
-from legion.wire.tickets import TICKET_FIELDS, NewTicket
 
 KEYS = tuple(TICKET_FIELDS)
 """The keys of a [[ticket]]."""

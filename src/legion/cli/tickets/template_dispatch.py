@@ -9,11 +9,11 @@ from pathlib import Path
 from legion.cli.base.command import CommandCall
 from legion.cli.base.output import sanitize
 from legion.cli.base.template_request import template_request
+from legion.wire.dispatch import Dispatched
 from legion.wire.errors import NotFound
 from legion.wire.plans import ApprovePlan
 from legion.wire.templates import ExpandedTemplate
 from legion.wire.text import plan_number
-from legion.wire.tickets import Dispatched
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 

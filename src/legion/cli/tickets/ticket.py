@@ -30,10 +30,11 @@ from legion.cli.base.states import state_cell, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
+from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.page_parts import CommandLine, EnvironmentLine
 from legion.wire.text import conflict_partner, describe_conflict
 from legion.wire.ticket_fields import TicketField
-from legion.wire.tickets import TICKET_FIELDS, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
 
 SHORT = 8
 """Lines of one section that are shown without --full."""

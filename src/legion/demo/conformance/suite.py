@@ -30,11 +30,12 @@ from legion.demo.conformance.cases import (
 )
 from legion.demo.scratch import Scratch, ScratchLegion, journal, runner_of, running_scratch
 from legion.system import process
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.drivers import DriverPage
 from legion.wire.errors import LegionError, NotFound
 from legion.wire.projects import AddProject, Trust
 from legion.wire.questions import MessageText
-from legion.wire.tickets import Dispatch, NewTicket, TicketPage
+from legion.wire.tickets import TicketPage
 
 _T = TypeVar("_T")
 

@@ -18,9 +18,9 @@ from legion.demo.machines.postgres import private_postgres
 from legion.demo.scratch import running_scratch
 from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import StoryLine, StoryPrinter
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
 from legion.wire.projects import AddProject, Trust
-from legion.wire.tickets import Dispatch, NewTicket
 
 Seen = TypeVar("Seen")
 _LEASE = 6.0

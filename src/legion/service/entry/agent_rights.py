@@ -36,11 +36,12 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent, Hired
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.plans import ApprovePlan, NewPlan, PlanApproved, PlanList, PlanPage, RejectPlan
 from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.table import OpenTo, Operation, TicketIds
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, NewTicket, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, LogText, TicketPage
 
 DRIVER = "claude"
 """The driver of every standing agent, and so of the tickets that it dispatches."""

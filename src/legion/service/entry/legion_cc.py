@@ -21,6 +21,7 @@ from legion.service.views import output
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.orchestrate import (
     Dependencies,
     Dependency,
@@ -43,7 +44,7 @@ from legion.wire.orchestrate import (
 )
 from legion.wire.projects import Where
 from legion.wire.providers import AddProvider, ProviderLine
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action
 
 _STATES = {
     State.DRAFT: "queued",

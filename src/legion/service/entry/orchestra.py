@@ -19,6 +19,7 @@ from legion.service.operations import Service
 from legion.store.board import projects, tickets
 from legion.store.work import runs
 from legion.wire.controls import SetNumbers
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.orchestra import (
     OrchestraAgent,
     OrchestraCleaned,
@@ -31,7 +32,7 @@ from legion.wire.orchestra import (
     SpawnTasks,
 )
 from legion.wire.projects import Where
-from legion.wire.tickets import Dispatch, NewTicket, TicketLine
+from legion.wire.tickets import TicketLine
 
 MOST_AT_ONCE = 1024
 _TITLE = 72

@@ -16,9 +16,9 @@ from legion.service.tickets import epic_change, review
 from legion.store.board import projects, tickets
 from legion.store.board import questions as stored_questions
 from legion.store.database.transactions import Transaction
+from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 from legion.wire.plans import NewPlan, SplitTicket
 from legion.wire.questions import AnswerQuestion
-from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
 _OPTIONS = ("model", "team", "context", "plan_first", "ask", "epic", "after")
 _LABELS = 20

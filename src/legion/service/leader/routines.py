@@ -19,11 +19,11 @@ from legion.service.projects import registry
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store import events
 from legion.store.board import projects, routines
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.plans import ApprovePlan
 from legion.wire.projects import Done
 from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine, Routines
 from legion.wire.templates import RunTemplate
-from legion.wire.tickets import Dispatch, NewTicket
 
 _LONGEST_TITLE = 60
 _LONGEST_RESULT = 300

@@ -13,7 +13,7 @@ from legion.domain.tickets.evidence import SEPARATOR
 from legion.jobs.context import ProjectContext
 from legion.jobs.plan import facts
 from legion.store.board.conditions import WaitingTicket
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 
 
 def new_tickets(

@@ -27,8 +27,8 @@ from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs, usage
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 
 Fit = Callable[[list[NewTicket]], list[NewTicket]]
 

@@ -25,9 +25,9 @@ from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
+from legion.wire.dispatch import NewTicket
 from legion.wire.projects import Done
 from legion.wire.sessions import EpicBranch, NamedSession
-from legion.wire.tickets import NewTicket
 
 _MOST = 100
 

@@ -33,9 +33,9 @@ from legion.service.projects import registry as project_cases
 from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
 from legion.system import files
+from legion.wire.dispatch import Dispatch
 from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, UseAccount
-from legion.wire.tickets import Dispatch
 
 _KEY = re.compile(r"[!-~]{1,16384}")
 _LONG_LIVED = "sk-ant-oat"

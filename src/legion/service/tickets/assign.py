@@ -14,7 +14,7 @@ from legion.service.projects import registry
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, ticket_holders
-from legion.wire.tickets import Dispatch, Dispatched
+from legion.wire.dispatch import Dispatch, Dispatched
 
 
 def to_agent(context: Context, request: Dispatch) -> Callable[[Transaction, Dispatched], None] | None:

@@ -23,8 +23,9 @@ from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import attendances, runs
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.terminal import NewByHand, OfferedBranch, OfferWork
-from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
+from legion.wire.tickets import Acted
 
 _ORIGIN = "origin"
 _SAVED_WITHIN = 15.0

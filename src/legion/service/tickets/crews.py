@@ -18,8 +18,8 @@ from legion.jobs.context import Context, ProjectContext
 from legion.service.shared.fragments import shaped
 from legion.store.board import crews
 from legion.store.board import crews as stored
+from legion.wire.dispatch import NewTicket
 from legion.wire.teams import AdviceLine, CrewLine, StageLine
-from legion.wire.tickets import NewTicket
 
 
 def shown_name(new: NewTicket) -> str:

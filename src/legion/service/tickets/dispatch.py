@@ -43,7 +43,8 @@ from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs
-from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
+from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
+from legion.wire.tickets import Acted
 
 _STOP_GRACE = 1.0
 _DERIVED = {"title", "after", "max_attempts", "review", "gate"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
-from legion.wire.tickets import Dispatch, Dispatched
+from legion.wire.dispatch import Dispatch, Dispatched
 
 
 class DryRun(Exception):  # it is no error

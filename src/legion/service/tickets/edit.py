@@ -16,7 +16,8 @@ from legion.service.tickets import dispatch as cases
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.wire.controls import EditTicket
-from legion.wire.tickets import TICKET_FIELDS, Acted, Action
+from legion.wire.dispatch import TICKET_FIELDS
+from legion.wire.tickets import Acted, Action
 
 _ANY_TIME = {"priority", "gate"}
 """Fields that count for work in progress, too."""

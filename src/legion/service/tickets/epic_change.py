@@ -14,8 +14,9 @@ from legion.service.tickets.dispatch import dispatch
 from legion.store import epic_sessions
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import Transaction
+from legion.wire.dispatch import Dispatch, Dispatched
 from legion.wire.sessions import EpicBranch
-from legion.wire.tickets import Acted, Dispatch, Dispatched
+from legion.wire.tickets import Acted
 
 log = logging.getLogger(__name__)
 

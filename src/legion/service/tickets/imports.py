@@ -20,8 +20,8 @@ from legion.service.tickets.dispatch import dispatch
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency
+from legion.wire.dispatch import Dispatch, Dispatched
 from legion.wire.imports import Imported, ImportedTicket, ImportTicket, ImportTickets
-from legion.wire.tickets import Dispatch, Dispatched
 
 MOST = 2000
 _LONGEST_ORIGIN = 500

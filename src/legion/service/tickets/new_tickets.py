@@ -13,8 +13,8 @@ from legion.drivers import registry
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.service.tickets import crews
+from legion.wire.dispatch import TICKET_FIELDS, NewTicket
 from legion.wire.ticket_fields import AgentNeed
-from legion.wire.tickets import TICKET_FIELDS, NewTicket
 
 _CAPABILITIES = {
     AgentNeed.BUDGETS: "keep a budget",

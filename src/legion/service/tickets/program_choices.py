@@ -12,7 +12,7 @@ from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.store.database.transactions import Transaction
 from legion.store.work import past_tickets
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 
 
 def choose_programs(

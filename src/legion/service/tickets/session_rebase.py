@@ -19,9 +19,9 @@ from legion.service.shared.made_changes import propose
 from legion.service.tickets.dispatch import dispatch
 from legion.store.board import projects
 from legion.store.database.transactions import Transaction
+from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.projects import Done
 from legion.wire.sessions import BindSession, NamedSession
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 
 
 def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:

@@ -12,7 +12,7 @@ from legion.git.person.adopted import adopt_branch
 from legion.jobs.context import ProjectContext
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 
 _CONTINUE = (
     "The worktree already holds the work of the branch {branch}. Read it with `git status` and `git diff` first, and "

@@ -11,7 +11,7 @@ from legion.jobs.workspace import linked_projects
 from legion.jobs.workspace.linked_projects import LinkedTickets
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.tickets import NewTicket
+from legion.wire.dispatch import NewTicket
 
 _MOST_NAMED = 10
 

@@ -33,10 +33,11 @@ from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
 from legion.wire.agents import HireAgent
 from legion.wire.controls import EditTicket
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
 from legion.wire.terminal import NewByHand
 from legion.wire.ticket_fields import FieldKind
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action
 
 Request = Callable[[dict[str, object]], Callable[[Legion], str]]
 """Makes the request of what was filled in. Raises ValueError with a sentence."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.ticket_fields import FieldKind, TicketField
-from legion.wire.tickets import TICKET_FIELDS
 
 _BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to", "prompt")
 """Fields with room for several lines; `plan` of a ticket, too, which a hire has as a flag."""

@@ -177,7 +177,7 @@ class Operations(
     # Tickets
 
     @operation("POST", "/v1/tickets", open_to=OpenTo.AGENTS, created=True)
-    def dispatch(self, wanted: wire.tickets.Dispatch, /) -> wire.tickets.Dispatched:
+    def dispatch(self, wanted: wire.dispatch.Dispatch, /) -> wire.dispatch.Dispatched:
         """Create tickets, all or none"""
 
     @operation("GET", "/v1/tickets/{id}", open_to=OpenTo.AGENTS)

@@ -31,7 +31,7 @@ class AttachOperations(Table):
         """Let a standing agent work alone again"""
 
     @operation("POST", "/v1/tickets/by-hand", created=True)
-    def new_by_hand(self, wanted: wire.terminal.NewByHand, /) -> wire.tickets.Dispatched:
+    def new_by_hand(self, wanted: wire.terminal.NewByHand, /) -> wire.dispatch.Dispatched:
         """A ticket that a person works on together with its agent"""
 
     @operation("POST", "/v1/tickets/{id}/submit")

@@ -16,10 +16,11 @@ from legion.store.board import tickets
 from legion.store.staff import agents
 from legion.store.work import idempotency
 from legion.wire.agents import ClaimTicket, InterruptAgent, SubmitTicket
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.mail import NewMessage
 from legion.wire.projects import Where
 from legion.wire.text import names_a_ticket
-from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine, TicketPage
+from legion.wire.tickets import Action, TicketLine, TicketPage
 
 _LONGEST = 2000
 _LOG_LINES = 20
