@@ -201,8 +201,8 @@ def prepared_statements() -> Iterator[PreparedStatement]:
             elif isinstance(value, FixedQuery):
                 yield value._prepared
             elif isinstance(value, QueryByIds):
-                yield value._prepared[1]
-                yield value._prepared[8]
+                yield value._statement_for(1)
+                yield value._statement_for(8)
 
 
 def placeholders(statement: PreparedStatement, dialect: Dialect) -> dict[str, Any]:

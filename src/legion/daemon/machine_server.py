@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 
-from legion.api.machines import make_machine_app
 from legion.config.files.user import UserConfig
 from legion.daemon import listener
 from legion.daemon.page_server import ServerThread
@@ -86,7 +85,8 @@ def refuse_all_addresses(host: str) -> None:
 
 def serve_machines(data: DataDir, head: DialIn, host: str, port: int) -> tuple[MachineAddress, ServerThread, str]:
     """Serve this address, or the next free port there. Also returns the fingerprint of the folder's authority."""
-    # Only for heads of machines: the library takes a while to import.
+    # Only for heads of machines: both import libraries that take a while.
+    from legion.api.machines import make_machine_app  # noqa: PLC0415
     from legion.daemon.certificate import Certificate  # noqa: PLC0415
 
     keys = data.root / "machine-keys"

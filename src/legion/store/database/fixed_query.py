@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Dialect, Enum, Row, Select, TypeDecorator, bindparam
+from sqlalchemy import ColumnElement, Dialect, Enum, Row, Select, TypeDecorator, bindparam
 from sqlalchemy.types import TypeEngine
 
 from legion.store.database.prepared import PreparedStatement
@@ -97,10 +97,9 @@ class QueryByIds(Generic[_Record]):
         *,
         remember: int,
     ) -> None:
-        def named(size: int) -> list[BindParameter[Any]]:
-            return [bindparam(f"id{number}", type_=column.type) for number in range(size)]
-
-        self._prepared = {size: PreparedStatement(statement.where(column.in_(named(size)))) for size in _SIZES}
+        self._statement = statement
+        self._column = column
+        self._prepared: dict[int, PreparedStatement] = {}
         self._rows = _RowRecords(statement, make)
         self._record = functools.lru_cache(maxsize=remember)(self._rows.record)
 
@@ -114,9 +113,16 @@ class QueryByIds(Generic[_Record]):
             some, rest = rest[:size], rest[size:]
             # The last id once more is the same row.
             filled = (*some, *(some[-1:] * (size - len(some))))
-            rows = tx.rows(self._prepared[size], {f"id{number}": id for number, id in enumerate(filled)})
+            rows = tx.rows(self._statement_for(size), {f"id{number}": id for number, id in enumerate(filled)})
             found += [self._record(dialect, row) for row in rows]
         return tuple(found)
+
+    def _statement_for(self, size: int) -> PreparedStatement:
+        """Made when it is first needed: most queries never have many ids, and 500 take time and memory."""
+        if size not in self._prepared:
+            named = [bindparam(f"id{number}", type_=self._column.type) for number in range(size)]
+            self._prepared[size] = PreparedStatement(self._statement.where(self._column.in_(named)))
+        return self._prepared[size]
 
 
 def _converter(type: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
