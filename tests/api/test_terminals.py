@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from legion.api import devices
+from legion.api import devices, terminals
+from legion.api.events import HEARTBEAT
+from legion.api.long_polls import Waiters
 from legion.domain.devices import Device
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
@@ -54,6 +57,21 @@ def test_a_device_that_is_shut_out_loses_its_terminal(served: Served):
     with opened(served, page_of(served, read_only=False), AGENT) as line:
         served.over_socket.revoke_device(RevokeDevice())
         assert close_code(line) == 1008
+
+
+def test_a_device_that_is_shut_out_right_after_it_was_checked_loses_its_terminal_too(served: Served):
+    let_in(served)
+    checks = 0
+
+    def still_in() -> bool:
+        nonlocal checks
+        checks += 1
+        if checks == 1:
+            served.over_socket.revoke_device(RevokeDevice())
+        return checks == 1
+
+    watching = terminals.until_shut_out(still_in, served.board.service, Waiters())
+    asyncio.run(asyncio.wait_for(watching, HEARTBEAT / 2))
 
 
 def test_an_unknown_ticket_is_refused(served: Served):

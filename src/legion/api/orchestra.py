@@ -116,8 +116,11 @@ async def _push(socket: WebSocket, orchestra: Orchestra, reading: asyncio.Task[N
     still_in = partial(devices.is_still_in, callers, socket.scope)
     waiters = socket.app.state.stream_waiters
     service = callers.acting(socket.scope[CALLER])
-    while not reading.done() and await run_in_threadpool(still_in):
+    while not reading.done():
+        # Read before the device is checked: shutting it out after the check is then a newer event, and ends the wait.
         seen = await run_in_threadpool(service.last_event)
+        if not await run_in_threadpool(still_in):
+            break
         found = await run_in_threadpool(orchestra.status)
         await socket.send_text(json.dumps(asdict(found)))
         await asyncio.wait([reading], timeout=_LEAST_PAUSE)

@@ -24,6 +24,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from legion.api import devices
 from legion.api.allowed import CALLER
 from legion.api.events import HEARTBEAT
+from legion.api.long_polls import Waiters
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.service.tickets.attach import connect
@@ -293,14 +294,20 @@ class _PageTerminal:
                 await self._runner.drain()
 
     async def _watch_device(self) -> None:
-        """Ends when the device is shut out."""
         still_in = partial(devices.is_still_in, self._callers, self._socket.scope)
-        waiters = self._socket.app.state.stream_waiters
-        while await run_in_threadpool(still_in):
-            seen = await run_in_threadpool(self._service.last_event)
-            await asyncio.sleep(_LEAST_PAUSE)
-            with contextlib.suppress(Retryable):
-                await waiters.run(partial(self._service.wait_for_event, seen, HEARTBEAT))
+        await until_shut_out(still_in, self._service, self._socket.app.state.stream_waiters)
+
+
+async def until_shut_out(still_in: Callable[[], bool], service: Service, waiters: Waiters) -> None:
+    """Ends when the device is shut out."""
+    while True:
+        # Read before the device is checked: shutting it out after the check is then a newer event, and ends the wait.
+        seen = await run_in_threadpool(service.last_event)
+        if not await run_in_threadpool(still_in):
+            return
+        await asyncio.sleep(_LEAST_PAUSE)
+        with contextlib.suppress(Retryable):
+            await waiters.run(partial(service.wait_for_event, seen, HEARTBEAT))
 
 
 ROUTE = WebSocketRoute(PATH, terminal)
