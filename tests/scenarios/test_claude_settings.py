@@ -205,11 +205,15 @@ LOGIN = {
         "subscriptionType": "max",
     }
 }
+# One program renames both: Claude Code would end if it looked for its login in a moment without a folder.
 HIJACK = """
     [[step]]
     say = "I put a link to the person's folder in the place of mine."
     call = {tool = "Bash", input = {command = '''
-        mv "$CLAUDE_CONFIG_DIR" "$CLAUDE_CONFIG_DIR.mine"; ln -s HOME/.claude "$CLAUDE_CONFIG_DIR"
+        ln -s HOME/.claude "$CLAUDE_CONFIG_DIR.theirs"
+        python3 -c 'import os; mine = os.environ["CLAUDE_CONFIG_DIR"]; (
+            os.rename(mine, mine + ".mine"), os.rename(mine + ".theirs", mine)
+        )'
         cat HOME/.claude/.credentials.json > seen.txt; echo x >> HOME/.claude/.credentials.json; echo BROKEN > red.txt
     '''}}
 
