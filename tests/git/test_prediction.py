@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 from legion.domain.landing.conflicts import ConflictSpan
@@ -43,6 +45,27 @@ def test_the_lines_are_those_of_each_sides_own_file_with_what_is_not_committed(g
         ConflictSpan(path="src/app.py", mine=(8, 9), theirs=(5, 5)),
         ConflictSpan(path="src/app.py", mine=(22, 22), theirs=(18, 18)),
     )
+
+
+def test_a_change_of_the_same_length_in_the_second_of_the_checkout_is_seen_in_the_next(
+    grounds: Grounds, tmp_path: Path
+):
+    """Git compares seconds and lengths of files, and looks at those twice that are as young as the index."""
+    for name in map(str, range(1, 20)):
+        file = grounds.agent(name).path / "src/app.py"
+        second = int(file.stat().st_mtime)
+        file.write_text(LINES.replace("line 5\n", "LINE 5\n"))
+        young = (file, grounds.worktrees.index(name))
+        if all(int(one.stat().st_mtime) == second for one in young):
+            break
+    else:
+        raise AssertionError("no checkout and change within one second")
+    threading.Event().wait(second + 1 - time.time())
+    change = OpenChange(
+        id=1, base=grounds.target, tree=grounds.worktrees.path(name), index=grounds.worktrees.index(name)
+    )
+    seen = Prediction(grounds.hub, tmp_path / "foresight").tree(change)
+    assert seen == grounds.save(name).tree != grounds.hub.tree_of(grounds.target)
 
 
 def test_a_round_sees_what_changed_since_the_last_and_forgets_what_is_mended(grounds: Grounds, tmp_path: Path):

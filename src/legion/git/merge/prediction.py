@@ -145,22 +145,25 @@ class Prediction:
         if place.is_symlink() or not place.is_dir():
             return None
         index = self._folder / f"index-{change.id}"
+
+        def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> FinishedProcess:
+            # In the tree: a git that writes the index looks again at the files that are as young as the index.
+            return self._git(*words, index=index, work_tree=place, stdin=stdin, accept=accept)
+
         before = self._looks.get(change.id)
         if before is None or not before.tree or before.base != change.base or not index.exists():
             index.unlink(missing_ok=True)
             if change.index is not None and change.index.exists():
                 # The time of an index decides which files git looks at twice, so the copy keeps it.
                 shutil.copy2(change.index, index)
-            self._git("read-tree", *(("-i", "-m") if index.exists() else ()), change.base, index=index)
+            run("read-tree", *(("-i", "-m") if index.exists() else ()), change.base)
             before = None
         large = large_files(place, most=MOST_ENTRIES)
-        added = self._git(*ALL_BUT, index=index, work_tree=place, stdin=pathspecs(large), accept=(0, 1))
+        added = run(*ALL_BUT, stdin=pathspecs(large), accept=(0, 1))
         if not added.stdout:
             return before or self._unchanged(change.base)
-        take_back(
-            lambda *words, stdin=b"": self._git(*words, index=index, stdin=stdin).stdout, change.base, change.edited
-        )
-        tree = self._git("write-tree", index=index).text.strip()
+        take_back(lambda *words, stdin=b"": run(*words, stdin=stdin).stdout, change.base, change.edited)
+        tree = run("write-tree").text.strip()
         if before is not None and before.tree == tree:
             return before
         paths = self._paths(self._hub.tree_of(change.base), tree)
