@@ -12,12 +12,12 @@ import pytest
 
 from legion.drivers import EndKind, Program
 from legion.runner import launch
-from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.journal import JournalEvent, JournalKind, read_journal
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, RunnerFailed, RunNotStarted
 from legion.runner.spec import read_result
 from legion.system import cgroups
 from legion.system.cgroups import GroupLimits
-from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
+from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, until, within
 
 
 def kinds(run_dir: Path) -> list[str]:
@@ -208,6 +208,7 @@ def test_an_ended_run_leaves_no_process_no_socket_and_no_temporary_file(bench: W
     program = Program(argv=("cat", "-", str(end)), cwd=bench.worktree, env=ENV, stdin=text)
     run = bench.start([], program=program)
     runner = runner_of(run)
+    until(run, JournalKind.STARTED)
     end.open("w").close()
     bench.result(run)
     assert_gone([runner])
