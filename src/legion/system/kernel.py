@@ -40,6 +40,12 @@ def share_heaps(count: int) -> None:
         _libc.mallopt(_M_ARENA_MAX, count)
 
 
+def return_free_memory() -> None:
+    """Give the system back what the allocator holds free. By itself it returns only the end of a heap."""
+    if _libc is not None and hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(0)
+
+
 def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends, so that all of them stay known."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -1,10 +1,11 @@
-"""Housekeeping: warm worktrees, worktrees of landed tickets, the trash, loose objects.
+"""Housekeeping: warm worktrees, worktrees of landed tickets, the trash, loose objects, the daemon's own memory.
 
 Runs in a thread of its own, after events and at intervals. Work that it leaves undone costs only speed.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import time
@@ -35,6 +36,7 @@ from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
+from legion.system import kernel
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ _QUIET = 1.0
 _DAY = 86_400.0
 _TRASH_EVERY = 60.0
 _PRUNE_EVERY, _KEPT_HOURS = 3600.0, 24
+_MEMORY_EVERY = 30.0
 _BURST = 10.0
 """Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
 time, and have to be moved when the changes have landed.
@@ -72,6 +75,8 @@ class Housekeeper(BackgroundLoop):
         """When all projects are tidied again, with or without events."""
         self._prune_at = 0.0
         """When ended jobs of the queue for machines are deleted again."""
+        self._memory_at = 0.0
+        """When memory that is no longer used is returned to the system again."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
         self._waiting_since: dict[int, float] = {}
@@ -111,6 +116,7 @@ class Housekeeper(BackgroundLoop):
                 for project in self._due():
                     self._tidy(project)
                 self._prune_queue()
+                self._return_memory()
             except (LegionError, EngineUnavailable) as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
             self._wake.wait(_BURST if self._waiting_since else _EVERY)
@@ -122,6 +128,13 @@ class Housekeeper(BackgroundLoop):
         if engine is not None and time.monotonic() >= self._prune_at:
             self._prune_at = time.monotonic() + _PRUNE_EVERY
             engine.prune(_KEPT_HOURS)
+
+    def _return_memory(self) -> None:
+        """Python looks for cycles of dead objects too rarely for a process that is meant to stay small for months."""
+        if time.monotonic() >= self._memory_at:
+            self._memory_at = time.monotonic() + _MEMORY_EVERY
+            gc.collect()
+            kernel.return_free_memory()
 
     def _due(self) -> list[Project]:
         """Trusted projects with events or work left; at intervals all of them."""

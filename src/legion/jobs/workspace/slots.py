@@ -139,7 +139,7 @@ def _all(context: Context) -> list[Slot]:
     return slots
 
 
-@functools.lru_cache(maxsize=1000)
+@functools.lru_cache(maxsize=200)
 def _read(path: str, _inode: int, _written_at: int) -> Slot:
     """Read once: a slot that is given to another run is another file."""
     facts = json.loads(Path(path).read_bytes())
