@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,8 +97,9 @@ def test_a_removed_tree_takes_nothing_along_that_its_links_lead_to(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("remove", [trees.remove, lambda path: trees.remove_all([path])], ids=["remove", "remove_all"])
 @pytest.mark.parametrize("mode", [0o000, 0o500, 0o600])
-def test_read_only_and_locked_folders_are_removed_too(mode: int):
+def test_read_only_and_locked_folders_are_removed_too(mode: int, remove: Callable[[Path], None]):
     nobody = 65534
     with tempfile.TemporaryDirectory() as folder:
         top, trash = Path(folder, "top"), Path(folder, "trash")
@@ -110,10 +111,26 @@ def test_read_only_and_locked_folders_are_removed_too(mode: int):
 
         def throw_away() -> str:
             size = trees.size(top)
-            trees.remove(files.move_to_trash(top, trash))
+            remove(files.move_to_trash(top, trash))
             return f"{size >= 0} {list(trash.iterdir())}"
 
         assert as_user(nobody, throw_away) == "True []"
+
+
+@pytest.mark.parametrize("path", ["there", "empty"])
+def test_many_trees_are_measured_and_removed_as_one_is(
+    tmp_path: Path, deep: Path, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where the programs for it are missing."""
+    if path == "empty":
+        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    many = [deep, tmp_path / "missing", *(tmp_path / f"{number}\n1\t{number}" for number in range(201))]
+    for place in many[2:]:
+        place.mkdir()
+        (place / "file").write_text("1" * 5000)
+    assert trees.sizes(many) == [trees.size(place) for place in many]
+    trees.remove_all(many)
+    assert not any(place.exists() for place in many)
 
 
 def test_the_trash_empties_whatever_lies_in_it(tmp_path: Path, deep: Path):

@@ -107,12 +107,13 @@ def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float, 
     """
     discarded = {place: place.name.partition("-")[0] for place in trash.iterdir()} if trash.is_dir() else {}
     places = sorted((place for place, moment in discarded.items() if moment.isdecimal()), key=lambda place: place.name)
-    sizes.update({place.name: trees.size(place) for place in places if place.name not in sizes})
+    unknown = [place for place in places if place.name not in sizes]
+    sizes.update(zip((place.name for place in unknown), trees.sizes(unknown), strict=True))
     total = sum(sizes[place.name] for place in places)
     gone = []
     for place in places:
         if now - int(discarded[place]) / 1e9 > older_than or total > keep_bytes:
-            trees.remove(place)
             total -= sizes.pop(place.name)
             gone.append(place)
+    trees.remove_all(gone)
     return gone

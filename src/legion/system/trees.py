@@ -10,15 +10,19 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Container, Generator
+from collections.abc import Callable, Container, Generator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from legion.system import process
 
 _LONGEST = 3000
 """Characters of a path; one that is longer continues from an open folder, since the kernel takes 4095 bytes."""
 _DEEPEST = 32_000
 """Characters below which nothing is read: a chain of folders can be made without any limit."""
 _MOST_OPEN = 50
+_AT_ONCE = 200
+"""Folders that one program is given: their names fit into a command line."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FOLDERS = Path("/proc/self/fd")
 
@@ -95,6 +99,37 @@ def size(path: Path) -> int:
         return 0
     below = walk(path) if stat.S_ISDIR(top.st_mode) else ()
     return (top.st_blocks + sum(facts.st_blocks for found in below if (facts := found.facts) is not None)) * 512
+
+
+def sizes(paths: Sequence[Path]) -> list[int]:
+    """As `size`, for many folders. A program measures them: its calls do not wait for the threads of this process."""
+    found: dict[str, int] = {}
+    for some in _batches(paths):
+        for line in _output("du", "-sk", "--", *some).splitlines():
+            amount, _, path = line.partition("\t")
+            if amount.isdecimal():
+                found[path] = int(amount) * 1024
+    return [found[str(path)] if str(path) in found else size(path) for path in paths]
+
+
+def remove_all(paths: Sequence[Path]) -> None:
+    """As `remove`, for many folders. A program deletes them; what it cannot delete is left to `remove`."""
+    for some in _batches(paths):
+        _output("rm", "-rf", "--", *some)
+    for path in paths:
+        remove(path)
+
+
+def _batches(paths: Sequence[Path]) -> list[list[str]]:
+    return [[str(path) for path in paths[first : first + _AT_ONCE]] for first in range(0, len(paths), _AT_ONCE)]
+
+
+def _output(*argv: str) -> str:
+    """What the program prints on its way, also where it fails in the end; nothing where it is missing."""
+    try:
+        return process.run(argv).text
+    except process.ProgramMissing:
+        return ""
 
 
 def remove(path: Path) -> None:
