@@ -192,6 +192,8 @@ def test_a_program_that_dies_is_a_failed_attempt_and_one_that_nobody_buries_is_e
 
     unburied = hasty.project.dispatch("zombie", f'[ "$LEGION_ATTEMPT" = 1 ] && {gate.pause}; echo z > z.txt')
     gate.arrived()
+    # The runner records the start behind it.
+    until(lambda: [event for event in victims.latest(unburied) if event.kind == "started"], hasty, "the start")
     runner = victims.runner(unburied)
     runner.send_signal(signal.SIGSTOP)
     (started,) = [event for event in victims.latest(unburied) if event.kind == "started"]
