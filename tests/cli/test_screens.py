@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from legion.cli.base.output import Screen, width
 from legion.cli.board.graph import drawing_of
 from legion.cli.board.status_screen import screen_of
@@ -137,6 +139,7 @@ def test_a_graph_that_is_too_deep_for_the_screen_is_drawn_wave_by_wave():
     assert all(width(line) <= 80 for line in lines)
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_tickets_is_drawn():
     board = Pictured()
     for id in range(1, 10_001):

@@ -111,6 +111,7 @@ def test_a_subagent_is_found_and_not_listed(home: Home, index: Index):
     assert "agent-a1" in [one.facts.id for one in index.conversations(with_parts=True)]
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_killed_after_any_commit_goes_on_there(home: Home, tmp_path: Path):
     """Each child reads with small steps and is killed after its n-th commit; the next one is not."""
     home.append(home.claude, b"".join(said(f"Step {n}.", id=f"m{n}") for n in range(30)))

@@ -144,6 +144,7 @@ def test_the_table_in_the_documents_says_what_drivers_declare():
     }
 
 
+@pytest.mark.slow
 def test_the_registry_imports_no_sdk():
     code = (
         "import sys, legion.jobs.run.job, legion.service.operations; "

@@ -8,6 +8,7 @@ import os
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from acp import schema
 from acp.connection import Connection
 
@@ -78,6 +79,7 @@ def test_the_oldest_of_very_many_open_calls_is_forgotten():
     assert updates.places_of("call-299") == ["call-299"]
 
 
+@pytest.mark.slow
 def test_the_inputs_of_open_calls_are_kept_up_to_a_size_and_each_one_complete():
     updates, _ = _updates()
     for number in range(4):

@@ -88,6 +88,7 @@ def test_damaged_lines_and_those_of_a_later_release_are_passed_over(folder):
     assert read(folder, position) == ([], position)
 
 
+@pytest.mark.slow
 def test_a_long_ledger_is_read_in_parts(folder):
     line = encode(entry())
     number = ledger._MAX_READ // len(line) + 10

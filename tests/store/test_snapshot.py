@@ -254,6 +254,7 @@ def steps_of(work: Callable[[], None], connections: list[sqlite3.Connection]) ->
     return count
 
 
+@pytest.mark.slow
 def test_a_ticket_costs_the_same_after_many_have_ended(tmp_path: Path):
     connections: list[sqlite3.Connection] = []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 _TESTS = Path(__file__).parents[1]
 _QUICK = (
-    "api",
+    "api/test_words.py",
     "cli",
     "config",
     "conversations",
@@ -32,8 +32,6 @@ _NOT_QUICK = (
         "drivers/test_command.py",
     ),
     *("drivers/test_json_runs.py", "service/test_bad_input.py"),
-    # hundreds of generated requests
-    "api/test_schema.py",
     # npm
     "config/test_guess.py",
 )

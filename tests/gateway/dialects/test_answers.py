@@ -199,6 +199,7 @@ def test_garbage_ends_with_an_error(dialect, garbage):
     assert isinstance(failed, AnswerFailed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", PROVIDER_DIALECTS)
 def test_an_event_of_ten_megabytes_passes_and_one_without_end_does_not(dialect):
     answer = ModelAnswer(id="i", model="m", parts=(TextPart(text="x" * (10 << 20)),), stop=StopReason.END)
