@@ -71,12 +71,14 @@ def test_the_agent_that_dispatched_a_ticket_decides_about_its_plan(here: Company
     staff = Staff(here)
     spec = tool("legion-dispatch", title="planned", text="rehearsal: planned", plan_first=True)
     staff.script("planned", 'say = "I write d."', write("d.txt"), 'say = "Done."')
-    yes = 'expect = "proposes a plan[\\\\s\\\\S]*I write d."\ncall = ' + tool("legion-plan", agent="2", approve=True)
+    next_ticket = 1 + max(here.project.states(), default=0)
+    answer = tool("legion-plan", agent=str(next_ticket), approve=True)
+    yes = f'expect = "proposes a plan[\\\\s\\\\S]*I write d."\ncall = {answer}'
     staff.script("leader", f"call = {spec}", 'say = "Dispatched."', yes, 'say = "Approved."')
     staff.hire("leader")
     here.project.until_true(lambda: "Approved." in staff.results("leader"))
     assert here.squad.client.inbox().questions == []
-    assert here.project.until(2, "done").planning == "approved"
+    assert here.project.until(next_ticket, "done").planning == "approved"
     assert here.project.landed("d.txt") == "d.txt"
     staff.check()
     staff.fire("leader")
