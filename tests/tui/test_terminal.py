@@ -144,9 +144,11 @@ def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: 
 
 
 def test_plain_lines_say_the_same(project: Project, terminal: Terminal):
-    done = project.squad.cli("tui", "--plain", cwd=Path(project.cwd), stdin="help\nboard\nticket 1\nnonsense\n")
+    ticket = project.dispatch("Write two", "echo 2 > two.txt")
+    project.until(ticket, "done")
+    done = project.squad.cli("tui", "--plain", cwd=Path(project.cwd), stdin=f"help\nboard\nticket {ticket}\nnonsense\n")
     assert done.returncode == 0
-    for words in ("answer N CHOICE", "Write a file", "It landed.", "There is no command `nonsense` here"):
+    for words in ("answer N CHOICE", "Write two", "It landed.", "There is no command `nonsense` here"):
         assert words in done.stdout
 
 

@@ -49,7 +49,7 @@ from legion.drivers.claude.mcp_server import server
 from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.outcome import FinalResult, SessionFacts, judge
 from legion.drivers.claude.state_timing import StateTiming
-from legion.drivers.claude.transport import HostTransport
+from legion.drivers.claude.transport import HostTransport, ProgramEnded
 from legion.drivers.turns.journal import digest_of, summary
 from legion.drivers.turns.outcome import StopCause
 from legion.drivers.turns.permission_rules import rule_for
@@ -162,7 +162,7 @@ class ClaudeSession:
             connecting.cancel()
         try:
             await connecting
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ProgramEnded):
             raise CLIConnectionError("Claude Code exited before the conversation started.") from None
         except (ClaudeSDKError, StartFailed):
             raise

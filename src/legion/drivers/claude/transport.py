@@ -39,6 +39,10 @@ def environment() -> dict[str, str]:
     }
 
 
+class ProgramEnded(CLIConnectionError):
+    """It ended before it read what was written to it."""
+
+
 class HostTransport(Transport):
     """Starts the program through the runner, and transports lines both ways until it exits."""
 
@@ -100,7 +104,7 @@ class HostTransport(Transport):
             self._stdin.write(data.encode())
             await self._stdin.drain()
         except (ConnectionError, BrokenPipeError) as gone:
-            raise CLIConnectionError("Claude Code has ended.") from gone
+            raise ProgramEnded("Claude Code has ended.") from gone
 
     def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         return self._messages()
