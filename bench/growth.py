@@ -52,7 +52,7 @@ def run(folder: Path, report: Report, count: int = TICKETS) -> None:
     report.value("CPU of a ticket, first blocks", _mean(few), "s", aim=0.12)
     report.value(f"CPU of a ticket, after {count:,}", _mean(many), "s", aim=0.12)
     report.ratio(f"growth from 0 to {count:,} tickets", [one.cpu for one in many], [one.cpu for one in few], aim=1.1)
-    grown = many[-1].memory - few[-1].memory
+    grown = blocks[-1].memory - blocks[2].memory
     report.value(f"memory of the daemon, added by {count:,} tickets", grown, "MB", aim=_MEMORY)
 
 

@@ -124,7 +124,8 @@ def test_many_trees_are_measured_and_removed_as_one_is(
     """Also where the programs for it are missing."""
     if path == "empty":
         monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    many = [deep, tmp_path / "missing", *(tmp_path / f"{number}\n1\t{number}" for number in range(201))]
+    odd = [tmp_path / f"{number}\n1\t{number}" for number in range(3)]
+    many = [deep, tmp_path / "missing", *(tmp_path / f"{number}" for number in range(201)), *odd]
     for place in many[2:]:
         place.mkdir()
         (place / "file").write_text("1" * 5000)
