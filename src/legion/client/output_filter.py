@@ -15,9 +15,12 @@ _ESCAPE = 0x1B
 _QUIET = rb"\x00-\x17\x19\x1c-\x1f\x7f"
 """Control characters that terminals act on, or ignore, in the middle of a sequence."""
 _PLAIN = re.compile(
-    rb"(?:[^\x1b\xc2]++|\xc2[\xa0-\xbf]|\x1b\[(?:[0-9;:]*+[A-HJKLMPSTX@dfmr]|\?(?:7|25|1049|2004|2026)[hl]))*+"
+    rb"(?:[^\x1b\xc2]+|\xc2[\xa0-\xbf]|\x1b\[(?:[0-9;:]*[A-HJKLMPSTX@dfmr]|\?(?:7|25|1049|2004|2026)[hl]))*"
 )
-"""Text, colours and moves of the cursor: nearly all output, in one match."""
+"""Text, colours and moves of the cursor: nearly all output, in one match.
+
+Without possessive quantifiers: Python before 3.11.5 goes on behind an alternative that did not match.
+"""
 _BEYOND_ASCII = re.compile(rb"\xc2[\x80-\x9f]")
 """Control characters beyond ASCII, encoded."""
 _KIND = re.compile(rb"\x1b[" + _QUIET + rb"]*([^" + _QUIET + rb"])?")
