@@ -54,7 +54,7 @@ durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.tx
 check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
-	$(BIN)/mypy $(CHECKED)
+	$(BIN)/mypy -n auto $(CHECKED)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q $(HOUSE)
 
