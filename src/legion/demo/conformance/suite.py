@@ -41,6 +41,7 @@ _T = TypeVar("_T")
 
 _PATIENCE = 180.0
 """Seconds for one case: some programs need ten to start."""
+_UNTIL_COUNTED = 10.0
 _POLL = 0.2
 _SETTLED = ("done", "failed", "parked", "stopped")
 _PROJECT = '[checks.test]\nrun = "true"\n'
@@ -171,9 +172,20 @@ class _Scene:
         planted = Path(self._places.planted).exists()
         held = page.landed is not None and not stolen.strip() and not planted
         take(Promise.SANDBOX, held, "" if held else "it reached a file outside" if planted or stolen.strip() else state)
-        used = page.usage
-        counted = used is not None and used.input > 0 and used.output > 0
+        counted = self._usage_counted(page.ticket.id)
         take(Promise.USAGE, counted, "" if counted else "the gateway counted no tokens")
+
+    def _usage_counted(self, number: int) -> bool:
+        """Whether there are tokens on the ticket. The daemon reads the gateway's count a moment after the run's end."""
+
+        def look() -> bool | None:
+            used = self._legion.ticket(number).usage
+            return (used is not None and used.input > 0 and used.output > 0) or None
+
+        try:
+            return _polled(look, _UNTIL_COUNTED)
+        except _TooLate:
+            return False
 
     def _landed(self, page: TicketPage, file: str) -> tuple[bool, str]:
         if page.landed is not None and file in page.changed_files:
@@ -238,11 +250,11 @@ class _TooLate(Exception):
     """What was waited for did not happen in time."""
 
 
-def _polled(look: Callable[[], _T | None]) -> _T:
-    deadline = time.monotonic() + _PATIENCE
+def _polled(look: Callable[[], _T | None], patience: float = _PATIENCE) -> _T:
+    deadline = time.monotonic() + patience
     while (found := look()) is None:
         if time.monotonic() > deadline:
-            raise _TooLate(f"nothing happened within {_PATIENCE:g} s")
+            raise _TooLate(f"nothing happened within {patience:g} s")
         time.sleep(_POLL)
     return found
 
