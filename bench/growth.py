@@ -1,7 +1,7 @@
 """Cost of a ticket as the number of finished tickets grows: every ticket is really driven, by a cheap agent.
 
-`python -m bench growth 10000` takes twenty to sixty minutes on two processors. Where other programs delete many files on the
-same file system, set TMPDIR to one that they do not use: ext4 then searches long for a free inode.
+`python -m bench growth 10000` takes twenty to sixty minutes on two processors. Where other programs delete many files
+on the same file system, set TMPDIR to one that they do not use: ext4 then searches long for a free inode.
 """
 
 from __future__ import annotations
