@@ -19,7 +19,7 @@ _PLAIN = re.compile(
 )
 """Text, colours and moves of the cursor: nearly all output, in one match.
 
-Without possessive quantifiers: Python before 3.11.5 goes on behind an alternative that did not match.
+Without possessive quantifiers: Python before 3.11.5 skips what an alternative had read before it failed.
 """
 _BEYOND_ASCII = re.compile(rb"\xc2[\x80-\x9f]")
 """Control characters beyond ASCII, encoded."""
