@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.core.errors import GitError
+from legion.git.core.errors import FolderGone, GitError
 from legion.system import trees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph
@@ -25,6 +25,17 @@ def fill(grounds: Grounds, count: int, commit: str | None = None) -> int:
 
 def waiting(grounds: Grounds) -> int:
     return sum(tree.in_pool for tree in grounds.worktrees.list())
+
+
+def test_where_the_data_folder_is_gone_no_tree_is_made_and_the_folder_does_not_appear_again(grounds: Grounds):
+    commit = grounds.target
+    fill(grounds, 1)
+    shutil.rmtree(grounds.hub.path)
+    shutil.rmtree(grounds.side)
+    with pytest.raises(FolderGone):
+        fill(grounds, 3, commit)
+    assert not any(tree.in_pool for tree in grounds.worktrees.list())
+    assert not grounds.side.exists()
 
 
 class TestAcquiring:

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.git.core.errors import GitError
+from legion.git.core.errors import FolderGone, GitError
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
 from legion.git.trees.private_repository import write_private
@@ -49,9 +50,17 @@ class Pool:
         self._make_folders()
 
     def _make_folders(self) -> None:
-        """Also later: people delete folders that they think they do not need."""
         for folder in (self._pool, self._making, self._side):
             folder.mkdir(parents=True, exist_ok=True)
+
+    def _restore_folders(self) -> None:
+        """People delete folders that they think they do not need.
+
+        Raises FolderGone where the hub is gone: then so may be the data folder, which must not appear again.
+        """
+        if not self._hub.path.is_dir():
+            raise FolderGone(self._hub.path)
+        self._make_folders()
 
     def take(self, commit: str) -> Tree:
         """A tree outside the pool that shows `commit`: a waiting one, moved if need be, or a new one."""
@@ -67,7 +76,7 @@ class Pool:
                 self.throw_away(tree)
                 continue
             return tree
-        self._make_folders()
+        self._restore_folders()
         return self._make(commit)
 
     def fill(self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None) -> int:
@@ -75,6 +84,7 @@ class Pool:
         made = 0
         size: int | None = None
         with self._filling:
+            self._restore_folders()
             self.waiting()
             while True:
                 waiting = self._known_trees()
@@ -108,9 +118,10 @@ class Pool:
 
     def waiting(self) -> tuple[PooledTree, ...]:
         """The waiting trees as they are on disk."""
-        self._make_folders()
+        with contextlib.suppress(FolderGone):
+            self._restore_folders()
         found = []
-        for entry in sorted(os.scandir(self._pool), key=lambda entry: entry.name):
+        for entry in sorted(_entries(self._pool), key=lambda entry: entry.name):
             try:
                 record = json.loads((self._side / f"{entry.name}.json").read_bytes())
             except FileNotFoundError:
@@ -213,6 +224,14 @@ class Pool:
     def _forget(self, token: str) -> None:
         for suffix in ("json", "index"):
             (self._side / f"{token}.{suffix}").unlink(missing_ok=True)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """None where the folder is gone."""
+    try:
+        return list(os.scandir(folder))
+    except FileNotFoundError:
+        return []
 
 
 def _settle(index: Path) -> None:
