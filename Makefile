@@ -10,6 +10,8 @@ HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.p
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
 DISK_PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
 PYTEST := tools/in-memory.sh $(DISK_PYTEST)
+# One more than there are cores: now and then a test waits for git.
+QUICK_WORKERS = $(shell echo $$(($$(tools/test-workers.sh 1) + 1)))
 # Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
@@ -34,7 +36,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	@$(COMPILE)
-	tools/in-memory.sh $(BIN)/pytest -n $(shell tools/test-workers.sh 1) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
+	tools/in-memory.sh $(BIN)/pytest -n $(QUICK_WORKERS) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
