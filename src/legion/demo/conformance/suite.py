@@ -42,6 +42,7 @@ _T = TypeVar("_T")
 _PATIENCE = 180.0
 """Seconds for one case: some programs need ten to start."""
 _UNTIL_COUNTED = 10.0
+"""Seconds after a run's end within which the daemon has read what the gateway counted."""
 _POLL = 0.2
 _SETTLED = ("done", "failed", "parked", "stopped")
 _PROJECT = '[checks.test]\nrun = "true"\n'

@@ -227,7 +227,7 @@ class Pool:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """None where the folder is gone."""
+    """An empty list where the folder is gone."""
     try:
         return list(os.scandir(folder))
     except FileNotFoundError:
