@@ -31,7 +31,8 @@ def _initialised() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     git = ["git", "-C", str(folder)]
     subprocess.run([*git, "init", "--quiet", "--initial-branch=main"], check=True, capture_output=True)
-    for key, value in (("user.name", "Ada"), ("user.email", "ada@example.invalid")):
+    settings = {"user.name": "Ada", "user.email": "ada@example.invalid", "maintenance.auto": "false"}
+    for key, value in settings.items():
         subprocess.run([*git, "config", key, value], check=True, capture_output=True)
     return folder / ".git"
 
