@@ -117,11 +117,3 @@ def test_advice_is_asked_for_in_order_and_from_everybody_once():
         given.append(stage.key)
     assert given == ["tech_lead", "qa-advise"]
     assert teams.PLAIN.missing_adviser(()) is None
-
-
-def test_what_the_ticket_names_counts_more_than_its_builders_role():
-    made = crew("tech_lead", "engineer")
-    named = teams.with_builder(made, model="opus")
-    assert named.builder.role.model == "opus"
-    assert named.advisers == made.advisers
-    assert teams.with_builder(made) == made

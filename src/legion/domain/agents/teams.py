@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
@@ -183,15 +183,6 @@ def assemble(team: Team, roles: Mapping[str, Role]) -> Crew:
     if fault := _order_fault(stages):
         raise BadInput(f"The team {team.name} in {team.file or team.origin.value} {fault}: change its `roles`.")
     return crew
-
-
-def with_builder(crew: Crew, *, model: str = "", driver: str = "") -> Crew:
-    """The crew with the ticket's own choices for its builder; they override the role's."""
-    role = crew.builder.role
-    named = replace(role, model=model or role.model, driver=driver or role.driver)
-    return replace(
-        crew, stages=tuple(replace(one, role=named) if one.part is RolePart.BUILD else one for one in crew.stages)
-    )
 
 
 def find_team(name: str, teams: Mapping[str, Team]) -> Team:

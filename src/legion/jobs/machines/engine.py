@@ -31,10 +31,6 @@ RunKey = tuple[str, int]
 """Run and generation: the fence that everything a machine sends has to name."""
 
 
-LONGEST_MACHINE = 40
-"""Characters of a machine's name: Postgres names a queue's channel after it."""
-
-
 class JobEngine(Protocol):
     """All methods may be called from any thread and by several heads at once. They raise EngineUnavailable."""
 

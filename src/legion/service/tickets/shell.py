@@ -16,7 +16,6 @@ from legion.drivers.terminal_options import TerminalOptions
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import control, launch
-from legion.runner.journal import read_journal
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, read_spec, write_spec
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.work import runs
@@ -100,7 +99,3 @@ def opened(run_dir: Path, message: str, *, wheel: bool = False) -> OpenTerminal:
         why = ended.result.message if isinstance(ended, launch.EndedRun) else "it does not answer"
         raise NotFound(f"The terminal could not be opened ({why}): see `legion doctor`.")
     return OpenTerminal(run=run_dir.name, socket=str(run_dir / TERMINAL_SOCKET), message=message, wheel=wheel)
-
-
-def has_terminal(run_dir: Path) -> bool:
-    return any(event.kind == "terminal" for event in read_journal(run_dir))

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.tickets.attendance import Attendance
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -21,10 +21,6 @@ _OF_TICKET = FixedQuery(
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> Attendance | None:
     return _OF_TICKET.first(tx, mine=ticket)
-
-
-def all_of_mode(tx: ReadTransaction, mode: AttendMode) -> frozenset[int]:
-    return frozenset(tx.execute(select(_TABLE.ticket).where(_TABLE.mode == mode)).scalars())
 
 
 def put(tx: Transaction, wanted: Attendance) -> Attendance:
