@@ -18,7 +18,14 @@ _TABLE = schema.memories.c
 
 
 def add(
-    tx: Transaction, project: int, text: str, *, files: Sequence[str], labels: Sequence[str], ticket: int | None
+    tx: Transaction,
+    project: int,
+    text: str,
+    *,
+    files: Sequence[str],
+    labels: Sequence[str],
+    ticket: int | None,
+    lesson: bool = False,
 ) -> Memory:
     made = Memory(
         id=tx.next("memory"),
@@ -28,6 +35,7 @@ def add(
         labels=tuple(labels),
         ticket=ticket,
         created_at=tx.now,
+        lesson=lesson,
     )
     tx.execute(insert(schema.memories), [asdict(made)])
     return made
@@ -37,17 +45,7 @@ def propose(
     tx: Transaction, project: int, text: str, *, files: Sequence[str], labels: Sequence[str], ticket: int
 ) -> Memory:
     """A lesson that no briefing carries until it is accepted."""
-    made = Memory(
-        id=tx.next("memory"),
-        project=project,
-        text=text,
-        files=tuple(files),
-        labels=tuple(labels),
-        ticket=ticket,
-        created_at=tx.now,
-        lesson=True,
-    )
-    tx.execute(insert(schema.memories), [asdict(made)])
+    made = add(tx, project, text, files=files, labels=labels, ticket=ticket, lesson=True)
     tx.record(EventKind.LESSON_PROPOSED, project=project, ticket=ticket, data={"lesson": made.id, "text": text})
     return made
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from sqlalchemy import bindparam, func, select, update
@@ -94,11 +96,7 @@ def _carried_on(tx: Transaction, ticket: int, role: str, before: Run | None) -> 
 
 def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
     """A turn of a standing agent. Its generation counts how many before it were lost in a row."""
-    lost = 0
-    for before in reversed(of_agent(tx, agent.number)):
-        if before.outcome is not Outcome.LOST:
-            break
-        lost += 1
+    lost = _lost_at_the_end(of_agent(tx, agent.number))
     run = Run(
         id=tx.next("run"),
         project=agent.project,
@@ -116,11 +114,7 @@ def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
 
 def start_planning(tx: Transaction, plan: GoalPlan, machine: str = "") -> Run:
     """A round of a plan's planner. Its generation counts how many before it were lost in a row."""
-    lost = 0
-    for before in reversed(of_plan(tx, plan.id)):
-        if before.outcome is not Outcome.LOST:
-            break
-        lost += 1
+    lost = _lost_at_the_end(of_plan(tx, plan.id))
     run = Run(
         id=tx.next("run"),
         project=plan.project,
@@ -136,6 +130,12 @@ def start_planning(tx: Transaction, plan: GoalPlan, machine: str = "") -> Run:
     data = {"run": run.id, "plan": plan.id, "generation": run.generation}
     tx.record(EventKind.RUN_STARTED, project=run.project, data=data)
     return run
+
+
+def _lost_at_the_end(runs: Sequence[Run]) -> int:
+    """How many of the last runs were lost in a row."""
+    lost = itertools.takewhile(lambda run: run.outcome is Outcome.LOST, reversed(runs))
+    return sum(1 for _ in lost)
 
 
 def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: str | None = None) -> Run:
