@@ -93,6 +93,17 @@ def test_an_unknown_project_is_said(store):
         projects.get(tx, 7)
 
 
+def test_projects_that_did_not_change_are_not_made_again_however_many_there_are(store):
+    """Every request looks for its project in this list."""
+    with store.write() as tx:
+        for number in range(200):
+            add_project(tx, f"shop{number}")
+    with store.read() as tx:
+        first, second = projects.all(tx), projects.all(tx)
+    assert len(first) == 200
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
 def test_trust_is_given_by_hash_and_said_once(store, project):
     with store.write() as tx:
         projects.trust(tx, project.id, "hash-1")

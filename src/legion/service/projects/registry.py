@@ -47,17 +47,16 @@ def find_or_none(context: Context, cwd: str) -> Project | None:
     place = Path(cwd)
     with context.store.read() as tx:
         known = projects.all(tx)
-    ours = {Path(project.worktrees): project for project in known}
-    # Several sessions may share a checkout; their worktrees tell them apart.
-    roots = {Path(project.root) for project in known}
-    checkouts = {root: acting(one for one in known if Path(one.root) == root) for root in roots}
     for folder in (place, *place.parents):
-        if folder in ours:
-            return ours[folder]
-        if folder in checkouts and not folder.exists():
-            return checkouts[folder]
+        path = str(folder)
+        if (ours := next((one for one in known if one.worktrees == path), None)) is not None:
+            return ours
+        # Several sessions may share a checkout; their worktrees tell them apart.
+        sharing = acting(one for one in known if one.root == path)
+        if sharing is not None and not folder.exists():
+            return sharing
         if (folder / ".git").exists():
-            return checkouts.get(folder) or _by_git(folder, known)
+            return sharing or _by_git(folder, known)
     return None
 
 

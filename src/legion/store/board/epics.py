@@ -11,8 +11,8 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.epics.c
 _GATES = schema.epic_gates.c
-_ALL = FixedQuery(select(schema.epics), lambda row: ((row.project, row.name), row.budget), remember=100)
-_ALL_GATES = FixedQuery(select(schema.epic_gates), lambda row: ((row.project, row.name), row.gate), remember=100)
+_ALL = FixedQuery(select(schema.epics), lambda row: ((row.project, row.name), row.budget), remember=None)
+_ALL_GATES = FixedQuery(select(schema.epic_gates), lambda row: ((row.project, row.name), row.gate), remember=None)
 
 
 def budgets(tx: ReadTransaction) -> dict[tuple[int, str], float]:

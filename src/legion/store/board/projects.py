@@ -24,7 +24,7 @@ def _project(row: Stored) -> Project:
 _IN_CARE = FixedQuery(
     select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id),
     _project,
-    remember=50,
+    remember=None,
 )
 _GET = FixedQuery(select(schema.projects).where(_TABLE.id == bindparam("wanted")), _project, remember=50)
 _TRUST = FixedQuery(

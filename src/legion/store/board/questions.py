@@ -140,6 +140,6 @@ def _question(row: Stored) -> Question:
 
 
 _ALL_OPEN = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
-_OPEN = FixedQuery(_ALL_OPEN, _question, remember=200)
+_OPEN = FixedQuery(_ALL_OPEN, _question, remember=None)
 _OPEN_OF_TICKET = FixedQuery(_ALL_OPEN.where(_TABLE.ticket == bindparam("of_ticket")), _question, remember=50)
 _BY_KEY = FixedQuery(select(schema.questions).where(_TABLE.key == bindparam("wanted")), _question, remember=50)

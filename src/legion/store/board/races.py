@@ -37,7 +37,7 @@ def _lane(row: Stored) -> Lane:
 
 
 _UNDECIDED = FixedQuery(
-    select(schema.race_lanes).where(_TABLE.decided_at.is_(None)).order_by(_TABLE.ticket), _lane, remember=100
+    select(schema.race_lanes).where(_TABLE.decided_at.is_(None)).order_by(_TABLE.ticket), _lane, remember=None
 )
 
 

@@ -19,7 +19,7 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 _TABLE = schema.verdicts.c
 _OPEN = _TABLE.given_at.is_(None)
 _WANTED = FixedQuery(
-    select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN), lambda row: (row.ticket, row.commit_id), remember=100
+    select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN), lambda row: (row.ticket, row.commit_id), remember=None
 )
 
 

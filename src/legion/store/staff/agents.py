@@ -254,5 +254,5 @@ def _agent(row: Stored) -> Agent:
     return Agent(**facts, rights=rights)
 
 
-_ALL_STANDING = FixedQuery(select(schema.agents).where(_STANDING).order_by(_TABLE.number), _agent, remember=100)
-_NAMES = FixedQuery(select(_TABLE.id, _TABLE.name), lambda row: (str(row.id), str(row.name)), remember=500)
+_ALL_STANDING = FixedQuery(select(schema.agents).where(_STANDING).order_by(_TABLE.number), _agent, remember=None)
+_NAMES = FixedQuery(select(_TABLE.id, _TABLE.name), lambda row: (str(row.id), str(row.name)), remember=None)

@@ -20,7 +20,7 @@ _LIVE = FixedQuery(
     lambda row: int(row.ticket),
     remember=100,
 )
-_ALL = FixedQuery(select(_TABLE.ticket, _TABLE.agent), lambda row: (int(row.ticket), str(row.agent)), remember=200)
+_ALL = FixedQuery(select(_TABLE.ticket, _TABLE.agent), lambda row: (int(row.ticket), str(row.agent)), remember=None)
 
 
 def hold(tx: Transaction, ticket: int, agent: str) -> ClaimedTicket:

@@ -93,4 +93,4 @@ _FINISH = updating(schema.claims, *_THIS, columns=("active", "finished_at"))
 _LATEST = FixedQuery(
     select(schema.claims).where(*_SAME).order_by(_TABLE.generation.desc()).limit(1), _claim, remember=10
 )
-_LIST_ACTIVE = FixedQuery(_ALL_ACTIVE, _claim, remember=500)
+_LIST_ACTIVE = FixedQuery(_ALL_ACTIVE, _claim, remember=None)

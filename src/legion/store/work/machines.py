@@ -47,7 +47,9 @@ def _machine(row: Stored) -> Machine:
     return Machine(**{**own, "labels": tuple(own["labels"]), "mirrors": tuple(own["mirrors"])})
 
 
-_ALL = FixedQuery(select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=50)
+_ALL = FixedQuery(
+    select(schema.machines).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id), _machine, remember=None
+)
 _STATES = FixedQuery(
     select(_TABLE.id, _TABLE.state, _TABLE.mirrors).where(_TABLE.removed_at.is_(None)),
     lambda row: (int(row.id), MachineState(row.state), tuple(row.mirrors)),
@@ -63,7 +65,7 @@ _OPEN_RUNS = FixedQuery(
 _LAST_COMMANDS = FixedQuery(
     select(_COMMANDS.machine, func.max(_COMMANDS.id).label("last")).group_by(_COMMANDS.machine),
     lambda row: (int(row.machine), int(row.last)),
-    remember=100,
+    remember=None,
 )
 _BY_TOKEN = FixedQuery(
     select(schema.machines).where(_TABLE.token_hash == bindparam("secret"), _TABLE.removed_at.is_(None)),

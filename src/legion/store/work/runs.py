@@ -28,7 +28,7 @@ def _run(row: Stored) -> Run:
     return Run(**vars(row))
 
 
-_ACTIVE = FixedQuery(select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id), _run, remember=500)
+_ACTIVE = FixedQuery(select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id), _run, remember=None)
 _MINE = select(schema.runs).where(_TABLE.ticket == bindparam("mine"))
 _OF_TICKET = FixedQuery(_MINE.order_by(_TABLE.id), _run, remember=500)
 _LAST_NOT_READING = FixedQuery(

@@ -253,7 +253,7 @@ _OF_TICKET = FixedQuery(
     _usage,
     remember=100,
 )
-_LIMITS = FixedQuery(select(schema.limits), lambda row: ProviderLimit(**vars(row)), remember=100)
+_LIMITS = FixedQuery(select(schema.limits), lambda row: ProviderLimit(**vars(row)), remember=None)
 _READ_UP_TO = FixedQuery(
     select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
     lambda row: (str(row.file), int(row.place)),
