@@ -27,7 +27,7 @@ import legion.daemon.main
 import legion.machine
 from legion.api import routes
 from legion.runner.probe import probe
-from legion.system import crash
+from legion.system import crash, toolchain
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
 from tests.support.warm import LONGEST, ROOM
@@ -68,6 +68,8 @@ def main(handle: int, life: int | None) -> None:
     prefork.warm()
     # As every daemon would find out again: bubblewrap comes from the system's folders, whatever the environment.
     probe()
+    # As every worker of a machine would ask each of these programs for its version again.
+    toolchain.fingerprint()
     for row in OPERATIONS.values():
         # Else every daemon compiles the shapes of each route that it is asked for.
         routes.route_of(row, routes.perform).made()

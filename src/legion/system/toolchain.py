@@ -14,9 +14,8 @@ _PROGRAMS = ("git", "sh", "make", "cc", "python3", "node", "npm", "go", "cargo",
 _PATIENCE = 20.0
 
 
-@functools.cache
 def fingerprint() -> str:
-    """Of this host, as it was when first asked for. Equal ones mean equal checks."""
+    """Of this host. Equal ones mean equal checks."""
     return hashlib.sha256("\n".join(versions()).encode()).hexdigest()[:16]
 
 
@@ -30,7 +29,9 @@ def versions() -> list[str]:
     return lines
 
 
+@functools.cache
 def _version(name: str, program: str) -> str:
+    """As it was when first asked for."""
     asked = {"go": "version", "java": "-version"}.get(name, "--version")
     if name == "sh":
         return str(Path(program).resolve())
