@@ -5,7 +5,6 @@ However it breaks, each ticket lands once, and no process is left on a machine t
 
 from __future__ import annotations
 
-import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +12,10 @@ from pathlib import Path
 import pytest
 
 from legion.demo.machines.link_state import CUT, LOSSY, ONLY_DOWN, ONLY_UP, SLOW, LinkState
-from legion.rehearsal.protocol.log import RequestKind
-from legion.wire.providers import AddProvider
 from tests.machines.fleet import LABEL, Fleet, fleet
-from tests.machines.workers import LEASE
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
-from tests.support.models import KEY, RETRIES
-from tests.support.sampling import SEED, sampled
-from tests.support.stage import playing
-from tests.support.stand_in import build
+from tests.support.sampling import sampled
 
 LATE = "refs/legion/late/"
 
@@ -67,29 +60,14 @@ def test_tickets_land_over_a_bad_link(far: Fleet, project: Project, state: LinkS
     name = request.node.callspec.id.replace(" ", "-")
     far.links["m1"].change(state)
     tickets = project.dispatch_all(
-        [new(f"{name} {n}", f"seq 20000 > {name}-{n}.txt; seq 3000", on=[LABEL]) for n in range(3)]
+        [new(f"{name} {n}", f"seq 20000 > {name}-{n}.txt; seq 3000", on=[LABEL]) for n in range(2)]
     )
     project.until_settled(*tickets)
     far.links["m1"].heal()
     assert {project.state(one) for one in tickets} == {"done"}
-    assert_landed_once(project, *(f"{name} {n}" for n in range(3)))
-    assert project.landed(f"{name}-2.txt") == "".join(f"{n}\n" for n in range(1, 20001))
+    assert_landed_once(project, *(f"{name} {n}" for n in range(2)))
+    assert project.landed(f"{name}-1.txt") == "".join(f"{n}\n" for n in range(1, 20001))
     assert project.log(tickets[0]).split()[-1] == "3000"
-
-
-def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(far: Fleet, project: Project, gate: Gate):
-    worker = far.workers["m1"]
-    assert worker.process is not None
-    before, starts = worker.process.pid, worker.log.count("works for")
-    ticket = project.dispatch("Update", f"{gate.pause}; echo one > update.txt", on=[LABEL])
-    gate.arrived()
-    assert far.head.cli("machine", "update", "m1", cwd=Path(project.cwd)).returncode == 0
-    far.until(lambda: worker.log.count("works for") == starts + 1, "the worker started again")
-    gate.open()
-    project.until(ticket, "done")
-    assert (worker.process.pid, worker.process.poll()) == (before, None)
-    assert len(project.ticket(ticket).runs) == 1
-    assert_landed_once(project, "Update")
 
 
 @pytest.mark.parametrize("state", sampled([CUT, ONLY_UP, ONLY_DOWN], 1), ids=["cut", "only up", "only down"])
@@ -101,7 +79,7 @@ def test_a_machine_that_is_cut_off_stops_and_its_run_lands_elsewhere_once(
     title = f"Moved {name}"
     ticket = project.dispatch(title, f"echo {name} > {name}.txt; {gate.pause}; date > end.txt", on=[name])
     gate.arrived()
-    far.add(f"{name}-2", labels=["pair", name], slots=1)
+    far.house.worker(f"{name}-2", labels=["pair", name], slots=1)
     far.links[f"{name}-1"].change(state)
     # The runner counts the lease itself; only then does another machine get the run.
     far.until(lambda: not far.workers[f"{name}-1"].runners(), "the agent that was cut off ended")
@@ -122,7 +100,7 @@ def test_a_machine_whose_worker_hangs_stops_by_itself_and_its_tree_arrives_late(
     far: Fleet, project: Project, gate: Gate
 ):
     """Its runner is alive and counts the lease by itself. A busy host may lose a lease too: that costs no attempt."""
-    far.add("hangs", labels=["hangs"], slots=1)
+    far.house.worker("hangs", labels=["hangs"], slots=1)
     first = far.workers["hangs"]
     command = (
         f'if test "$LEGION_STATE" = "${{LEGION_STATE#{first.folder}}}"; then echo second > hangs.txt; '
@@ -130,7 +108,7 @@ def test_a_machine_whose_worker_hangs_stops_by_itself_and_its_tree_arrives_late(
     )
     ticket = project.dispatch("Hangs", command, on=["hangs"])
     gate.arrived()
-    far.add("other", labels=["hangs"], slots=1)
+    far.house.worker("other", labels=["hangs"], slots=1)
     (runner,) = first.runners()
     (frozen,) = first.freeze()
     page = project.until(ticket, "done")
@@ -153,7 +131,7 @@ def test_a_machine_whose_worker_hangs_stops_by_itself_and_its_tree_arrives_late(
 def test_a_run_on_a_machine_that_burns_down_starts_again_from_its_last_snapshot(
     far: Fleet, project: Project, gate: Gate
 ):
-    far.add("burns", labels=["burns"], slots=1)
+    far.house.worker("burns", labels=["burns"], slots=1)
     command = f"test -f ember.txt && echo two > two.txt || {{ echo ember > ember.txt; {gate.pause}; }}"
     ticket = project.dispatch("Burnt", command, on=["burns"])
     gate.arrived()
@@ -161,7 +139,7 @@ def test_a_run_on_a_machine_that_burns_down_starts_again_from_its_last_snapshot(
     far.until(lambda: list(kept.glob("*")), "a snapshot")
     far.workers["burns"].close()
     shutil.rmtree(far.workers["burns"].data)
-    far.add("stands", labels=["burns"], slots=1)
+    far.house.worker("stands", labels=["burns"], slots=1)
     page = project.until(ticket, "done")
     assert {(run.attempt, run.outcome) for run in page.runs[:-1]} == {(1, "lost")}
     assert (page.runs[-1].attempt, page.runs[-1].outcome) == (1, "finished")
@@ -171,7 +149,7 @@ def test_a_run_on_a_machine_that_burns_down_starts_again_from_its_last_snapshot(
 
 
 def test_a_removed_machine_is_out_and_its_worker_ends_with_4(far: Fleet, project: Project, gate: Gate):
-    far.add("gone", labels=["gone"])
+    far.house.worker("gone", labels=["gone"])
     ticket = project.dispatch("Never", f"{gate.pause}; echo one > never.txt", on=["gone"])
     gate.arrived()
     refused = far.head.cli("machine", "remove", "gone", cwd=Path(project.cwd))
@@ -186,67 +164,17 @@ def test_a_removed_machine_is_out_and_its_worker_ends_with_4(far: Fleet, project
     project.stop(ticket)
 
 
-SPEND = """
-[[step]]
-call = {tool = "Bash", input = {command = "sleep 0.5; echo $LEGION_TICKET > spent-$LEGION_TICKET.txt"}}
-[[step]]
-say = "Done."
-"""
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.soak)], ids=str)
-def test_tickets_end_as_on_one_machine_whatever_breaks(tmp_path: Path, count: int):
-    """Nothing lost, nothing twice, no orphan process, and each request to a model is counted once."""
-    chance = random.Random(SEED)
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "spend.toml").write_text(SPEND)
-    # No login of the person who runs the tests may be found by chance.
-    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "none"), "ANTHROPIC_API_KEY": "", RETRIES: "3", "PATH": build.path()}
-    with (
-        playing(tmp_path / "scripts", tmp_path) as stage,
-        fleet(tmp_path / "fleet", "m1", "m2", "m3", lease=2 * LEASE, env=own) as far,
-    ):
-        far.head.client.add_provider(AddProvider(name="rehearsal", url=stage.url, key=KEY))
-        project = far.adopt()
-        plain = [new(f"Ticket {n}", f"sleep 0.5; echo {n} > {n}.txt", on=[LABEL]) for n in range(count)]
-        agents = [
-            new(f"Agent {n}", text="rehearsal: spend", driver="claude", on=[LABEL]) for n in range(max(1, count // 40))
-        ]
-        tickets = project.dispatch_all([*agents, *plain])
-        last = 0
-        for _ in range(max(5, count // 4)):
-            break_something(far, chance)
-            last = far.head.client.wait(project.cwd, tickets, after_event=last, timeout=2).last_event
-        for link in far.links.values():
-            link.heal()
-        project.until_settled(*tickets, patience=120 + 3 * count)
-        ended = {one: project.state(one) for one in tickets}
-        assert set(ended.values()) == {"done"}, [project.ticket(one) for one, state in ended.items() if state != "done"]
-        assert_landed_once(project, *(one.title for one in (*agents, *plain)))
-        assert all(project.landed(f"{n}.txt") == f"{n}\n" for n in range(count))
-        far.until(lambda: not far.runners(), "no process is left")
-        counted = far.head.client.usage(project.cwd).total.usage
-        asked = [one for one in stage.lines() if one.kind is not RequestKind.COUNT]
-        assert counted.requests - counted.failed == len([one for one in asked if one.status == 200]), (counted, asked)
-        assert counted.requests >= 2 * len(agents)
-
-
-def break_something(far: Fleet, chance: random.Random) -> None:
-    name = chance.choice(sorted(far.links))
-    link, worker = far.links[name], far.workers[name]
-    match chance.randrange(6):
-        case 0:
-            link.cut()
-        case 1:
-            link.change(chance.choice([SLOW, LOSSY, ONLY_UP, ONLY_DOWN]))
-        case 2:
-            link.heal()
-        case 3:
-            link.break_connections()
-        case 4:
-            worker.kill()
-            worker.start()
-        case _:
-            far.head.kill()
-            far.head.start()
+def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(far: Fleet, project: Project, gate: Gate):
+    """The last one of the file: an exec'd worker imports what agents need when it idles, and no other test uses it."""
+    worker = far.workers["m1"]
+    assert worker.process is not None
+    before, starts = worker.process.pid, worker.log.count("works for")
+    ticket = project.dispatch("Update", f"{gate.pause}; echo one > update.txt", on=[LABEL])
+    gate.arrived()
+    assert far.head.cli("machine", "update", "m1", cwd=Path(project.cwd)).returncode == 0
+    far.until(lambda: worker.log.count("works for") == starts + 1, "the worker started again")
+    gate.open()
+    project.until(ticket, "done")
+    assert (worker.process.pid, worker.process.poll()) == (before, None)
+    assert len(project.ticket(ticket).runs) == 1
+    assert_landed_once(project, "Update")
