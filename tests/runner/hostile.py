@@ -1,8 +1,9 @@
-"""A hostile agent: tries one forbidden thing and says whether it worked. Runs inside a sandbox, with nothing of ours.
+"""A hostile agent: tries forbidden things and says which of them worked. Runs inside a sandbox, with nothing of ours.
 
-    hostile.py ATTEMPT FACTS      FACTS is JSON: the places and processes of the host that it is after
+    hostile.py FACTS ATTEMPT...      FACTS is JSON: the places and processes of the host that it is after
 
-Exit code 0: it worked. 7: it did not, and the last line says why.
+It prints a line for each attempt: its name, 0 where it worked and 7 where it did not, and why. Each of several attempts
+has a process of its own.
 """
 
 from __future__ import annotations
@@ -190,10 +191,29 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], None]] = {
     )
 }
 
-if __name__ == "__main__":
+
+def attempt(name: str, facts: dict[str, Any]) -> None:
     try:
-        ATTEMPTS[sys.argv[1]](json.loads(sys.argv[2]))
+        ATTEMPTS[name](facts)
     except OSError as refused:
-        print(refused)
-        sys.exit(FAILED)
-    print(f"it worked at {time.time():.0f}")
+        print(name, FAILED, refused, flush=True)
+    else:
+        print(name, WORKED, f"it worked at {time.time():.0f}", flush=True)
+
+
+def main(facts: dict[str, Any], names: list[str]) -> None:
+    if len(names) == 1:
+        attempt(names[0], facts)
+        return
+    for name in names:
+        child = os.fork()
+        if child == 0:
+            try:
+                attempt(name, facts)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2:])

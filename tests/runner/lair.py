@@ -1,4 +1,4 @@
-"""Sets up a host with things worth attacking, runs every attempt of the hostile agent in a run of its own, and judges.
+"""Sets up a host with things worth attacking, has the hostile agent try everything, and judges.
 
     lair.py FOLDER sandboxed|bare [ATTEMPT...]      prints JSON: attempt -> [harm done, why not]
 
@@ -22,6 +22,9 @@ from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec, write_spec
 from tests.runner.hostile import ATTEMPTS, FAILED, WORKED
+
+ALONE = ("kill_a_host_process", "kill_everybody", "trace_a_host_process", "rewrite_its_briefing", "outlive_its_run")
+"""Each in a run of its own: they are after their victim, their own run or its processes. One run tries all others."""
 
 
 class Host:
@@ -89,18 +92,21 @@ class Victim:
         self._process.communicate()
 
 
-def attempt(name: str, host: Host, launcher: Launcher, *, sandboxed: bool) -> tuple[bool, str]:
+def attempt(names: list[str], host: Host, launcher: Launcher, *, sandboxed: bool) -> dict[str, tuple[bool, str]]:
     victim = Victim()
     try:
-        return judge(name, host, launcher, victim, sandboxed=sandboxed)
+        return judge(names, host, launcher, victim, sandboxed=sandboxed)
     finally:
         victim.close()
 
 
-def judge(name: str, host: Host, launcher: Launcher, victim: Victim, *, sandboxed: bool) -> tuple[bool, str]:
-    run_dir = host.root / "data/runs" / name
-    briefing = host.file(f"data/briefings/{name}", "do good work")
-    marker = f"{host.abstract}-{name}"
+def judge(
+    names: list[str], host: Host, launcher: Launcher, victim: Victim, *, sandboxed: bool
+) -> dict[str, tuple[bool, str]]:
+    run = names[0]
+    run_dir = host.root / "data/runs" / run
+    briefing = host.file(f"data/briefings/{run}", "do good work")
+    marker = f"{host.abstract}-{run}"
     facts: dict[str, Any] = {
         **{key: str(value) for key, value in vars(host).items() if isinstance(value, Path | str)},
         "victim": victim.pid,
@@ -113,18 +119,22 @@ def judge(name: str, host: Host, launcher: Launcher, victim: Victim, *, sandboxe
         home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code), filtered=True
     )
     program = briefed(
-        [str(Path(sys.executable).resolve()), str(code / "hostile.py"), name, json.dumps(facts)],
+        [str(Path(sys.executable).resolve()), str(code / "hostile.py"), json.dumps(facts), *names],
         cwd=host.worktree,
         env={"PATH": os.environ["PATH"], "HOME": str(host.home)},
         briefing=briefing,
     )
-    write_spec(run_dir, RunSpec(run=name, program=program, sandbox=sandbox if sandboxed else None, timeout=30))
+    write_spec(run_dir, RunSpec(run=run, program=program, sandbox=sandbox if sandboxed else None, timeout=30))
     launcher.start(run_dir)
     state = launch.wait(run_dir)
     assert isinstance(state, EndedRun), state
+    said = {}
+    for line in (run_dir / "output.log").read_text().splitlines():
+        name, result, why = line.split(maxsplit=2)
+        said[name] = (int(result), why)
     # An agent that never ran proves nothing.
-    assert state.result.exit_code in (WORKED, FAILED), (name, state.result)
-    said = (run_dir / "output.log").read_text().strip().splitlines()
+    assert (state.result.exit_code, list(said)) == (0, names), (state.result, said)
+    assert {result for result, _ in said.values()} <= {WORKED, FAILED}, said
     survivors = living_with(marker)
     harm = {
         "kill_a_host_process": not victim.lives(),
@@ -132,15 +142,19 @@ def judge(name: str, host: Host, launcher: Launcher, victim: Victim, *, sandboxe
         "write_beside_its_worktree": (host.worktree.parent / "planted").exists(),
         "rewrite_its_briefing": briefing.read_text() != "do good work",
         "outlive_its_run": bool(survivors),
-    }.get(name, state.result.exit_code == WORKED)
+    }
     for pid in survivors:
         os.kill(pid, signal.SIGKILL)
-    return harm, said[-1] if said else state.result.message
+    return {name: (harm.get(name, result == WORKED), why) for name, (result, why) in said.items()}
 
 
 def main(root: Path, *, sandboxed: bool, only: list[str]) -> None:
     host, launcher = Host(root), Launcher()
-    judged = {name: attempt(name, host, launcher, sandboxed=sandboxed) for name in ATTEMPTS if not only or name in only}
+    wanted = [name for name in ATTEMPTS if not only or name in only]
+    runs = [[name for name in wanted if name not in ALONE], *([name] for name in wanted if name in ALONE)]
+    judged: dict[str, tuple[bool, str]] = {}
+    for names in runs:
+        judged |= attempt(names, host, launcher, sandboxed=sandboxed)
     launcher.close()
     print(json.dumps(judged))
 
