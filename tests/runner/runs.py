@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 DEADLINE = 30.0
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+# Two processes that wait for ever, and do not notice on their own that nobody reads what they print.
+FAMILY = "(read line < never) & echo go > ready; read line < never"
 
 
 def within(work: Callable[[], T], seconds: float = DEADLINE) -> T:
@@ -160,3 +162,13 @@ def assert_gone(processes: Sequence[psutil.Process]) -> None:
 
 def python(*words: str) -> list[str]:
     return [sys.executable, *words]
+
+
+def counting(bench: Workbench, then: str = "") -> Path:
+    """A run that leaves one line in the worktree each time its program starts."""
+    return bench.prepare(["sh", "-c", f"echo started >> starts; {then}"])
+
+
+def starts(bench: Workbench) -> int:
+    path = bench.worktree / "starts"
+    return len(path.read_text().splitlines()) if path.exists() else 0

@@ -17,64 +17,41 @@ from legion.runner import control, launch
 from legion.runner.journal import JournalKind
 from legion.runner.launch import EndedRun, Launcher, LivingRun, LostRun
 from legion.runner.spec import read_result
-from legion.system import files
+from legion.system import crash, files
 from legion.system.crash import Point
-from tests.runner.runs import DEADLINE, Workbench, assert_gone, fork_server, program_of, python, runner_of, until
+from tests.runner.runs import (
+    DEADLINE,
+    FAMILY,
+    Workbench,
+    assert_gone,
+    counting,
+    program_of,
+    python,
+    runner_of,
+    starts,
+    until,
+)
 from tests.support.sampling import sampled
 
-START = """
-import sys
-from pathlib import Path
-from legion.runner.launch import Launcher
-Launcher().start(Path(sys.argv[1]))
-sys.stdout.write("started")
-"""
 
-WARM = """
-import signal, sys
-from legion.runner.launch import Launcher
-launcher = Launcher()
-launcher.warm()
-sys.stdout.write("warm\\n")
-sys.stdout.flush()
-signal.pause()
-"""
-
-# Two processes that wait for ever, and do not notice on their own that nobody reads what they print.
-FAMILY = "(read line < never) & echo go > ready; read line < never"
-
-
-@pytest.fixture(scope="module")
-def launcher() -> None:
-    """Each workbench has its own fork server: tests here kill it."""
-
-
-def daemon_that_starts(run_dir: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Another process starts the run and is gone, as a daemon that was killed."""
-    source = str(Path(legion.__file__).parent.parent)
-    return subprocess.run(
-        python("-c", START, str(run_dir)),
-        env={**os.environ, "PYTHONPATH": source, **environment},
-        capture_output=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-
-
-def counting(bench: Workbench, then: str = "") -> Path:
-    """A run that leaves one line in the worktree each time its program starts."""
-    return bench.prepare(["sh", "-c", f"echo started >> starts; {then}"])
-
-
-def starts(bench: Workbench) -> int:
-    path = bench.worktree / "starts"
-    return len(path.read_text().splitlines()) if path.exists() else 0
+def started_by_another(run_dir: Path, **environment: str) -> int:
+    """A copy of this process starts the run and is gone, as a daemon that was killed. Returns its exit code."""
+    copy = os.fork()
+    if copy == 0:
+        try:
+            os.environ.update(environment)
+            crash.load_environment()
+            Launcher().start(run_dir)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
 
 
 def test_a_run_outlives_the_daemon_that_started_it_and_the_next_one_adopts_it(bench: Workbench):
     bench.pipe("go")
     run = counting(bench, "read line < go; exit 4")
-    assert daemon_that_starts(run).stdout == b"started"
+    assert started_by_another(run) == 0
     assert launch.settle(run) == LivingRun()
     bench.launcher.start(run)
     (bench.worktree / "go").write_text("on\n")
@@ -93,9 +70,10 @@ def test_starting_a_run_again_never_starts_its_program_again(bench: Workbench):
 def test_many_starts_of_one_run_at_once_start_one_program(bench: Workbench):
     bench.pipe("go")
     run = counting(bench, "read line < go")
-    others = [Launcher() for _ in range(3)]
+    others = [Launcher() for _ in range(2)]
+    launchers = [bench.launcher, *others]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda number: others[number % 3].start(run), range(24)))
+        list(pool.map(lambda number: launchers[number % 3].start(run), range(24)))
         # Looking must never make a runner think that the run is taken.
         assert set(pool.map(lambda _: launch.settle(run), range(100))) == {LivingRun()}
     (bench.worktree / "go").write_text("on\n")
@@ -162,16 +140,6 @@ def test_a_killed_runner_also_takes_along_what_went_into_a_session_of_its_own(be
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_a_program_can_be_interrupted_though_whoever_started_legion_ignores_that(bench: Workbench):
-    """As the background job of a shell does."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        run = bench.shell("kill -INT $$; exit 3")
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert bench.result(run).exit_code == 128 + signal.SIGINT
-
-
 def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
     ready = bench.pipe("ready")
     run = bench.shell("echo go > ready; exec tail -f /dev/null")
@@ -191,84 +159,6 @@ def test_a_killed_bubblewrap_ends_the_run_and_all_in_it(sandboxed: Workbench):
     outer.kill()
     assert sandboxed.result(run).exit_code == 128 + signal.SIGKILL
     assert not [process for process in family if process.is_running()]
-
-
-def test_the_death_of_the_fork_server_costs_nothing(bench: Workbench):
-    bench.pipe("go")
-    first = bench.shell("read line < go")
-    server = fork_server()
-    server.kill()
-    second = bench.shell("exit 2")
-    assert bench.result(second).exit_code == 2
-    assert fork_server() != server
-    assert launch.settle(first) == LivingRun()
-    (bench.worktree / "go").write_text("on\n")
-    assert bench.result(first).succeeded
-
-
-def test_a_fork_server_that_dies_before_it_forks_is_replaced(bench: Workbench):
-    bench.result(bench.shell("true"))
-    run = counting(bench)
-    server = fork_server()
-    server.suspend()
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        start = pool.submit(bench.launcher.start, run)
-        with pytest.raises(TimeoutError):
-            start.result(0.5)
-        server.kill()
-        start.result(DEADLINE)
-    assert bench.result(run).succeeded
-    assert starts(bench) == 1
-
-
-def test_the_fork_server_ends_with_its_daemon():
-    source = str(Path(legion.__file__).parent.parent)
-    with subprocess.Popen(
-        python("-c", WARM), env={**os.environ, "PYTHONPATH": source}, stdout=subprocess.PIPE, text=True
-    ) as daemon:
-        assert daemon.stdout is not None
-        assert daemon.stdout.readline() == "warm\n"
-        (server,) = psutil.Process(daemon.pid).children()
-        daemon.kill()
-        assert_gone([server])
-
-
-def test_a_launcher_closes_at_once_even_if_its_fork_server_does_not_listen(bench: Workbench):
-    bench.result(bench.shell("true"))
-    server = fork_server()
-    server.suspend()
-    bench.launcher.close()
-    assert_gone([server])
-
-
-def test_after_killing_everything_at_once_nothing_lives_and_the_run_is_lost(bench: Workbench):
-    ready, _ = bench.pipe("ready"), bench.pipe("never")
-    run = counting(bench, FAMILY)
-    bench.launcher.start(run)
-    ready.line()
-    program, runner, server = program_of(run), runner_of(run), fork_server()
-    family = [program, *program.children(recursive=True)]
-    for victim in (server, runner, program):
-        victim.kill()
-    assert bench.wait(run) == LostRun()
-    assert_gone([*family, runner, server])
-    assert starts(bench) == 1
-
-
-def test_runs_leave_no_zombie_and_no_open_handle(bench: Workbench):
-    bench.result(bench.shell("true"))
-    me, server = psutil.Process(), fork_server()
-    before = me.num_fds(), server.num_fds()
-    for _ in range(5):
-        run = bench.shell("(true &) ; true")
-        bench.result(run)
-        launch.settle(run)
-        launch.stop(run)
-    assert (me.num_fds(), server.num_fds()) == before
-    # The child that has the SDK ready stays; runners have sessions of their own.
-    runners = [child for child in server.children() if os.getsid(child.pid) != os.getsid(server.pid)]
-    _, left = psutil.wait_procs(runners, DEADLINE)
-    assert not left
 
 
 def test_thirty_runs_start_at_once(bench: Workbench):
@@ -309,7 +199,7 @@ RUNNER_POINTS = [point for point in Point if point.value.startswith("runner.")]
 def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, point: Point):
     run = counting(bench, "exit 8")
     log = bench.root / "reached"
-    daemon_that_starts(run, LEGION_CRASH_AT=point.value, LEGION_CRASH_LOG=str(log))
+    started_by_another(run, LEGION_CRASH_AT=point.value, LEGION_CRASH_LOG=str(log))
     if launch.settle(run) == LivingRun():
         bench.wait(run)
     assert point.value in log.read_text().splitlines()
