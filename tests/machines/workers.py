@@ -32,15 +32,12 @@ class WorkerProcess:
         line: str = "",
         *,
         settings: str = "",
-        before: Sequence[str] = (),
+        host: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`before` comes before the interpreter: what makes it a host of its own. Without it, the process is forked.
-
-        `env` is set at each start.
-        """
+        """`host` are words for `tests.machines.host`: with them it is a host of its own. `env` is set at each start."""
         self.folder = folder
-        self.before = before
+        self.host = host
         self.data = folder / "data"
         self.line = line
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,12 +56,13 @@ class WorkerProcess:
             **(extra or {}),
         }
         words = ["--data-dir", str(self.data), *([self.line] if self.line else [])]
+        module = "tests.machines.host" if self.host else "legion.machine"
         with self.log_file.open("ab") as log:
-            if not self.before and (source := warm(SOURCE)).fits(env):
+            if (source := warm(SOURCE)).fits(env):
                 handles = {1: log.fileno(), 2: log.fileno()}
-                self.process = source.start("legion.machine", words, env, Path.cwd(), handles)
+                self.process = source.start(module, [*self.host, *words], env, Path.cwd(), handles)
             else:
-                argv = [*self.before, sys.executable, "-m", "legion.machine", *words]
+                argv = [sys.executable, "-m", module, *self.host, *words]
                 self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
         return self
 
@@ -172,13 +170,13 @@ class MachineHouse:
         line: str,
         extra: Mapping[str, str] | None = None,
         *,
-        before: Sequence[str] = (),
+        host: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> WorkerProcess:
         """A worker that has joined with this line. `extra` is for its first start, `env` for all."""
         gates = self.folder / "gates"
         settings = f'[sandbox]\nwrite = ["{gates}"]\n'
-        made = WorkerProcess(self.folder / name, line, settings=settings, before=before, env=env)
+        made = WorkerProcess(self.folder / name, line, settings=settings, host=host, env=env)
         self.workers[name] = made.start(extra)
         until_seen(self.head, lambda: made.has_joined or made.has_ended, f"machine {name}")
         assert (made.data / "machine.json").exists(), made.log[-3000:]
