@@ -127,7 +127,8 @@ def test_a_runner_of_today_understands_what_version_1_asks(folder: Path):
 
 
 def test_the_next_release_goes_on_in_the_middle_of_a_run_a_check_and_a_landing(here: Site, next_release: Path):
-    run, check, landing = here.gate("run"), here.gate("check"), here.gate("landing")
+    """It also ends an agent that the last one has started, when its ticket is stopped."""
+    run, check, landing, endless = (here.gate(name) for name in ("run", "check", "landing", "endless"))
     here.repository.commit("slow", {"check.sh": f"test ! -e landed.txt || {{ {landing.script}; }}\n"})
     project = here.open()
     tickets = [
@@ -135,17 +136,23 @@ def test_the_next_release_goes_on_in_the_middle_of_a_run_a_check_and_a_landing(h
         project.dispatch("in a check", here.agent("echo done > check.txt"), prove=[check.script]),
         project.dispatch("in a landing", here.agent("echo done > landed.txt")),
     ]
-    for gate in (run, check, landing):
+    stopped = project.dispatch("stopped", here.agent(f"{endless.script}; echo done > stopped.txt"))
+    for gate in (run, check, landing, endless):
         gate.wait()
+    program = here.program(stopped)
     here.squad.kill()
     here.squad.start({"PYTHONPATH": str(next_release)})
     assert here.squad.client.status(None).daemon.version == NEXT
+    here.squad.client.stop(stopped, Action())
+    invariants.wait_until_gone([program])
+    project.until(stopped, "stopped")
     # Nobody waits for the checks of a dead daemon, so they are ended and begun again.
     for gate in (check, landing):
         gate.wait()
     # Whatever lands behind it is checked together with its file.
-    for gate in (run, check, landing):
+    for gate in (run, check, landing, endless):
         gate.open(10)
+    project.retry(stopped)
     project.until_settled()
     for ticket in tickets:
         page = project.ticket(ticket)
@@ -168,18 +175,6 @@ def test_the_next_release_tests_the_target_that_the_last_one_was_testing(here: S
     assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
     assert here.starts(1) == 1
     here.is_sound(lost_allowed=False)
-
-
-def test_agents_started_by_the_last_release_are_ended_by_the_next(here: Site, next_release: Path):
-    project, gate = here.open(), here.gate()
-    ticket = project.dispatch("stopped", here.agent(gate.script))
-    gate.wait()
-    program = here.program(ticket)
-    here.squad.kill()
-    here.squad.start({"PYTHONPATH": str(next_release)})
-    project.squad.client.stop(ticket, Action())
-    invariants.wait_until_gone([program])
-    project.until(ticket, "stopped")
 
 
 @pytest.fixture
