@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import random
+import select
+import signal
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -12,9 +16,9 @@ from legion.wire import errors
 from legion.wire.dispatch import Dispatch
 from tests.machines.workers import MachineHouse, machine_house
 from tests.support.gates import Gate
-from tests.support.legion import Project, new
+from tests.support.legion import PATIENCE, Project, new
 from tests.support.repository import Repository
-from tests.support.sampling import sampled
+from tests.support.sampling import SEED, sampled
 
 HEAD: list[Point] = [
     point for point in Point if point.value.startswith("jobs.machine-") and point is not Point.MACHINE_LATE_AFTER_KEEP
@@ -42,35 +46,51 @@ def has_landed_once(project: Project, ticket: int, title: str) -> None:
     assert project.landed_titles().count(title) == 1
 
 
-@pytest.mark.parametrize("point", sampled(HEAD, 2), ids=lambda point: point.value)
-def test_a_head_that_dies_at_a_step_takes_the_run_up_again(house: MachineHouse, project: Project, point: Point):
-    name = f"h{HEAD.index(point)}"
-    house.worker(name, labels=[name], slots=1)
+def pairs() -> list[tuple[Point, Point]]:
+    """Each point of the head and each of the worker, together with one of the other's: which one, the seed decides."""
+    chance = random.Random(SEED)
+    heads, workers = chance.sample(HEAD, len(HEAD)), chance.sample(WORKER, len(WORKER))
+    count = max(len(heads), len(workers))
+    return [(heads[n % len(heads)], workers[n % len(workers)]) for n in range(count)]
+
+
+def first_dead(pids: Iterable[int]) -> int:
+    handles = {os.pidfd_open(pid): pid for pid in pids}
+    try:
+        dead, _, _ = select.select(list(handles), [], [], PATIENCE)
+        assert dead, "each should have died at its point"
+        return handles[dead[0]]
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+@pytest.mark.parametrize("points", sampled(pairs(), 2), ids=lambda points: "+".join(point.value for point in points))
+def test_a_head_and_a_worker_that_die_at_a_step_continue_there(
+    house: MachineHouse, project: Project, points: tuple[Point, Point]
+):
+    at_head, at_worker = points
+    name = f"p{HEAD.index(at_head)}-{WORKER.index(at_worker)}"
+    worker = house.worker(name, labels=[name], slots=1, extra={"LEGION_CRASH_AT": at_worker.value})
     assert house.head.end() == 0
-    house.head.start({"LEGION_CRASH_AT": point.value})
-    title = f"head {name}"
-    asked = Dispatch(cwd=project.cwd, tickets=[new(title, f"echo {name} > {name}.txt", on=[name])], request=title)
+    house.head.start({"LEGION_CRASH_AT": at_head.value})
+    asked = Dispatch(cwd=project.cwd, tickets=[new(name, f"echo {name} > {name}.txt", on=[name])], request=name)
     with contextlib.suppress(errors.LegionError):
         house.head.client.dispatch(asked)
     assert house.head.process is not None
-    house.head.process.wait(60)
-    house.head.start()
+    assert worker.process is not None
+    living = {house.head.process.pid: house.head, worker.process.pid: worker}
+    while living:
+        dead = living.pop(first_dead(living))
+        assert dead.process is not None
+        assert dead.process.wait(PATIENCE) == -signal.SIGKILL, dead.log[-3000:]
+        dead.start()
+        if dead is house.head:
+            # Whether its answer came depends on the point, so the person asks again.
+            house.head.client.dispatch(asked)
     (ticket,) = house.head.client.dispatch(asked).ids
     project.until_settled(ticket)
-    has_landed_once(project, ticket, title)
-    house.workers[name].close()
-
-
-@pytest.mark.parametrize("point", sampled(WORKER, 2), ids=lambda point: point.value)
-def test_a_worker_that_dies_at_a_step_continues_there(house: MachineHouse, project: Project, point: Point):
-    name = f"w{WORKER.index(point)}"
-    worker = house.worker(name, labels=[name], slots=1, extra={"LEGION_CRASH_AT": point.value})
-    title = f"worker {name}"
-    ticket = project.dispatch(title, f"echo {name} > {name}.txt", on=[name])
-    worker.until_dead()
-    worker.start()
-    project.until_settled(ticket)
-    has_landed_once(project, ticket, title)
+    has_landed_once(project, ticket, name)
     worker.close()
 
 
