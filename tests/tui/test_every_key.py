@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from textual.actions import parse
+from textual.screen import Screen
 
 from legion.tui.app import LegionApp
 from legion.tui.keys import KEYS, Key, KeyContext
+from legion.tui.screens.forms import Form
+from legion.tui.screens.ticket import TicketScreen
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
 from legion.wire.machine_pages import MachineLine, MachineList
@@ -54,6 +60,17 @@ async def back_to(ui: Shown, place: str) -> None:
     await ui.pilot.pause()
 
 
+async def back_to_open(ui: Shown, wanted: Callable[[Screen[Any]], bool]) -> bool:
+    """To this screen above the board, if it is still open: composing one takes longer than pressing a key."""
+    found = next((one for one in ui.app.screen_stack if wanted(one)), None)
+    if found is None:
+        await back_to(ui, "board")
+        return False
+    while ui.app.screen is not found:
+        await ui.app.pop_screen()
+    return True
+
+
 def machine(name: str, head: bool = False) -> MachineLine:
     return MachineLine(
         name=name, head=head, state="open", labels=[], slots=4, runs=1, version="1", heard_at=None, joined_at=None,
@@ -89,7 +106,7 @@ def test_every_key_of_every_place(board: Board):
     prepared(board)
 
     async def work() -> None:
-        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
+        async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
             await ui.until(lambda: ui.app.store.graph.value is not None)
             places = ("squad", "board", "inbox", "agents", "queue", "usage")
             contexts = {name: KeyContext(name) for name in places}
@@ -116,20 +133,29 @@ def test_every_key_of_every_place(board: Board):
     drive(work)
 
 
+async def back_to_ticket(ui: Shown, id: int, tab: str) -> None:
+    await back_to_open(ui, lambda one: isinstance(one, TicketScreen) and one.id_of_ticket == id)
+    ui.app.open_ticket(id, tab)
+    await ui.pilot.pause()
+    # The line below the title says what comes next once the ticket is read.
+    await ui.until(lambda: ui.app.screen.query("#step") and ui.rows("#step").rows)
+    await ui.shows({"diff": "a.py", "history": "↶"}.get(tab, "#"))
+
+
 def test_every_key_of_a_ticket(board: Board):
     prepared(board)
 
+    def where(one: Key) -> tuple[int, str]:
+        tab = one.context.value if one.context in (KeyContext.DIFF, KeyContext.HISTORY) else "live"
+        return NEEDS_TICKET.get(one.action, 2 if tab == "live" else 3), tab
+
     async def work() -> None:
-        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
-            for one, key in keys_of(KeyContext.TICKETS, KeyContext.TICKET, KeyContext.DIFF, KeyContext.HISTORY):
-                await back_to(ui, "board")
-                tab = one.context.value if one.context in (KeyContext.DIFF, KeyContext.HISTORY) else "live"
+        async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
+            keys = keys_of(KeyContext.TICKETS, KeyContext.TICKET, KeyContext.DIFF, KeyContext.HISTORY)
+            for one, key in sorted(keys, key=lambda pair: where(pair[0])):
                 if one.action == "open":
                     continue
-                ui.app.open_ticket(NEEDS_TICKET.get(one.action, 2 if tab == "live" else 3), tab)
-                # The line below the title says what comes next once the ticket is read.
-                await ui.until(lambda: ui.app.screen.query("#step") and ui.rows("#step").rows)
-                await ui.shows({"diff": "more = 2", "history": "↶"}.get(tab, "#"))
+                await back_to_ticket(ui, *where(one))
                 if one.context is KeyContext.DIFF:
                     await ui.press("G")
                     if one.action == "send_back":
@@ -147,25 +173,27 @@ def test_every_key_of_a_ticket(board: Board):
 
 def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
     prepared(board)
+    lists = {"remove": "teams", "complete": "sessions", "forget": "sessions"}
+
+    def list_of(one: Key) -> str:
+        return "machines" if one.context is KeyContext.MACHINES else lists.get(one.action, "providers")
 
     async def work() -> None:
-        async with opened(board, size=(120, 40), kind=RecordingApp) as ui:
+        async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
             for one, key in keys_of(KeyContext.FORM):
-                await back_to(ui, "board")
-                await ui.press("w")
-                await ui.shows("name:")
+                if not await back_to_open(ui, lambda shown: isinstance(shown, Form)):
+                    await ui.press("w")
+                    await ui.shows("name:")
                 if one.action == "choose":
                     await ui.press("tab", "tab")
                 await pressed(ui, one, key)
-            lists = {"remove": "teams", "complete": "sessions", "forget": "sessions"}
-            for one, key in keys_of(KeyContext.MODELS, KeyContext.MACHINES):
-                await back_to(ui, "board")
-                ui.app.open_catalog(
-                    "machines" if one.context is KeyContext.MACHINES else lists.get(one.action, "providers")
-                )
-                await ui.settled()
+            for one, key in sorted(keys_of(KeyContext.MODELS, KeyContext.MACHINES), key=lambda pair: list_of(pair[0])):
                 if one.action == "test":
                     continue
+                kind = list_of(one)
+                if not await back_to_open(ui, lambda shown, kind=kind: getattr(shown, "kind", "") == kind):
+                    ui.app.open_catalog(kind)
+                await ui.settled()
                 if one.action == "forget":
                     ui.rows("#body").select("ended old")
                 elif one.context is KeyContext.MACHINES:
