@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from legion.store.board import tickets
 from legion.store.database.transactions import Store
 from tests.support.board import Board
-from tests.support.codebase import SOURCE
+from tests.support.legion import PATIENCE, SOURCE
 from tests.support.postgres import fresh_database
+from tests.support.warm import warm
 
 
 def typed(data: Path, config: Path, *words: str, group: str = "head") -> subprocess.CompletedProcess[str]:
     """In a process of its own: it ends with its data folder."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
-    env |= {"PYTHONPATH": str(SOURCE.parent), "LEGION_DATA_DIR": str(data), "LEGION_CONFIG": str(config)}
-    return subprocess.run(
-        [sys.executable, "-m", "legion", *([group] if group else []), *words], env=env, capture_output=True, text=True
-    )
+    env |= {"PYTHONPATH": str(SOURCE), "LEGION_DATA_DIR": str(data), "LEGION_CONFIG": str(config)}
+    line = [*([group] if group else []), *words]
+    return warm(SOURCE).run("legion", line, env, data.parent, stdin="", patience=PATIENCE)
 
 
 def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
