@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
+import pty
 import unicodedata
 
 import pytest
@@ -23,6 +26,7 @@ from legion.cli.base.output import (
     width,
     wrap,
 )
+from legion.cli.base.progress import progress
 
 HOSTILE = st.one_of(
     st.text(),
@@ -170,3 +174,14 @@ def test_a_long_text_says_that_it_was_cut():
     assert "--full" in lines[-1]
     cut = screen().paragraph("a\nb\nc", most_lines=2, rest="--json")
     assert cut[-1].strip() == "(cut; --json shows all of it)"
+
+
+def test_on_a_terminal_a_long_step_counts_its_seconds_and_leaves_an_empty_line():
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
+        with progress("Ending Legion"):
+            shown = os.read(ours, 100)
+        left = os.read(ours, 100)
+    os.close(ours)
+    assert shown.startswith(b"\rEnding Legion (1")
+    assert left.endswith(b"\r\x1b[K")

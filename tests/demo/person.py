@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
+from typing import TextIO
 
 import psutil
 
 from tests.support.codebase import SOURCE
 from tests.support.legion import Squad
 from tests.support.stand_in import build
-from tests.support.warm import warm
+from tests.support.warm import Forked, warm
 
 PATIENCE = 280
 
-SETTINGS = '[daemon]\nport = 21000\n\n[sandbox]\nenv = ["LANG"]\n'
+SETTINGS = '[daemon]\nport = 21000\n\n[sandbox]\nenv = ["LANG", "STAND_IN_THINKS"]\n'
 CONFIG = """\
 [checks.test]
 run = "sh check.sh"
@@ -90,8 +91,8 @@ def git(repository: Path, *arguments: str) -> str:
 @dataclass(frozen=True)
 class Person:
     folder: Path
-    real: bool = False
-    """Whether their agents are Claude Code itself instead of the stand-in."""
+    thinks: float = 0.0
+    """Seconds for which the stand-in of Claude Code waits before each request."""
     daemons: list[Squad] = field(default_factory=list)
 
     @property
@@ -127,14 +128,18 @@ class Person:
     def env(self) -> dict[str, str]:
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
         env = environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
-        return env if self.real else env | {"PATH": build.path()}
-
-    def argv(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "legion", *arguments]
+        return env | {"PATH": build.path(), "STAND_IN_THINKS": str(self.thinks)}
 
     def types(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A forked command: what it imports, and how it starts a daemon by itself, are other tests' matters."""
         return run_forked(arguments, self.env, self.repository)
+
+    def starts(self, *arguments: str) -> tuple[Forked, TextIO]:
+        """As `types`, without waiting for its end: the process, and what it prints."""
+        reading, writing = os.pipe()
+        process = warm(SOURCE.parent).start("legion", arguments, self.env, self.repository, {1: writing})
+        os.close(writing)
+        return process, os.fdopen(reading)
 
     def trusts(self) -> Person:
         """Their daemon is a forked one: how a command starts it is another test's matter."""

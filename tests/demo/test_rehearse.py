@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -61,8 +62,8 @@ def test_a_check_that_refuses_the_changes_shows_and_the_copy_can_be_kept(tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sampled(range(12), 1))
 def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(tmp_path, seed):
-    """With the real program: the stand-in ends before two kills are due."""
-    ada = Person(tmp_path, real=True).settle().trusts()
+    """With time to think: else the agents end before two kills are due."""
+    ada = Person(tmp_path, thinks=0.8).settle().trusts()
     before = ada.fingerprint()
     played = ada.types("rehearse", "../plan.toml", "--chaos", "--seed", str(seed), "--json")
     assert played.returncode == 0, played.stderr + played.stdout
@@ -79,11 +80,10 @@ def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(tm
 @pytest.mark.slow
 def test_an_interrupted_rehearsal_leaves_nothing(ada):
     ada.trusts()
-    argv = ada.argv("rehearse", "../plan.toml")
-    with subprocess.Popen(argv, cwd=ada.repository, env=ada.env, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert any("an agent starts" in line for line in process.stdout)
-        process.terminate()
+    process, output = ada.starts("rehearse", "../plan.toml")
+    with output:
+        assert any("an agent starts" in line for line in output)
+        process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) != 0
     assert list(ada.temporary.iterdir()) == []
     assert living(ada.temporary) == []

@@ -1,7 +1,7 @@
 """A fork server and a gateway that are forked with their daemon instead of exec'd by it: they import nothing again.
 
-So is the daemon of a command that starts one. The first of each comes from here; those that replace them are exec'd as
-everywhere. They get the arguments, environment, folder, session and handles of those that are exec'd.
+So are the daemons of a command that starts them. The first of each comes from here; those that replace them are exec'd
+as everywhere. They get the arguments, environment, folder, session and handles of those that are exec'd.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ def prepare() -> None:
     lifecycle.start_process = start_gateway
 
 
-def prepare_daemon() -> None:
-    """Fork the process that becomes the first daemon that this command starts. Call it before any thread starts."""
-    daemon, exec_daemon = _fork(_become_daemon), start.start_process
+def prepare_daemon(number: int = 1) -> None:
+    """Fork the processes that become the first daemons that this command starts. Call it before any thread starts."""
+    daemons, exec_daemon = [_fork(_become_daemon) for _ in range(number)], start.start_process
 
     def start_daemon(data_dir: Path, *, ready: int, log: int) -> DaemonProcess:
-        if daemon.used:
+        daemon = next((one for one in daemons if not one.used), None)
+        if daemon is None:
             return exec_daemon(data_dir, ready=ready, log=log)
         argv = [sys.executable, "-m", legion.daemon.__name__, "--data-dir", str(data_dir), str(ready)]
         return daemon.use(argv, os.environ, (ready,), log)

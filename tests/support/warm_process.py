@@ -157,8 +157,8 @@ def _become(wanted: Wanted) -> NoReturn:
         # This command becomes the daemon.
         prefork.prepare()
     elif wanted.words[:1] in (["demo"], ["rehearse"]):
-        # These start one.
-        prefork.prepare_daemon()
+        # These start one, and another where they kill it.
+        prefork.prepare_daemon(2 if "--chaos" in wanted.words else 1)
     _run_and_exit(wanted.module)
 
 

@@ -75,7 +75,7 @@ class Line:
                 raise Interrupted
 
     def pause(self, seconds: float) -> None:
-        """Until the next retry. Raises Interrupted."""
+        """Until the next request. Raises Interrupted."""
         with self.news:
             self.news.wait_for(lambda: self.interrupted, seconds)
         self.check()

@@ -54,10 +54,13 @@ class Model:
         self._reset = 0.0
         """Of the limit that the last answer reported as reached."""
         self._retries = int(os.environ.get("CLAUDE_CODE_MAX_RETRIES", "10"))
+        self._thinks = float(os.environ.get("STAND_IN_THINKS", "0"))
+        """Seconds before each request: a test that kills it needs time for that."""
 
     def answer(self, body: Json) -> Json:
         """Raises ApiError, Interrupted."""
         content = json.dumps({"model": self.name, "max_tokens": 32_000, **body}).encode()
+        self._line.pause(self._thinks)
         for attempt in range(1, self._retries + 2):
             status, text = self._exchange(content)
             self._line.check()
