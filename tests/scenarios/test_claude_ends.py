@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +12,12 @@ import pytest
 
 from legion.domain.scheduling.limit_waits import APART
 from tests.scenarios.victims import Victims, Watch, until
-from tests.support.codebase import ROOT
+from tests.support import elsewhere
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE
 from tests.support.models import Company, company
 from tests.support.sampling import sampled
+from tests.support.stand_in import build
 
 NUMBERS = itertools.count(1)
 
@@ -51,15 +50,17 @@ STUBBORN = "(trap '' TERM INT HUP; setsid sleep 4711 & sleep 4711) & "
 
 
 WHEN = ["at-once", "while-it-starts", "while-the-model-hangs", "in-a-tool"]
+AT_WORK = WHEN[2:]
+"""Only then is it Claude Code itself, and what it has started, that has to end."""
 
 
-@pytest.mark.parametrize("when", sampled(WHEN, 2))
+@pytest.mark.parametrize("when", sampled(WHEN, 2, AT_WORK.__contains__))
 def test_a_stop_answers_soon_and_leaves_no_process(here: Company, gate: Gate, when: str):
     name = f"stopped{next(NUMBERS)}"
     hangs = "delay = 600\n" if when == "while-the-model-hangs" else ""
     script(here, name, f'{hangs}say = "I wait."\n{bash(STUBBORN + gate.pause)}', 'say = "Done."')
     victims = Victims(here)
-    with here.using(None), Watch() as watch:
+    with here.using(None if when in AT_WORK else build.program()), Watch() as watch:
         ticket = here.dispatch(name)
         tree = here.project.worktree(ticket)
         if when == "in-a-tool":
@@ -139,24 +140,11 @@ run = "sh check.sh"
 [agents]
 parallel = 8
 """
-ELSEWHERE = """
-folder=$1; code=$2; shift 2; cd "$folder"
-mkdir -p code && mount --bind "$code" code || exit 1
-for place in /tmp /var/tmp /dev/shm; do
-    mkdir -p "outside$place" && mount --bind "outside$place" "$place" || exit 1
-done
-mkdir -p "$folder" "$code" && mount -c --bind . "$folder" && mount -c --bind ./code "$code" || exit 1
-mkdir outside/home && cd / || exit 1
-exec env HOME="$folder/outside/home" TMPDIR=/tmp "$@"
-"""
-"""Whoever is started by this finds empty folders where programs like to leave things; the test finds what is left."""
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.soak)])
 def test_many_at_once_work_land_and_leave_no_file_outside(tmp_path: Path, count: int):
-    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-    launch = [*alone, "sh", "-c", ELSEWHERE, "sh", str(tmp_path), str(ROOT), sys.executable]
-    with company(tmp_path, config=ROOM_FOR_EIGHT, launch=launch) as here:
+    with company(tmp_path, config=ROOM_FOR_EIGHT, module=elsewhere.__name__) as here:
         gate = Gate(tmp_path / "gates", "gate")
         before, checkout = outside(tmp_path), here.project.repository.fingerprint()
         for n in range(count):

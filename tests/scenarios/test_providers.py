@@ -353,13 +353,11 @@ class Keyring(KeyringBackend):
 def test_a_key_is_kept_in_the_keyring_and_in_no_file_of_ours(tmp_path: Path):
     pytest.importorskip("keyring")
     (tmp_path / "plain_ring.py").write_text(RING)
-    env = {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE)]),
-        "PYTHON_KEYRING_BACKEND": "plain_ring.Keyring",
-        "RING": str(tmp_path / "ring.json"),
-    }
-    launch = ["env", *(f"{name}={value}" for name, value in env.items()), sys.executable]
-    with company(tmp_path, provided=False, launch=launch, stand_in=True) as here:
+    chosen = tmp_path / "config/python_keyring/keyringrc.cfg"
+    chosen.parent.mkdir(parents=True)
+    chosen.write_text(f"[backend]\ndefault-keyring = plain_ring.Keyring\nkeyring-path = {tmp_path}\n")
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "RING": str(tmp_path / "ring.json")}
+    with company(tmp_path, provided=False, env=env, stand_in=True) as here:
         here.told("provider", "add", "ring", "--url", here.stage.url, "--keyring", "--key-stdin", stdin=KEY)
         assert json.loads((tmp_path / "ring.json").read_text()) == ["legion", "ring", KEY]
         (line,) = lines(here)

@@ -40,13 +40,22 @@ PLAIN = (sys.executable,)
 class Squad:
     """One person's Legion: a daemon that can be killed and started again, and a project or more."""
 
-    def __init__(self, folder: Path, *, settings: str = "", database: str = "", launch: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: str = "",
+        database: str = "",
+        launch: Sequence[str] = (),
+        module: str = "legion.daemon",
+    ) -> None:
         """`launch` comes before the daemon's own command line; the interpreter is its last word.
 
-        Without it the daemon is forked from a warm process.
+        Without it the daemon is forked from a warm process. `module` is one that becomes the daemon.
         """
         self.folder = folder
         self.launch = launch
+        self._module = module
         self.data = DataDir(folder / "data")
         self.settings = folder / "config.toml"
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
@@ -75,9 +84,9 @@ class Squad:
         with self.data.daemon_log.open("ab") as log:
             if not self.launch and (source := warm(SOURCE)).fits(env):
                 handles = {1: log.fileno(), 2: log.fileno(), writing: writing}
-                self.process = source.start("legion.daemon", words, env, Path.cwd(), handles)
+                self.process = source.start(self._module, words, env, Path.cwd(), handles)
             else:
-                argv = [*(self.launch or PLAIN), "-m", "legion.daemon", *words]
+                argv = [*(self.launch or PLAIN), "-m", self._module, *words]
                 self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
         os.close(writing)
         with os.fdopen(reading, "rb") as said:

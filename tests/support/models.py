@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -96,14 +96,14 @@ def company(
     retries: int = 1,
     config: str = CHECK,
     files: Mapping[str, str] | None = None,
-    launch: Sequence[str] = (),
+    module: str = "legion.daemon",
     env: Mapping[str, str] | None = None,
     stand_in: bool = False,
     cached: bool = False,
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
-    `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
+    `retries` is how often Claude Code asks a silent model again, `module` is one that becomes the daemon,
     `env` are more variables of the daemon, `files` are in the repository from the start. With `stand_in`, a
     small program plays Claude Code: for scenarios whose subject is Legion. With `cached` the model counts as one
     with a prompt cache.
@@ -112,7 +112,7 @@ def company(
     for place in (scripts, gates):
         place.mkdir()
     walls = f'[sandbox]\nwrite = ["{gates}"]\nenv = ["{RETRIES}"]\n'
-    squad = Squad(folder, settings=walls + settings, launch=launch)
+    squad = Squad(folder, settings=walls + settings, module=module)
     # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
     own = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
     env = {**own, **(env or {})}
