@@ -126,9 +126,9 @@ def eventually(look: Callable[[], T], enough: Callable[[T], bool]) -> T:
 
 @contextmanager
 def running(folder: Path, *, idle: float = lifecycle.IDLE) -> Iterator[Running]:
-    """As the daemon starts it, but forked from the warm process: it imports nothing again."""
+    """As the daemon starts it, but forked: it imports nothing again."""
     place = GatewayFolder(folder)
-    with _forked():
+    with forked():
         address = lifecycle.ensure(place, 0, idle=idle)
     try:
         yield Running(place, address.url, address.pid)
@@ -137,7 +137,8 @@ def running(folder: Path, *, idle: float = lifecycle.IDLE) -> Iterator[Running]:
 
 
 @contextmanager
-def _forked() -> Iterator[None]:
+def forked() -> Iterator[None]:
+    """Gateways that this process starts as a daemon does are forked from the warm process."""
     exec_process = lifecycle.start_process
 
     def fork(argv: Sequence[str], env: Mapping[str, str], *, ready: int, log: int) -> Callable[[], int]:

@@ -5,30 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from legion.gateway import lifecycle
-from legion.gateway.files.folder import GatewayFolder
-from tests.gateway.upstream import Exchange, Upstream, start, text
 from tests.scenarios.test_bad_ground import fill, small_disk
 from tests.support.gates import Gate
 from tests.support.looking import until_seen
 from tests.support.models import Company, company
-from tests.support.sampling import sampled, sampled_together
-
-IDLE = 3.0
-"""Seconds of silence after which this gateway gives a provider up."""
+from tests.support.sampling import sampled
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     with company(tmp_path_factory.mktemp("trouble")) as one:
-        # The daemon finds a gateway that has less patience than its own would have.
-        lifecycle.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=IDLE)
         yield one
         assert [process.cmdline() for process in agents(one)] == []
 
@@ -36,137 +28,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 def agents(here: Company) -> list[psutil.Process]:
     """Whatever lives inside a sandbox of this company."""
     return [process for process in here.squad.processes() if "bwrap" in process.name()]
-
-
-def writing(here: Company, name: str, trouble: str = "") -> None:
-    """A script that makes a file; its second step may meet trouble first."""
-    command = json.dumps(f"echo $LEGION_TICKET > {name}.txt")
-    here.script(
-        name,
-        f"""
-        [[step]]
-        say = "I write it."
-        call = {{tool = "Bash", input = {{command = {command}}}}}
-
-        [[step]]
-        {trouble or 'say = "Done."'}
-        """,
-    )
-
-
-@contextlib.contextmanager
-def provider_at(here: Company, url: str) -> Iterator[None]:
-    """The person's provider lives elsewhere for a while, by their own file."""
-    file = here.squad.folder / "providers.toml"
-    before = file.read_text()
-    assert here.stage.url in before
-    file.write_text(before.replace(here.stage.url, url))
-    try:
-        yield
-    finally:
-        file.write_text(before)
-
-
-def says_nothing(exchange: Exchange) -> None:
-    exchange.wait_until_closed()
-
-
-def says_half(exchange: Exchange) -> None:
-    exchange.begin(start(input_tokens=10, output_tokens=1), text("I beg"))
-    exchange.wait_until_closed()
-
-
-Meeting = Callable[[Company, str], contextlib.AbstractContextManager[None]]
-"""The provider of the ticket that plays this script is in trouble for a while."""
-
-
-def answers(trouble: str) -> Meeting:
-    @contextlib.contextmanager
-    def meeting(here: Company, script: str) -> Iterator[None]:
-        writing(here, script, trouble)
-        yield
-        writing(here, script)
-
-    return meeting
-
-
-@contextlib.contextmanager
-def is_dead(here: Company, _: str) -> Iterator[None]:
-    with provider_at(here, "http://127.0.0.1:9"):
-        yield
-
-
-def hangs(behaviour: Callable[[Exchange], None]) -> Meeting:
-    @contextlib.contextmanager
-    def meeting(here: Company, _: str) -> Iterator[None]:
-        upstream = Upstream(behaviour)
-        try:
-            with provider_at(here, upstream.url):
-                yield
-        finally:
-            upstream.close()
-
-    return meeting
-
-
-KEY_REFUSED = "see `legion provider test`: fix it, then `legion resume"
-TROUBLES: dict[str, tuple[Meeting, str, str]] = {
-    "storm": (answers("status = 529"), "limited", "does not serve for now: API Error: 529"),
-    "broken": (answers("status = 500"), "limited", "does not serve for now: API Error: 500"),
-    "dropped": (answers('drop = "before"'), "limited", "does not serve for now: API Error: 502 legion: provider"),
-    "key": (answers("status = 401"), "refused", KEY_REFUSED),
-    "access": (answers("status = 403"), "refused", KEY_REFUSED),
-    "model": (answers("status = 404"), "refused", "issue with the selected model"),
-    "dead": (is_dead, "limited", "legion: provider rehearsal unreachable: Cannot connect"),
-    "hangs-at-first": (hangs(says_nothing), "limited", "legion: provider rehearsal did not answer in time"),
-    "hangs-mid-stream": (hangs(says_half), "limited", "API Error"),
-}
-"""What happens, how the run ends, and what the ticket says."""
-
-
-def kind_of_trouble(name: str) -> str:
-    return "hangs" if name.startswith("hangs") else "dead" if name == "dead" else TROUBLES[name][1]
-
-
-@pytest.mark.parametrize("names", sampled_together(TROUBLES, 4, kind_of_trouble))
-def test_providers_in_trouble_cost_no_attempt_and_work_goes_on_in_the_same_conversation(
-    here: Company, names: list[str]
-):
-    """One ticket meets all of it, one run after the other: each Claude Code takes a second or more."""
-    outcomes, ticket = [], 0
-    writing(here, "trouble")
-    for name in names:
-        meeting, outcome, said = TROUBLES[name]
-        outcomes.append(outcome)
-        with meeting(here, "trouble"):
-            if ticket:
-                here.told("resume", str(ticket))
-            else:
-                ticket = here.dispatch("trouble")
-            page = here.project.until(ticket, "parked")
-            assert ([run.outcome for run in page.runs], page.ticket.attempt) == (outcomes, 1), page.ticket.reason
-            assert said in page.ticket.reason, name
-            # What a person has to mend waits for them; the rest goes on by itself.
-            assert (page.ticket.parked_until is not None) == (outcome == "limited"), name
-    here.told("resume", str(ticket))
-    page = here.project.until(ticket, "done")
-    assert page.ticket.attempt == 1
-    resumed = [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"]
-    assert resumed == [False, *[True] * len(names)]
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-def test_an_endpoint_that_hangs_at_every_request_is_given_up_before_claude_code_would(tmp_path: Path):
-    upstream = Upstream(says_nothing)
-    with company(tmp_path, retries=10) as one:
-        lifecycle.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=130.0)
-        writing(one, "hangs")
-        with provider_at(one, upstream.url):
-            page = one.project.until(one.dispatch("hangs"), "parked", patience=800)
-        upstream.close()
-        assert "has not answered for minutes" in page.ticket.reason
-        assert len(upstream.seen) <= 4
 
 
 def program(here: Company, name: str, body: str) -> Path:
