@@ -82,7 +82,8 @@ class Den:
     def gateway_address(self) -> GatewayAddress:
         """Of a gateway that lives: where none does, a run has the daemon start one."""
         if lifecycle.address(self.gateway) is None:
-            self.here.project.until(self.play("warm", ("Bash", {"command": "echo a > warm.txt"})), "done")
+            with self.here.using(build.program()):
+                self.here.project.until(self.play("warm", ("Bash", {"command": "echo a > warm.txt"})), "done")
         found = lifecycle.address(self.gateway)
         assert found is not None
         return found

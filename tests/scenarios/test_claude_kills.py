@@ -242,23 +242,25 @@ def test_whoever_dies_between_the_last_word_and_the_result_costs_no_attempt(
     assert here.project.ticket(one.ticket).ticket.attempt == 1
 
 
-def test_a_call_that_was_cut_off_is_told_even_if_the_next_run_dies_before_it_can_say_so(work: Callable[[], Work]):
-    one = work()
-    with one.here.using(None):
-        one.begin(When.IN_A_TOOL)
-        one.victims.kill(Who.RUNNER, one.ticket)
-        until(lambda: len(one.victims.runs(one.ticket)) == 2 and one.has("started"), one.here, "the second start")
-        one.victims.kill(Who.RUNNER, one.ticket)
-        assert one.lands() == ["lost", "lost", "finished"]
-    assert f"Begun and never ended\n- Bash: {one.gate.pause[:40]}" in one.told()
-    assert "Begun and never ended" in one.transcript()
+MUTE = """#!/bin/sh
+[ "$1" = --version ] && echo "2.1.325 (Claude Code)" && exit
+exec sleep 1000
+"""
 
 
-def test_a_conversation_that_was_cut_off_before_its_first_message_begins_anew(work: Callable[[], Work]):
-    """Claude Code notes that it was given something to do before it notes what; from that nothing can be resumed."""
+def test_what_was_cut_off_begins_anew_or_is_told_even_if_the_next_run_dies_before_it_can_say_so(
+    work: Callable[[], Work],
+):
+    """Claude Code notes that it was given something to do before it notes what; from that nothing can be resumed.
+
+    What it resumes, and what it keeps of a call, are Claude Code's own subjects. Something mute plays who dies first.
+    """
     one = work()
-    # Only what it resumes is Claude Code's own subject.
-    one.begin(When.STARTED)
+    mute = one.here.squad.folder / "claude-mute"
+    mute.write_text(MUTE)
+    mute.chmod(0o755)
+    with one.here.using(mute):
+        one.begin(When.STARTED)
     conversation = one.here.project.ticket(one.ticket).conversation
     one.victims.cut_the_power()
     state = one.here.squad.data.project(1) / f"agents/ticket-{one.ticket}/claude/projects"
@@ -267,8 +269,16 @@ def test_a_conversation_that_was_cut_off_before_its_first_message_begins_anew(wo
     begun.write_text(json.dumps({"type": "queue-operation", "operation": "enqueue", "sessionId": conversation}) + "\n")
     with one.here.using(None):
         one.here.start()
-        assert one.lands() == ["lost", "finished"]
-    assert one.conversations()[-1] == (conversation, False)
+        one.gate.arrived()
+        assert one.conversations()[-1] == (conversation, False)
+    with one.here.using(mute):
+        one.victims.kill(Who.RUNNER, one.ticket)
+        until(lambda: len(one.victims.runs(one.ticket)) == 3 and one.has("started"), one.here, "the third start")
+    with one.here.using(None):
+        one.victims.kill(Who.RUNNER, one.ticket)
+        assert one.lands() == ["lost", "lost", "lost", "finished"]
+    assert f"Begun and never ended\n- Bash: {one.gate.pause[:40]}" in one.told()
+    assert "Begun and never ended" in one.transcript()
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
