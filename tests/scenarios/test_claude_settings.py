@@ -208,35 +208,8 @@ LOGIN = {
 # One program renames both: Claude Code would end if it looked for its login in a moment without a folder.
 HIJACK = """
     [[step]]
-    say = "I put a link to the person's folder in the place of mine."
-    call = {tool = "Bash", input = {command = '''
-        ln -s HOME/.claude "$CLAUDE_CONFIG_DIR.theirs"
-        python3 -c 'import os; mine = os.environ["CLAUDE_CONFIG_DIR"]; (
-            os.rename(mine, mine + ".mine"), os.rename(mine + ".theirs", mine)
-        )'
-        cat HOME/.claude/.credentials.json > seen.txt; echo x >> HOME/.claude/.credentials.json; echo BROKEN > red.txt
-    '''}}
-
-    [[step]]
-    say = "Done."
-
-    [[step]]
-    attempt = 2
-    say = "I go on."
-    call = {tool = "Bash", input = {command = "rm red.txt seen.txt; echo hi > hijack.txt"}}
-
-    [[step]]
-    attempt = 2
-    status = 429
-    limit = {resets_in = 3000}
-"""
-"""Claude Code alone learns of the limit of a person's own account."""
-
-
-PAID = """
-    [[step]]
     say = "I begin."
-    call = {tool = "Bash", input = {command = "echo BROKEN > paid.txt"}}
+    call = {tool = "Bash", input = {command = "echo BROKEN > red.txt"}}
     usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
 
     [[step]]
@@ -246,21 +219,38 @@ PAID = """
     [[step]]
     attempt = 2
     say = "I mend it."
-    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    call = {tool = "Bash", input = {command = "rm red.txt"}}
     usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
 
     [[step]]
     attempt = 2
-    say = "That call was not made, so I make it now."
-    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    say = "That call was not made. I put a link to the person's folder in the place of mine."
+    call = {tool = "Bash", input = {command = '''
+        ln -s HOME/.claude "$CLAUDE_CONFIG_DIR.theirs"
+        python3 -c 'import os; mine = os.environ["CLAUDE_CONFIG_DIR"]; (
+            os.rename(mine, mine + ".mine"), os.rename(mine + ".theirs", mine)
+        )'
+        cat HOME/.claude/.credentials.json > seen.txt; echo x >> HOME/.claude/.credentials.json
+    '''}}
     usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
 
     [[step]]
     attempt = 2
     say = "Done again."
     usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 3
+    say = "I go on."
+    call = {tool = "Bash", input = {command = "rm red.txt seen.txt; echo hi > hijack.txt"}}
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 3
+    status = 429
+    limit = {resets_in = 3000}
 """
-"""Ten thousand tokens are three cents."""
+"""Ten thousand tokens are three cents. Claude Code alone learns of the limit of a person's own account."""
 
 
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
@@ -277,25 +267,23 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
         assert f"by your own Claude login, which agents can read, {login}" in str(one.json("doctor"))
         one.script("hijack", HIJACK.replace("HOME", str(home)))
-        one.script("paid", PAID)
-        dear = one.dispatch("paid", budget=0.05, model="claude-sonnet-4-5")
+        ticket = one.dispatch("hijack", budget=0.05, model="claude-sonnet-4-5")
         # Claude Code itself counts, over all runs of the conversation; the budget is the ticket's, not a run's.
-        one.project.until(dear, "parked")
-        one.told("resume", str(dear))
-        page = one.project.until(dear, "done")
-        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished"], page.runs
-        spent = [run.usage and (run.usage.requests, run.usage.input) for run in page.runs]
+        page = one.project.until(ticket, "parked")
+        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget"], [run.detail for run in page.runs]
+        one.told("resume", str(ticket))
+        one.project.until_true(lambda: len(one.project.ticket(ticket).runs) == 4)
+        page = one.project.until(ticket, "parked")
+        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished", "limited"], page.runs
+        spent = [run.usage and (run.usage.requests, run.usage.input) for run in page.runs[:3]]
         assert spent == [(2, 11_000), (1, 10_000), (2, 2_000)]
         assert page.usage is not None
-        assert page.usage.usd == pytest.approx(0.069)
-        ticket = one.dispatch("hijack")
-        page = one.project.until(ticket, "parked")
-        assert [run.outcome for run in page.runs] == ["finished", "limited"], [run.detail for run in page.runs]
+        assert page.usage.usd == pytest.approx(0.072)
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))
         assert one.project.kept(ticket, "hijack.txt") == "hi\n"
         # The next ticket need not meet the limit.
-        held = one.dispatch("paid")
+        held = one.dispatch("hijack")
         words = "waits for the reset of the limit (your own login: "
         until_seen(one.squad, lambda: words in one.project.ticket(held).ticket.doing, words)
     after = login.lstat()
