@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import select
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def environment(folder: Path, url: str, **more: str) -> dict[str, str]:
 class ClaudeOutput:
     """What the program printed, line by line."""
 
-    code: int
+    code: int | None
+    """None while it goes on."""
     events: tuple[Json, ...]
 
     @property
@@ -82,15 +84,26 @@ class Claude:
         return self.folder / "work"
 
     def start(self, prompt: str, *options: str, **more: str) -> subprocess.Popen[str]:
+        return self._start(["-p", prompt, *options], subprocess.DEVNULL, more)
+
+    @contextlib.contextmanager
+    def talk(self, *options: str, **more: str) -> Iterator[Talk]:
+        """One process that hears several messages, one after the other."""
+        one = Talk(self._start(["-p", "--input-format", "stream-json", *options], subprocess.PIPE, more))
+        try:
+            yield one
+        finally:
+            one.end()
+
+    def _start(self, words: list[str], stdin: int, more: Mapping[str, str]) -> subprocess.Popen[str]:
         which = "--resume" if self.begun else "--session-id"
         self.begun = True
-        argv = [str(PROGRAM), "-p", prompt, which, self.conversation, "--output-format", "stream-json", "--verbose"]
-        argv += ["--permission-mode", "acceptEdits", "--model", MODEL, *options]
+        argv = [str(PROGRAM), *words, which, self.conversation, "--output-format", "stream-json", "--verbose"]
         return subprocess.Popen(
-            argv,
+            [*argv, "--permission-mode", "acceptEdits", "--model", MODEL],
             cwd=self.work,
             env=environment(self.folder, self.url, **more),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -105,6 +118,34 @@ class Claude:
 
     def run(self, prompt: str, *options: str, **more: str) -> ClaudeOutput:
         return finish(self.start(prompt, *options, **more))
+
+
+class Talk:
+    """A Claude Code at work, and what it prints until the end of each turn."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def say(self, text: str) -> ClaudeOutput:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        message = {"type": "user", "message": {"role": "user", "content": text}}
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+        events: list[Json] = []
+        while not events or events[-1]["type"] != "result":
+            events.append(json.loads(self._process.stdout.readline()))
+        return ClaudeOutput(code=None, events=tuple(events))
+
+    def end(self) -> int:
+        """Its exit code. It has written everything down by then."""
+        with self._process:
+            try:
+                if self._process.stdin is not None and not self._process.stdin.closed:
+                    self._process.communicate(timeout=PATIENCE)
+            finally:
+                self._process.kill()
+        return self._process.returncode
 
 
 def finish(process: subprocess.Popen[str]) -> ClaudeOutput:

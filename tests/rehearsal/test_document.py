@@ -18,11 +18,12 @@ def block(kind: str) -> str:
 
 def test_the_example_does_what_it_says(stage, scripts, claude):
     (scripts / "greeting.toml").write_text(block("toml"))
-    outcome = claude.run(block("text"))
+    with claude.talk() as talk:
+        outcome = talk.say(block("text"))
+        again = talk.say("This is attempt 2; please go on.")
     assert outcome.result["result"] == "I greeted Ada."
     assert (claude.work / "greeting.txt").read_text() == "Hello Ada!\n"
     assert [retry["error_status"] for retry in outcome.retries] == [529, 529]
-    again = claude.run("This is attempt 2; please go on.")
     assert again.result["result"] == "Nothing is left to do in attempt 2."
     assert [(line.step, line.status) for line in stage.lines()] == [
         (1, 200), (2, 529), (2, 529), (2, 200), (3, 200), (1, 200),

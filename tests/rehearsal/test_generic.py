@@ -103,12 +103,13 @@ def agent(generic_stage, tmp_path: Path) -> Claude:
 
 
 def test_claude_code_does_the_ticket_and_every_later_attempt_in_one_conversation(generic_stage, agent):
-    for attempt in (1, 2):
-        outcome = agent.run(briefing(ticket(BARE, attempt), CONFIG))
-        assert outcome.result["result"].startswith("Done.")
-        assert outcome.result["permission_denials"] == []
-        assert (agent.work / "ticket-7.md").read_text().endswith(f"Rehearsed in attempt {attempt}.\n")
-    assert agent.run("And one more thing.").result["result"].startswith("Done.")
+    with agent.talk() as talk:
+        for attempt in (1, 2):
+            outcome = talk.say(briefing(ticket(BARE, attempt), CONFIG))
+            assert outcome.result["result"].startswith("Done.")
+            assert outcome.result["permission_denials"] == []
+            assert (agent.work / "ticket-7.md").read_text().endswith(f"Rehearsed in attempt {attempt}.\n")
+        assert talk.say("And one more thing.").result["result"].startswith("Done.")
     lines = generic_stage.lines()
     assert {line.kind for line in lines} == {RequestKind.SCRIPTED}
     assert [(line.attempt, line.step) for line in lines] == [
@@ -116,21 +117,19 @@ def test_claude_code_does_the_ticket_and_every_later_attempt_in_one_conversation
     ]  # fmt: skip
 
 
-def test_claude_code_may_change_the_files_that_a_ticket_names(agent):
-    outcome = agent.run(briefing(ticket(FULL), CONFIG))
-    assert outcome.result["permission_denials"] == []
-    assert (agent.work / "src" / "money.py").read_text() == "# rehearsed for ticket 7, attempt 1\n"
-    again = agent.run(resume_text(ticket(FULL, attempt=2), CONFIG, [], [], []))
-    assert again.result["permission_denials"] == []
+def test_another_agent_can_take_over_what_one_has_left_and_may_change_the_files_that_a_ticket_names(agent):
+    one = script_for(briefing(ticket(BARE), CONFIG))
+    (left,) = [call.input["content"] for step in one.steps for call in step.calls if call.tool == "Write"]
+    (agent.work / "ticket-7.md").write_text(left)
+    with agent.talk() as talk:
+        outcome = talk.say(briefing(ticket(BARE, attempt=2), CONFIG))
+        assert outcome.result["result"].startswith("Done.")
+        assert (agent.work / "ticket-7.md").read_text().endswith("Rehearsed in attempt 2.\n")
+        outcome = talk.say(briefing(ticket(FULL), CONFIG))
+        assert outcome.result["permission_denials"] == []
+        assert (agent.work / "src" / "money.py").read_text() == "# rehearsed for ticket 7, attempt 1\n"
+        again = talk.say(resume_text(ticket(FULL, attempt=2), CONFIG, [], [], []))
+        assert again.result["permission_denials"] == []
     assert (agent.work / "notes.md").read_text().splitlines() == [
         "rehearsed for ticket 7, attempt 1", "rehearsed for ticket 7, attempt 2",
     ]  # fmt: skip
-
-
-def test_another_agent_can_take_over_what_one_has_left(generic_stage, agent, tmp_path):
-    agent.run(briefing(ticket(BARE), CONFIG))
-    other = Claude(folder=tmp_path / "other", url=generic_stage.url)
-    (other.work / "ticket-7.md").write_bytes((agent.work / "ticket-7.md").read_bytes())
-    outcome = other.run(briefing(ticket(BARE, attempt=2), CONFIG))
-    assert outcome.result["result"].startswith("Done.")
-    assert (other.work / "ticket-7.md").read_text().endswith("Rehearsed in attempt 2.\n")

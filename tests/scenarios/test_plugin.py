@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import subprocess
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -17,9 +14,9 @@ import pytest
 from legion.client.http import DaemonAddress, DaemonConnection
 from legion.rehearsal.process import Playing
 from legion.wire.errors import NotAllowed
-from tests.rehearsal.program import PATIENCE, PROGRAM, ClaudeOutput, Json, environment
+from tests.rehearsal.program import Claude
 from tests.scenarios.conftest import Make
-from tests.support.legion import SOURCE, Squad
+from tests.support.legion import SOURCE, Project, Squad
 from tests.support.stage import playing
 
 SCRIPT = """
@@ -51,40 +48,19 @@ def stage(tmp_path: Path) -> Iterator[Playing]:
         yield running
 
 
-class Cockpit:
-    """The person's own Claude Code in their checkout: a process that hears what they say, turn by turn."""
+class Cockpit(Claude):
+    """The person's own Claude Code in their checkout."""
 
-    def __init__(self, folder: Path, url: str, checkout: Path, *options: str, **env: str) -> None:
-        argv = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-        argv += ["--permission-mode", "acceptEdits", "--allowedTools", "mcp__plugin_legion_legion", *options]
-        self._process = subprocess.Popen(
-            argv,
-            cwd=checkout,
-            env=environment(folder, url, **env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    def __init__(self, folder: Path, url: str, project: Project) -> None:
+        self._checkout = project.repository.root
+        super().__init__(folder=folder, url=url)
 
-    def say(self, text: str) -> ClaudeOutput:
-        """What the program prints up to the end of the turn."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        message = {"type": "user", "message": {"role": "user", "content": text}}
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
-        events: list[Json] = []
-        while not events or events[-1]["type"] != "result":
-            events.append(json.loads(self._process.stdout.readline()))
-        return ClaudeOutput(code=0, events=tuple(events))
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
 
-    def close(self) -> None:
-        """It has written everything down when it has ended."""
-        try:
-            self._process.communicate(timeout=PATIENCE)
-        finally:
-            self._process.kill()
+    @property
+    def work(self) -> Path:
+        return self._checkout
 
 
 def example() -> list[list[str]]:
@@ -110,12 +86,12 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
     project = make()
     ticket = project.dispatch("Paint the shed blue", "echo blue > shed.txt")
     project.until(ticket, "done")
-    person = tmp_path / "person"
-    config = person / "config"
-    config.mkdir(parents=True)
+    claude = Cockpit(tmp_path / "person", stage.url, project)
+    config = claude.folder / "config"
+    config.mkdir()
     settings = '{\n    "theme": "dark"\n}'
     (config / "settings.json").write_text(settings)
-    own = {"CLAUDE_CONFIG_DIR": str(config), "HOME": str(person)}
+    own = {"CLAUDE_CONFIG_DIR": str(config), "HOME": str(claude.folder)}
     install, show, remove = example()
     installed = house.cli(*install, cwd=project.repository.root, extra=own)
     assert installed.returncode == 0, installed.stderr
@@ -126,9 +102,9 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
         "PATH": os.environ["PATH"],
         "LEGION_CONFIG": str(house.settings),
     }
-    checkout, id = project.repository.root, str(uuid.uuid4())
-    with contextlib.closing(Cockpit(person, stage.url, checkout, "--session-id", id, **env)) as claude:
-        first = claude.say("/legion:status")
+    allowed = ("--allowedTools", "mcp__plugin_legion_legion")
+    with claude.talk(*allowed, **env) as talk:
+        first = talk.say("/legion:status")
         assert first.result["result"] == "The shed is blue."
         (begun,) = [event for event in first.events if event.get("subtype") == "init"]
         assert {f"legion:{name}" for name in ("plan", "dispatch", "status", "inbox", "diff", "coordinator")} <= set(
@@ -141,9 +117,9 @@ def test_a_conversation_of_the_person_sees_the_board_uses_the_tools_and_hears_th
 
     other = project.dispatch("Hang the door", "echo door > door.txt")
     project.until(other, "done")
-    with contextlib.closing(Cockpit(person, stage.url, checkout, "--resume", id, **env)) as claude:
-        assert claude.say("what happened?").result["result"] == "The door has landed."
-        assert claude.say("and nothing new").result["result"] == "Quiet."
+    with claude.talk(*allowed, **env) as talk:
+        assert talk.say("what happened?").result["result"] == "The door has landed."
+        assert talk.say("and nothing new").result["result"] == "Quiet."
     # The scripted model does not read what hooks add; the transcript shows what the conversation holds.
     # Questions of other projects of the same squad are news, too.
     assert [one for one in news(config) if "Ticket" in one] == [f"- Ticket {other} has landed"]
