@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
-from legion.rehearsal.protocol.log import RequestKind
-from tests.rehearsal.program import Claude, finish
+from legion.rehearsal.process import Playing
+from legion.rehearsal.protocol.log import LogLine, RequestKind
+from tests.rehearsal.program import Claude, Talk, finish
 from tests.support.sampling import sampled
 from tests.support.stage import playing
 
@@ -86,7 +91,7 @@ LONG = """
 def test_a_conversation_goes_on_after_a_kill_in_a_tool_a_limit_and_a_restart_of_the_rehearsal(
     scripts, write, tmp_path, how
 ):
-    """Four processes, one after the other: each plays on at the step at which the last one ended."""
+    """Three processes, one after the other: each plays on at the step at which the last one ended."""
     write("long", LONG)
     with playing(scripts, tmp_path) as first:
         claude = Claude(folder=tmp_path / "agent", url=first.url)
@@ -98,25 +103,52 @@ def test_a_conversation_goes_on_after_a_kill_in_a_tool_a_limit_and_a_restart_of_
         process.send_signal(how)
         process.communicate(timeout=60)
         os.close(gate)
-        limited = claude.run("go on", "--allowedTools", "Bash")
+        with claude.talk("--allowedTools", "Bash") as talk:
+            limited, later = talk.say("go on"), talk.say("go on")
         assert "I was cut off." in limited.texts
         assert (limited.result["api_error_status"], limited.retries) == (429, [])
         assert "Too much for this hour." in limited.result["result"]
-        assert claude.run("go on").result["result"] == "The hour is over."
+        assert later.result["result"] == "The hour is over."
         assert steps(first) == [("long", 1, 200), ("long", 2, 200), ("long", 3, 429), ("long", 3, 200)]
     with playing(scripts, tmp_path) as second:
         claude.url = second.url
         assert claude.run("go on").result["result"] == "The play started again."
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Shared]:
+    """A Claude Code whose conversation several tests share, each with a script of its own."""
+    folder = tmp_path_factory.mktemp("shared")
+    scripts = folder / "scripts"
+    scripts.mkdir()
+    with playing(scripts, folder) as stage:
+        claude = Claude(folder=folder / "agent", url=stage.url)
+        with claude.talk("--include-partial-messages") as talk:
+            yield Shared(scripts, stage, talk)
+
+
+@dataclass(frozen=True)
+class Shared:
+    scripts: Path
+    stage: Playing
+    talk: Talk
+
+    def write(self, name: str, text: str) -> None:
+        (self.scripts / f"{name}.toml").write_text(dedent(text))
+
+    def lines(self, *scripts: str) -> list[LogLine]:
+        return [line for line in self.stage.lines() if line.script in scripts]
+
+
 NINE = "One two three four five six seven eight nine."
 
 
 @pytest.mark.parametrize("status", sampled([500, 529], 1))
-def test_trouble_that_passes_is_waited_out(stage, write, claude, status):
+def test_trouble_that_passes_is_waited_out(shared, status):
     """An overloaded model, connections that drop before the answer, a short limit, streams that drop in the middle."""
-    write(
-        "busy",
+    busy = f"busy-{status}"
+    shared.write(
+        busy,
         f"""
         [[step]]
         status = {status}
@@ -143,18 +175,19 @@ def test_trouble_that_passes_is_waited_out(stage, write, claude, status):
         say = "{NINE}"
         """,
     )
-    outcome = claude.run("rehearsal: busy")
+    outcome = shared.talk.say(f"rehearsal: {busy}")
     assert outcome.result["result"] == NINE
     retries = [(retry["error_status"], retry["retry_delay_ms"]) for retry in outcome.retries]
     assert [error for error, _ in retries[:5]] == [status, status, None, None, 429]
     assert retries[4][1] == 1000
-    assert [step for step in steps(stage) if step[1] != 4] == [
-        *[("busy", 1, status)] * 2, ("busy", 1, 200),
-        *[("busy", 2, 0)] * 2, ("busy", 2, 200),
-        ("busy", 3, 429), ("busy", 3, 200),
+    lines = shared.lines(busy)
+    assert [(line.step, line.status) for line in lines if line.step != 4] == [
+        *[(1, status)] * 2, (1, 200),
+        *[(2, 0)] * 2, (2, 200),
+        (3, 429), (3, 200),
     ]  # fmt: skip
     # Streams that drop in the middle are followed by a request for the complete answer.
-    assert [(line.kind, line.stream) for line in stage.lines() if line.step == 4] == [
+    assert [(line.kind, line.stream) for line in lines if line.step == 4] == [
         *[(RequestKind.TROUBLE, True)] * 3, (RequestKind.SCRIPTED, False),
     ]  # fmt: skip
 
@@ -164,20 +197,26 @@ FAILURES = [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
 
 
 @pytest.mark.parametrize("failure", sampled(FAILURES, 1), ids=lambda one: str(one[0]))
-def test_what_never_stops_failing_ends_the_run(stage, write, claude, failure):
+def test_what_no_script_expects_says_why_and_what_never_stops_failing_ends_the_run(stage, write, claude, failure):
     status, requests, retried = failure
     write("never", f'[[step]]\nstatus = {status}\nmessage = "rehearsed"')
-    outcome = claude.run("rehearsal: never")
-    assert (outcome.code, outcome.result["is_error"]) == (1, True)
-    assert (outcome.result["terminal_reason"], outcome.result["api_error_status"]) == ("api_error", status)
-    assert len(outcome.retries) == retried
+    with claude.talk() as talk:
+        unexpected = talk.say("do something")
+        before = stage.lines()
+        never = talk.say("rehearsal: never")
+    assert unexpected.result["is_error"] is True
+    assert "rehearsal: No script is named" in unexpected.result["result"]
+    assert {line.kind for line in before} == {RequestKind.UNEXPECTED}
+    assert (talk.end(), never.result["is_error"]) == (1, True)
+    assert (never.result["terminal_reason"], never.result["api_error_status"]) == ("api_error", status)
+    assert len(never.retries) == retried
     # On 400 the program leaves out one feature after the other and asks again at once.
-    assert len(stage.lines()) == requests
+    assert len(stage.lines()[len(before) :]) == requests
 
 
-def test_a_slow_stream_arrives_whole(write, claude):
-    write("slow", '[[step]]\ndelay = 0.3\nslow = 0.05\nsay = "One two three four five six seven eight nine."')
-    outcome = claude.run("rehearsal: slow", "--include-partial-messages")
+def test_a_slow_stream_arrives_whole(shared):
+    shared.write("slow", '[[step]]\ndelay = 0.3\nslow = 0.05\nsay = "One two three four five six seven eight nine."')
+    outcome = shared.talk.say("rehearsal: slow")
     assert outcome.result["result"] == "One two three four five six seven eight nine."
     pieces = [event["event"] for event in outcome.events if event["type"] == "stream_event"]
     assert [piece["delta"]["text"] for piece in pieces if piece["type"] == "content_block_delta"] == [
@@ -185,8 +224,8 @@ def test_a_slow_stream_arrives_whole(write, claude):
     ]  # fmt: skip
 
 
-def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):
-    write(
+def test_a_subagent_plays_a_script_of_its_own(shared):
+    shared.write(
         "lead",
         """
         [[step]]
@@ -203,7 +242,7 @@ def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):
         say = "The scout is back."
         """,
     )
-    write(
+    shared.write(
         "scout",
         """
         [[step]]
@@ -213,15 +252,8 @@ def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):
         say = "Nothing there."
         """,
     )
-    outcome = claude.run("rehearsal: lead")
+    outcome = shared.talk.say("rehearsal: lead")
     assert outcome.result["result"] == "The scout is back."
-    assert [(line.script, line.step, bool(line.agent)) for line in stage.lines()] == [
+    assert [(line.script, line.step, bool(line.agent)) for line in shared.lines("lead", "scout")] == [
         ("lead", 1, False), ("scout", 1, True), ("scout", 2, True), ("lead", 2, False),
     ]  # fmt: skip
-
-
-def test_a_request_that_no_script_expects_ends_the_run_and_says_why(stage, claude):
-    outcome = claude.run("do something")
-    assert (outcome.code, outcome.result["is_error"]) == (1, True)
-    assert "rehearsal: No script is named" in outcome.result["result"]
-    assert {line.kind for line in stage.lines()} == {RequestKind.UNEXPECTED}
