@@ -1,4 +1,8 @@
-"""A person takes over the conversation of a real Claude Code that works alone, and gives it back."""
+"""A person takes over the conversation of a Claude Code that works alone, and gives it back.
+
+What the person sees and types into is always the real program. In one test it also works alone before and afterwards;
+in the others a stand-in does.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ Person = Callable[..., PersonTerminal]
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    with company(tmp_path_factory.mktemp("wheel")) as one:
+    with company(tmp_path_factory.mktemp("wheel"), stand_in=True) as one:
         yield one
 
 
@@ -75,9 +79,10 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
     staff.hire("tess")
     tree = here.project.worktrees / "agent-1"
     until(lambda: (tree / "agent.txt").exists(), here, "its file")
-    terminal = person("attach", "tess")
-    terminal.shows("Ctrl-Q gives it back")
-    terminal.shows("shortcuts|❯|>")
+    with here.using(None):
+        terminal = person("attach", "tess")
+        terminal.shows("Ctrl-Q gives it back")
+        terminal.shows("shortcuts|❯|>")
     terminal.type("rehearsal: tess-talked")
     terminal.type("\r")
     terminal.shows("written")
@@ -89,8 +94,9 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
         "Report (working): Seen by a person.",
         "All done.",
     ]
-    terminal = person("attach", "tess")
-    terminal.shows("Ctrl-Q gives it back")
+    with here.using(None):
+        terminal = person("attach", "tess")
+        terminal.shows("Ctrl-Q gives it back")
     terminal.type("\x11")
     terminal.shows("tess works alone again")
     staff.until_idle("tess")
@@ -99,7 +105,7 @@ def test_a_standing_agent_is_taken_over_in_its_turn_and_while_it_idles(here: Com
 
 def test_a_page_takes_over_holds_on_over_a_reload_and_a_closed_tab_gives_it_back(here: Company):
     ticket = working(here, "paged")
-    with on_the_page(here, ticket) as socket:
+    with here.using(None), on_the_page(here, ticket) as socket:
         until_printed(socket, "❯")
         socket.send(b"krehearsal: paged-talked")
         until_printed(socket, "paged-talked")
@@ -135,9 +141,10 @@ def until_printed(socket: ClientConnection, words: str) -> None:
 def at_the_wheel(here: Company, person: Person, name: str) -> tuple[int, PersonTerminal]:
     """The person has said something, and the conversation holds what the agent answered."""
     ticket = working(here, name)
-    terminal = person("attach", str(ticket))
-    terminal.shows("Ctrl-Q gives it back")
-    terminal.shows("shortcuts|❯|>")
+    with here.using(None):
+        terminal = person("attach", str(ticket))
+        terminal.shows("Ctrl-Q gives it back")
+        terminal.shows("shortcuts|❯|>")
     terminal.type(f"rehearsal: {name}-talked")
     terminal.type("\r")
     terminal.shows("It is written")
@@ -156,13 +163,14 @@ def test_the_person_talks_with_the_agent_and_it_works_on_alone_with_what_was_sai
 ):
     """Also if the daemon dies in between: the terminal is the runner's, so the person does not notice."""
     name = "wheel-dies" if dies else "wheel-calm"
-    ticket, terminal = at_the_wheel(here, person, name)
-    if dies:
-        Victims(here).kill(Who.DAEMON, ticket)
-    terminal.type("\x11")
-    terminal.shows("works alone again")
-    assert terminal.exit_code() == 0
-    page = here.project.until(ticket, "done")
+    with here.using(None):
+        ticket, terminal = at_the_wheel(here, person, name)
+        if dies:
+            Victims(here).kill(Who.DAEMON, ticket)
+        terminal.type("\x11")
+        terminal.shows("works alone again")
+        assert terminal.exit_code() == 0
+        page = here.project.until(ticket, "done")
     assert here.project.landed(f"{name}.txt") == "alone\ntogether\nalone again\n"
     assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
     assert {run.attempt for run in page.runs} == {1}

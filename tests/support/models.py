@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -67,6 +68,7 @@ class Company:
         path = program or bundled_program()
         table = "[claude]\n"
         settings = before if table in before else f"{before}\n{table}"
+        settings = re.sub(r"(?<=\[claude\]\n)program = .*\n", "", settings)
         self.squad.settings.write_text(settings.replace(table, f'{table}program = "{path}"\n', 1))
         try:
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -34,10 +35,15 @@ _OWN_NAMES = ("cwd", "ticket", "title", "attempt")
 def read(path: Path) -> Script:
     """The script in this file, named after it."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        return _parsed(path, path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadScript(f"{path.name} is not TOML ({error}): fix the file.") from error
-    return _ScriptParser(path.name).script(path.stem, document)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: Path, text: str) -> Script:
+    """Every request reads its script, and few scripts change in between."""
+    return _ScriptParser(path.name).script(path.stem, tomllib.loads(text))
 
 
 def read_all(folder: Path) -> dict[str, Script]:
