@@ -22,6 +22,7 @@ from tests.support.gates import Gate
 from tests.support.models import Company, company
 from tests.support.repository import CHECK, Repository
 from tests.support.staff import Staff
+from tests.support.stand_in import build
 
 SETTINGS = '[claude]\nmodel = "sonnet"\n[liveness]\nevery = 0.2\n'
 PATIENT = f"{CHECK}\n[liveness]\nrepeats = 3\nhang = 3600\nprogram = 3600\nsilence = 3600\n"
@@ -121,10 +122,21 @@ def test_who_heeds_nothing_is_interrupted_then_replaced_by_fresh_eyes_then_by_an
     assert here.project.ticket(ticket).ticket.reason.startswith("gave up after 3 attempts: it made the same call")
 
 
+BUSY = """
+import os, sys, time
+while not os.path.exists(sys.argv[1]):
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    time.sleep(0.3)
+"""
+"""It moves no byte, and uses a quarter of a processor."""
+
+
 def test_a_hanging_tool_is_cut_off_and_those_that_work_are_left_alone(hasty: Company, gate: Gate):
     go = hasty.squad.folder / "gates" / "go"
-    busy = f"echo > {go}.busy; while ! [ -e {go} ]; do :; done; echo b > busy.txt"
-    quiet = f"echo > {go}.quiet; while ! [ -e {go} ]; do echo x >> log; sleep 0.05; done; mv log quiet.txt"
+    busy = f"echo > {go}.busy; {build.PYTHON} -c '{BUSY}' {go}; echo b > busy.txt"
+    quiet = f"echo > {go}.quiet; while ! [ -e {go} ]; do echo x >> log; sleep 0.2; done; mv log quiet.txt"
     hasty.script("busy", call(busy) + DONE)
     hasty.script("quiet", call(quiet) + DONE)
     working = [hasty.dispatch("busy"), hasty.dispatch("quiet")]
