@@ -12,27 +12,39 @@ class Splitter:
     """`feed` returns the data of every complete event. Names of events are dropped: the data repeats them."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
+        """The pieces of a line that has not ended: joined once, or a long line would be copied with each of them."""
+        self._length = 0
+        self._held = False
+        """The rest ends with the first half of a line break, or with a whole one."""
         self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Raises UnreadableMessage for an event that is too long."""
-        text = self._rest + piece if self._rest else piece
-        held = b""
-        if text.endswith(b"\r"):
-            # The second half of the line break may still come.
-            text, held = text[:-1], b"\r"
+        self._rest.append(piece)
+        self._length += len(piece)
+        events: list[bytes] = []
+        if self._held or b"\n" in piece or b"\r" in piece:
+            for line in self._lines():
+                self._take(line, events)
+        if self._length + self._size > MAX_EVENT:
+            raise UnreadableMessage(f"an event is longer than {MAX_EVENT >> 20} MB")
+        return events
+
+    def _lines(self) -> list[bytes]:
+        """Those that have ended."""
+        text = b"".join(self._rest)
+        # The second half of the line break may still come.
+        self._held = text.endswith(b"\r")
+        held = b"\r" if self._held else b""
+        text = text.removesuffix(b"\r")
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = text.split(b"\n")
-        self._rest = lines.pop() + held
-        events: list[bytes] = []
-        for line in lines:
-            self._take(line, events)
-        if len(self._rest) + self._size > MAX_EVENT:
-            raise UnreadableMessage(f"an event is longer than {MAX_EVENT >> 20} MB")
-        return events
+        self._rest = [lines.pop() + held]
+        self._length = len(self._rest[0])
+        return lines
 
     def end(self) -> list[bytes]:
         """The last event of an answer that does not end with an empty line."""
