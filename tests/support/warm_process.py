@@ -31,6 +31,7 @@ from legion.system import crash, toolchain
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
 from tests.support.warm import LONGEST, ROOM
+from tests.support.warm_store import compile_statements
 
 _LATER = (
     "sqlalchemy.dialects.sqlite.pysqlite",
@@ -73,6 +74,7 @@ def main(handle: int, life: int | None) -> None:
     for row in OPERATIONS.values():
         # Else every daemon compiles the shapes of each route that it is asked for.
         routes.route_of(row, routes.perform).made()
+    compile_statements()
     # A terminal's interrupt is for the tests, which still ask us how their daemons ended.
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
