@@ -15,8 +15,6 @@ from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository
 
-ONE_AT_A_TIME = '[checks.test]\nrun = "sh check.sh"\n[agents]\nparallel = 1\n'
-
 
 @pytest.fixture(scope="module")
 def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
@@ -62,18 +60,6 @@ def test_a_ticket_stopped_while_its_tree_is_prepared_never_starts_its_agent(make
     assert page.ticket.state == "stopped"
     assert [run.outcome for run in page.runs] == ["failed", "stopped"]
     assert project.log(ticket) == ""
-
-
-def test_a_ticket_stopped_in_the_queue_never_starts(make: Callable[..., Project], gate: Gate):
-    project = make(ONE_AT_A_TIME)
-    first = project.dispatch("first", f"{gate.pause}; touch a.txt")
-    second = project.dispatch("second", "touch b.txt")
-    gate.arrived()
-    project.stop(second)
-    gate.open()
-    project.until_settled()
-    assert project.states() == {first: "done", second: "stopped"}
-    assert project.ticket(second).runs == []
 
 
 def test_a_ticket_stopped_in_the_merge_queue_does_not_land_and_its_companion_does(
@@ -154,15 +140,17 @@ def test_in_a_paused_project_running_agents_go_on_and_nothing_new_starts(make: C
     first = project.dispatch("first", f"{gate.pause}; touch a.txt")
     gate.arrived()
     project.pause()
-    second = project.dispatch("second", "touch b.txt")
+    second, stopped = project.dispatch_all([new("second", "touch b.txt"), new("stopped", "touch c.txt")])
+    project.stop(stopped)
     gate.open()
     project.until(first, "done")
     state = project.until_settled()
-    assert (project.states(), state.stuck) == ({first: "done", second: "queued"}, [second])
+    assert (project.states(), state.stuck) == ({first: "done", second: "queued", stopped: "stopped"}, [second])
     assert project.ticket(second).ticket.doing == "waits for `legion resume`"
     project.resume()
     project.until_settled()
-    assert project.state(second) == "done"
+    assert project.states() == {first: "done", second: "done", stopped: "stopped"}
+    assert project.ticket(stopped).runs == [], "what is stopped in the queue never starts"
 
 
 def test_the_next_daemon_ends_an_agent_that_was_being_stopped_and_keeps_a_rest(tmp_path: Path):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from legion.wire.history import HistoryLine
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
 from tests.support.looking import until_seen
@@ -21,10 +22,10 @@ def merging(gate: Gate) -> str:
     )
 
 
-def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it_has(
-    make: Callable[..., Project], gate: Gate
+def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it_has_and_gone_when_they_part(
+    make: Callable[..., Project], gates: Callable[[], Gate]
 ):
-    project = make(LOOKING)
+    project, gate, first = make(LOOKING), gates(), gates()
     one, two = project.dispatch_all([new("one", merging(gate)), new("two", merging(gate))])
     other = project.dispatch("other", f"echo o > other.txt; {gate.pause}")
     gate.arrived(3)
@@ -45,30 +46,28 @@ def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it
     found = {one.name: one.detail for one in project.squad.client.doctor(project.cwd).findings}
     assert found["conflicts seen early"].startswith("1: 1 happened")
 
-
-def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates: Callable[[], Gate]):
-    project, (first, then) = make(LOOKING), (gates(), gates())
-    one = project.dispatch("one", f"echo 1 > README.txt; {then.pause}")
-    two = project.dispatch(
-        "two", f"echo 2 > README.txt; {first.pause}; echo hello > README.txt; echo 2 > two.txt; {then.pause}"
-    )
+    before = len(told_of(project))
+    one = project.dispatch("one", f"echo 1 > README.txt; {gate.pause}")
+    parts = f"echo 2 > README.txt; {first.pause}; git checkout -q README.txt; echo 2 > two.txt; {gate.pause}"
+    two = project.dispatch("two", parts)
     first.arrived()
-
-    def kinds() -> list[str]:
-        return [line.kind for line in project.squad.client.history(project.cwd).lines if "conflict." in line.kind]
-
-    project.until_true(lambda: kinds() == ["conflict.predicted"])
+    project.until_true(lambda: [line.kind for line in told_of(project)[before:]] == ["conflict.predicted"])
     first.open()
-    project.until_true(lambda: kinds() == ["conflict.predicted", "conflict.gone"])
-    history = project.squad.client.history(project.cwd).lines
-    seen = next(line for line in history if line.kind == "conflict.predicted")
+    kinds = ["conflict.predicted", "conflict.gone"]
+    project.until_true(lambda: [line.kind for line in told_of(project)[before:]] == kinds)
+    seen = told_of(project)[before]
     other = two if seen.ticket == one else one
     assert seen.words == f"will conflict with #{other} in README.txt"
-    page = project.squad.cli("ticket", str(seen.ticket), "--full", cwd=project.repository.root).stdout
-    assert f"will conflict with #{other} in README.txt" in page
-    then.open(2)
+    page_of_it = project.squad.cli("ticket", str(seen.ticket), "--full", cwd=cwd).stdout
+    assert f"will conflict with #{other} in README.txt" in page_of_it
+    gate.open(2)
     project.until_settled()
     assert set(project.states().values()) == {"done"}
+
+
+def told_of(project: Project) -> list[HistoryLine]:
+    history = project.squad.client.history(project.cwd, last=0)
+    return [line for line in history.lines if line.kind in ("conflict.predicted", "conflict.gone")]
 
 
 def test_the_rule_keeps_tickets_with_the_same_files_apart(make: Callable[..., Project], gate: Gate):

@@ -18,7 +18,9 @@ def red_once(house: Squad, name: str, where: str) -> str:
     return f"if {where} && [ ! -e {flag} ]; then touch {flag}; echo unlucky; exit 1; fi; sh check.sh"
 
 
-def test_a_flaky_check_costs_no_attempt_and_is_told(house: Squad, make: Callable[..., Project]):
+def test_a_flaky_check_proof_or_checkpoint_costs_no_attempt_and_one_that_stays_red_does(
+    house: Squad, make: Callable[..., Project]
+):
     project = make(f"[checks.test]\nrun = '''{red_once(house, 'lone', '[ -e a.txt ]')}'''\n")
     ticket = project.dispatch("a", "echo a > a.txt")
     project.until_settled()
@@ -30,15 +32,21 @@ def test_a_flaky_check_costs_no_attempt_and_is_told(house: Squad, make: Callable
     (finding,) = [one for one in project.squad.client.doctor(project.cwd).findings if one.name == "flaky checks"]
     assert not finding.ok
 
-
-def test_a_flaky_proof_and_a_flaky_checkpoint_cost_nothing_either(house: Squad, make: Callable[..., Project]):
-    project = make()
     proof, look = red_once(house, "proof", "true"), red_once(house, "look", "true")
-    ticket = project.dispatch("a", "echo a > a.txt", prove=[proof])
-    point = project.dispatch("look", "", checkpoint=True, after=[ticket], prove=[look])
+    proven = project.dispatch("b", "echo b > b.txt", prove=[proof])
+    point = project.dispatch("look", "", checkpoint=True, after=[proven], prove=[look])
     project.until_settled()
-    assert (project.state(ticket), project.ticket(ticket).ticket.attempt) == ("done", 1)
+    assert (project.state(proven), project.ticket(proven).ticket.attempt) == ("done", 1)
     assert project.state(point) == "done"
+
+    before = len(project.squad.client.history(project.cwd, last=0).lines)
+    bad = project.dispatch("bad", "echo BROKEN > c.txt", max_attempts=1)
+    project.until_settled()
+    assert project.state(bad) == "failed", "a check that stays red still sends back"
+    lines = project.squad.client.history(project.cwd, last=0).lines[before:]
+    red = [line.data["commit"] for line in lines if line.kind == "check.receipt" and line.data["verdict"] == "red"]
+    assert len(red) == 2
+    assert len(set(red)) == 1
 
 
 def test_a_flaky_batch_lands_whole(house: Squad, make: Callable[..., Project], gate: Gate):
@@ -58,27 +66,29 @@ def test_a_flaky_batch_lands_whole(house: Squad, make: Callable[..., Project], g
     assert [line.data["to"] for line in sizes][-1:] in ([], [32])
 
 
-def test_a_check_that_stays_red_still_sends_back_and_ran_twice_on_that_tree(project: Project):
-    ticket = project.dispatch("bad", "echo BROKEN > a.txt", max_attempts=1)
-    project.until_settled()
-    lines = project.squad.client.history(project.cwd).lines
-    red = [line.data["commit"] for line in lines if line.kind == "check.receipt" and line.data["verdict"] == "red"]
-    assert project.state(ticket) == "failed"
-    assert len(red) == 2
-    assert len(set(red)) == 1
-
-
-@pytest.mark.parametrize("mode", ["merge", "squash", "rebase"])
-def test_what_lands_is_what_was_tested_and_says_who_made_it(make: Callable[..., Project], mode: str):
+@pytest.mark.parametrize(
+    ("mode", "subjects", "parents"),
+    [
+        ("merge", ["Write two files", "a second step", "a first step"], 2),
+        ("squash", ["Write two files"], 1),
+        ("rebase", ["a second step", "a first step"], 1),
+    ],
+)
+def test_what_lands_is_what_was_tested_and_each_mode_shapes_a_history_that_says_who_made_it(
+    make: Callable[..., Project], gate: Gate, mode: str, subjects: list[str], parents: int
+):
     project = make(f"[checks.test]\nrun = 'sh check.sh'\n[landing]\nmode = '{mode}'\n[agents]\nattempts = 2\n")
     agent = f"echo x$LEGION_ATTEMPT > a.txt; {COMMIT} 'a first step'; echo b > b.txt; {COMMIT} 'a second step'"
-    first = project.dispatch("Write two files", agent, text="Both of them.")
+    last = project.dispatch("Write two files", f"{gate.pause}; {agent}", text="Both of them.")
+    gate.arrived()
+    late = f'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > c.txt; else echo c > c.txt; fi; {COMMIT} "another step"'
+    meanwhile = project.dispatch("Write another", late)
+    project.until(meanwhile, "done")
+    gate.open()
     project.until_settled()
-    late = f'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > c.txt; else echo c > c.txt; fi; {COMMIT} "a third step"'
-    second = project.dispatch("Write another", late)
-    project.until_settled()
-    assert project.states() == {first: "done", second: "done"}
-    for ticket, attempts in ((first, 1), (second, 2)):
+    assert project.states() == {last: "done", meanwhile: "done"}
+    assert [project.landed(f"{name}.txt") for name in "abc"] == ["x1\n", "b\n", "c\n"]
+    for ticket, attempts in ((last, 1), (meanwhile, 2)):
         page = project.ticket(ticket)
         landed = next(event.data for event in page.history if event.kind == "landing.landed")
         tree = project.hub_git("rev-parse", f"{landed['tested']}^{{tree}}").strip()
@@ -86,12 +96,15 @@ def test_what_lands_is_what_was_tested_and_says_who_made_it(make: Callable[..., 
         found = project.hub_git("log", "--format=%(trailers:only)", f"--grep=^Ticket: {ticket}$", "refs/legion/target")
         wanted = [f"Ticket: {ticket}", "Agent: command", f"Attempts: {attempts}"]
         assert [line for line in found.splitlines() if line][-3:] == wanted
-    shown = project.hub_git("log", "--first-parent", "--format=%s", "refs/legion/target").splitlines()
+    history = project.history()
+    assert [subject for subject in history if subject not in ("another step", "Write another", "first")] == subjects
+    assert len(project.hub_git("log", "-1", "--format=%P", "refs/legion/target").split()) == parents
+    shown = project.landed_titles()
     if mode == "rebase":
         assert [line for line in shown if "step" in line] == [
-            *("a third step", "a third step", "a second step", "a first step"),
+            *("a second step", "a first step", "another step", "another step"),
         ]
     else:
-        assert shown[:2] == ["Write another", "Write two files"]
-        body = project.hub_git("log", "-1", "--format=%b", "--grep=^Ticket: " + str(first) + "$", "refs/legion/target")
+        assert shown[:2] == ["Write two files", "Write another"]
+        body = project.hub_git("log", "-1", "--format=%b", "--grep=^Ticket: " + str(last) + "$", "refs/legion/target")
         assert body.startswith("Both of them.")

@@ -58,15 +58,16 @@ def question(here: Company, ticket: int) -> QuestionLine:
     return one
 
 
-def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(here: Company):
-    ticket = works_at(here, "third", 3)
-    page = here.project.until(ticket, "done")
+def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own_and_then_a_question(here: Company):
+    ticket = works_at(here, "fourth", 4)
+    one = question(here, ticket)
+    page = here.project.ticket(ticket)
     assert page.ticket.attempt == 3
-    heard = asked(here, "third")
+    heard = asked(here, "fourth")
     assert len({conversation for _, conversation in heard}) == 3
     assert ["opus" in model for model, _ in heard] == [False, False, True]
-    first, second = reasons(page)
-    why = f"checks failed: `{proof('third', 3)}`"
+    first, second, _ = reasons(page)
+    why = f"checks failed: `{proof('fourth', 4)}`"
     assert first == f"{why}; next: fresh eyes: a new conversation with a summary of what was tried"
     assert second == f"{why}; next: the next model of the ladder: opus"
     given = [here.squad.data.runs / f"ticket-{ticket}-run-{run.id}" / "given/briefing.md" for run in page.runs]
@@ -75,6 +76,10 @@ def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(
     assert f"- attempt 1: {why}" in told
     assert f"- attempt 2: {why}" in told
     assert "with fresh eyes" in told
+    assert "3 attempts did not succeed, the last because checks failed" in one.words
+    assert f"legion answer {one.id} yes" in here.told("ticket", str(ticket))
+    assert "is tried again" in here.told("answer", str(one.id), "yes")
+    assert here.project.until(ticket, "done").ticket.attempt == 4
 
 
 def test_the_ladder_leads_to_another_program_and_the_report_names_both(here: Company):
@@ -89,15 +94,6 @@ def test_the_ladder_leads_to_another_program_and_the_report_names_both(here: Com
     shares = {one.key: one for one in here.squad.client.usage(here.project.cwd, "driver").shares}
     assert (shares["plain"].runs, shares["plain"].landed) == (1, 1)
     assert shares["claude"].runs >= 2
-
-
-def test_at_the_end_of_the_ladder_a_person_is_asked(here: Company):
-    ticket = works_at(here, "fourth", 4)
-    one = question(here, ticket)
-    assert "3 attempts did not succeed, the last because checks failed" in one.words
-    assert f"legion answer {one.id} yes" in here.told("ticket", str(ticket))
-    assert "is tried again" in here.told("answer", str(one.id), "yes")
-    assert here.project.until(ticket, "done").ticket.attempt == 4
 
 
 def test_a_no_at_the_end_of_the_ladder_fails_the_ticket(here: Company):
@@ -137,9 +133,18 @@ def test_a_plain_program_has_its_attempts_and_no_ladder(here: Company):
     assert page.ticket.reason == "gave up after 1 attempt: it changed nothing"
 
 
-def test_silence_at_the_end_of_the_ladder_is_a_no(tmp_path_factory: pytest.TempPathFactory):
-    settings = "[questions]\nanswer_within = 1\n[models]\nescalation = []\n"
-    with company(tmp_path_factory.mktemp("silent"), settings=settings, config=ONE_EACH, stand_in=True) as one:
-        page = one.project.until(works_at(one, "silent", 99), "failed")
-        assert page.ticket.reason == f"gave up after 2 attempts: checks failed: `{proof('silent', 99)}`"
-        assert one.squad.client.inbox().questions == []
+@pytest.fixture
+def hasty(here: Company) -> Iterator[None]:
+    """A person who wants nobody to wait long, and has no stronger model."""
+    before = here.squad.settings.read_text()
+    here.squad.settings.write_text(f"{before}\n[questions]\nanswer_within = 1\n[models]\nescalation = []\n")
+    yield
+    here.squad.settings.write_text(before)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_silence_at_the_end_of_the_ladder_is_a_no(here: Company):
+    ticket = works_at(here, "silent", 99)
+    page = here.project.until(ticket, "failed")
+    assert page.ticket.reason == f"gave up after 2 attempts: checks failed: `{proof('silent', 99)}`"
+    assert [one for one in here.squad.client.inbox().questions if one.ticket == ticket] == []

@@ -20,34 +20,30 @@ def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     yield from shared_project(house, tmp_path_factory.mktemp("landing"))
 
 
-def test_a_ticket_goes_from_words_to_landed_code(project: Project):
-    ticket = project.dispatch("write a", "echo a > a.txt")
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert page.ticket.state == "done"
-    assert project.landed("a.txt") == "a\n"
-    assert [(receipt.command, receipt.verdict) for receipt in page.receipts] == [("sh check.sh", "green")]
-
-
-def test_a_dependant_starts_from_the_landed_code(project: Project):
-    first, second = project.dispatch_all(
-        [new("first", "echo one > a.txt", key="one"), new("second", "cat a.txt a.txt > b.txt", after_keys=["one"])]
+def test_tickets_go_from_words_to_landed_code_and_red_and_empty_changes_go_back(project: Project):
+    mends = """
+    if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > mended.txt; exit; fi
+    grep -q mended.txt "$LEGION_BRIEFING" && echo fine > mended.txt
+    """
+    first, second, mended, empty = project.dispatch_all(
+        [
+            new("first", "echo one > a.txt", key="one"),
+            new("second", "cat a.txt a.txt > b.txt", after_keys=["one"]),
+            new("mend", mends),
+            new("nothing", "true", max_attempts=2),
+        ]
     )
     project.until_settled()
-    assert project.landed("b.txt") == "one\none\n"
-    assert (project.state(first), project.state(second)) == ("done", "done")
-
-
-def test_a_red_check_goes_back_with_its_output_and_the_next_attempt_mends_it(project: Project):
-    agent = """
-    if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > a.txt; exit; fi
-    grep -q a.txt "$LEGION_BRIEFING" && echo fine > a.txt
-    """
-    ticket = project.dispatch("mend", agent)
-    project.until_settled()
-    page = project.ticket(ticket)
+    page = project.ticket(first)
+    assert page.ticket.state == "done"
+    assert {(receipt.command, receipt.verdict) for receipt in page.receipts} >= {("sh check.sh", "green")}
+    assert (project.state(second), project.landed("b.txt")) == ("done", "one\none\n"), "it starts from landed code"
+    page = project.ticket(mended)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
-    assert project.landed("a.txt") == "fine\n"
+    assert project.landed("mended.txt") == "fine\n"
+    page = project.ticket(empty)
+    assert page.ticket.state == "failed"
+    assert "changed nothing" in page.ticket.reason
 
 
 def test_one_bad_change_does_not_hold_up_the_others(project: Project):
@@ -73,14 +69,6 @@ def test_two_that_touch_the_same_lines_both_land_after_one_resolves(project: Pro
     text = project.landed("README.txt") or ""
     assert f"{one} was here" in text
     assert f"{two} was here" in text
-
-
-def test_an_empty_change_is_never_done(project: Project):
-    ticket = project.dispatch("nothing", "true", max_attempts=2)
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert page.ticket.state == "failed"
-    assert "changed nothing" in page.ticket.reason
 
 
 def test_the_persons_own_commits_are_absorbed_and_collect_fast_forwards(project: Project):
@@ -123,39 +111,33 @@ def told(project: Project, kind: str) -> list[HistoryLine]:
     return [line for line in project.squad.client.history(project.cwd).lines if line.kind == kind]
 
 
-def test_smaller_changes_go_before_bigger_ones_and_the_board_says_where_each_stands(
+def test_smaller_changes_go_first_conflicting_ones_go_back_and_the_board_says_where_each_stands(
     make: Callable[..., Project], gate: Gate
 ):
-    project, (big, small, middle) = held(make, gate, [f"seq {size} > change{size}.txt" for size in (30, 1, 10)])
+    quarrels = "if grep -q '<<<<<<<' README.txt; then echo both > README.txt; else echo mine > README.txt; fi"
+    agents = [*(f"seq {size} > change{size}.txt" for size in (30, 1, 10)), f"{quarrels}; seq 40 > change40.txt"]
+    project, (big, small, middle, conflicting) = held(make, gate, agents)
     lines = {line.id: line.doing for line in project.squad.client.status(project.cwd).tickets}
     assert lines.pop(first := min(lines)) == "in test"
     (test,) = project.squad.client.merge_queue(project.cwd).tests
     assert (test.kind, test.tickets, [check.state for check in test.checks]) == ("together", [first], ["runs"])
     assert lines == {
-        small: "in the merge queue, place 1 of 3, 1 line",
-        middle: "in the merge queue, place 2 of 3, 10 lines",
-        big: "in the merge queue, place 3 of 3, 30 lines",
+        small: "in the merge queue, place 1 of 4, 1 line",
+        middle: "in the merge queue, place 2 of 4, 10 lines",
+        big: "in the merge queue, place 3 of 4, 30 lines",
+        conflicting: "in the merge queue, place 4 of 4, 42 lines",
     }
     gate.open()
     project.until_settled()
-    assert project.landed_titles()[:4] == ["change 0", "change 2", "change 1", "hold"]
-    (batch,) = told(project, "landing.batch")
-    words = f"tries #{small} (1 line), #{middle} (10 lines), #{big} (30 lines) together"
+    assert project.landed_titles()[:5] == ["change 3", "change 0", "change 2", "change 1", "hold"]
+    batch = told(project, "landing.batch")[0]
+    words = f"tries #{small} (1 line), #{middle} (10 lines), #{big} (30 lines), #{conflicting} (42 lines) together"
     assert (batch.words, batch.rule) == (words, "small-first")
-
-
-def test_who_conflicts_with_the_target_goes_back_before_those_in_front_of_it_are_tested(
-    make: Callable[..., Project], gate: Gate
-):
-    """What it conflicts with landed while it waited; the smaller change is in front of it."""
-    quarrels = "if grep -q '<<<<<<<' README.txt; then echo both > README.txt; else echo mine > README.txt; fi"
-    project, (small, big) = held_batch(make, gate, ["echo 0 > change0.txt", f"{quarrels}; seq 30 > change1.txt"])
-    project.until_settled()
-    assert project.states()[big] == project.states()[small] == "done"
-    assert (project.landed("README.txt"), project.ticket(big).ticket.attempt) == ("both\n", 2)
+    # What it conflicts with landed while it waited: it goes back before those in front of it are tested.
+    assert (project.landed("README.txt"), project.ticket(conflicting).ticket.attempt) == ("both\n", 2)
     (back,) = told(project, "landing.sent-back")
     (landed,) = [line for line in told(project, "landing.landed") if line.ticket == small]
-    assert back.ticket == big
+    assert back.ticket == conflicting
     assert back.n < landed.n
 
 

@@ -77,7 +77,7 @@ class Plan:
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("size", [20, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("size", [13, pytest.param(200, marks=pytest.mark.soak)])
 def test_a_random_board_ends_and_its_history_is_that_of_naive_merging(
     make: Callable[..., Project], tmp_path: Path, size: int, seed: int
 ):
@@ -120,7 +120,7 @@ def merged_naively(project: Project, folder: Path) -> int:
     return len(landings)
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(30, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [9, pytest.param(30, marks=pytest.mark.soak)])
 def test_many_agents_work_at_once_and_none_is_dropped(make: Callable[..., Project], gate: Gate, count: int):
     project = make("[checks.test]\nrun = 'sh check.sh'\n[agents]\nparallel = 30\n")
     ids = project.dispatch_all([new(f"ticket {n}", f"{gate.pause}; echo {n} > {n}.txt") for n in range(count)])

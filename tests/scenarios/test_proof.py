@@ -19,13 +19,14 @@ def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     yield from shared_project(house, tmp_path_factory.mktemp("proof"))
 
 
-def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project):
+def test_what_lands_has_a_green_proof_and_its_receipt_and_what_is_never_proven_fails(project: Project):
     agent = """
     if [ "$LEGION_ATTEMPT" = 1 ]; then echo wrong > answer.txt; exit; fi
     grep -q 'the answer is wrong' "$LEGION_BRIEFING" && echo 42 > answer.txt
     """
     proof = "grep -q 42 answer.txt || { echo the answer is $(cat answer.txt); exit 9; }"
     ticket = project.dispatch("the answer", agent, prove=[proof, "test -s answer.txt"])
+    unproven = project.dispatch("unproven", "touch unproven.txt", prove=["false"], max_attempts=2)
     project.until_settled()
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt, page.ticket.unchecked) == ("done", 2, False)
@@ -34,6 +35,8 @@ def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project)
     assert (proof, "green", 0) in seen
     assert ("test -s answer.txt", "green", 0) in seen
     assert ("sh check.sh", "green", 0) in seen
+    assert project.ticket(unproven).ticket.reason == "gave up after 2 attempts: checks failed: `false`"
+    assert project.landed("unproven.txt") is None
 
 
 def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Project, gate: Gate):
@@ -46,21 +49,18 @@ def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Pr
     assert project.state(slow) == "done"
 
 
-def test_a_ticket_whose_proof_never_passes_fails_and_does_not_land(project: Project):
-    ticket = project.dispatch("unproven", "touch unproven.txt", prove=["false"], max_attempts=2)
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert page.ticket.reason == "gave up after 2 attempts: checks failed: `false`"
-    assert project.landed("unproven.txt") is None
-
-
-def test_the_whole_output_of_a_check_is_kept_on_disk(project: Project):
+def test_receipts_keep_the_whole_output_on_disk_and_name_the_commit_that_the_target_moved_to(project: Project):
     ticket = project.dispatch("loud", "touch loud.txt", prove=["seq 1 20000"])
     project.until_settled()
     receipt = next(receipt for receipt in project.ticket(ticket).receipts if receipt.command == "seq 1 20000")
     assert receipt.tail.endswith("\n20000\n")
     assert len(receipt.tail) < 7000
     assert Path(receipt.output).read_text() == "".join(f"{n}\n" for n in range(1, 20001))
+    target = project.hub_git("rev-parse", "refs/legion/target").strip()
+    page = project.ticket(ticket)
+    shown = sorted((receipt.command, receipt.verdict) for receipt in page.receipts)
+    assert shown == [("seq 1 20000", "green"), ("sh check.sh", "green")]
+    assert {receipt.commit for receipt in page.receipts if receipt.verdict == "green"} == {page.landed} == {target}
 
 
 def test_what_a_check_leaves_behind_is_no_part_of_anything(make: Callable[..., Project]):
@@ -115,38 +115,3 @@ def test_a_landed_ticket_that_nothing_checked_says_so(make: Callable[..., Projec
     line = project.ticket(bare).ticket
     assert (line.state, line.unchecked, line.doing) == ("done", True, "landed unchecked")
     assert project.ticket(proven).ticket.unchecked is False
-
-
-@pytest.mark.parametrize(
-    ("mode", "subjects", "parents"),
-    [
-        ("merge", ["two things", "step two", "step one"], 2),
-        ("squash", ["two things"], 1),
-        ("rebase", ["step two", "step one"], 1),
-    ],
-)
-def test_each_landing_mode_shapes_the_history(
-    make: Callable[..., Project], gate: Gate, mode: str, subjects: list[str], parents: int
-):
-    project = make(f'[landing]\nmode = "{mode}"\n[checks.test]\nrun = "sh check.sh"\n')
-    steps = 'for n in one two; do echo $n > $n.txt; git add -A; git commit -qm "step $n"; done'
-    project.dispatch("two things", f"{gate.pause}; {steps}")
-    gate.arrived()
-    other = project.dispatch("meanwhile", "touch other.txt; git add -A; git commit -qm other")
-    project.until(other, "done")
-    gate.open()
-    project.until_settled()
-    history = project.history()
-    assert [subject for subject in history if subject not in ("other", "meanwhile", "first")] == subjects
-    tip = project.hub_git("log", "-1", "--format=%P", "refs/legion/target").split()
-    assert len(tip) == parents
-    assert [project.landed(f"{name}.txt") for name in ("one", "two", "other")] == ["one\n", "two\n", ""]
-
-
-def test_receipts_name_the_commit_that_the_target_moved_to(project: Project):
-    ticket = project.dispatch("named", "touch named.txt")
-    project.until_settled()
-    target = project.hub_git("rev-parse", "refs/legion/target").strip()
-    page = project.ticket(ticket)
-    assert [receipt.commit for receipt in page.receipts if receipt.verdict == "green"] == [target]
-    assert page.landed == target

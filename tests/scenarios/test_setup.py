@@ -8,53 +8,46 @@ from tests.support.legion import Project, new
 from tests.support.looking import until_seen
 
 
-def test_a_repository_that_is_red_without_its_setup_lands_tickets(make: Callable[..., Project]):
-    project = make("[setup]\nrun = 'mkdir deps && echo yes > deps/there'\n[checks.test]\nrun = 'grep yes deps/there'\n")
-    ticket = project.dispatch("uses it", "cat deps/there > a.txt")
-    project.until_settled()
-    assert project.state(ticket) == "done"
-    assert project.landed("a.txt") == "yes\n"
-    assert project.landed("deps/there") is None
-
-
-def test_what_setup_makes_inside_folders_of_the_project_serves_checks_and_is_no_change_either(
-    make: Callable[..., Project],
-):
+def test_what_setup_makes_serves_agents_and_checks_and_is_no_change(make: Callable[..., Project]):
+    """Also inside folders of the project; and checks cannot write to it."""
+    deps = "mkdir deps web/deps && echo yes > deps/there && echo yes > web/deps/there"
+    reads = "grep yes deps/there && grep yes web/deps/there && grep made web/generated.txt"
     project = make(
-        "[setup]\nrun = 'mkdir web/deps && echo yes > web/deps/there && echo made > web/generated.txt'\n"
-        "[checks.test]\nrun = 'grep yes web/deps/there && grep made web/generated.txt'\n",
+        f"[setup]\nrun = '{deps} && echo made > web/generated.txt'\n"
+        f"[checks.test]\nrun = '! touch deps/poison 2>&1 && ! rm deps/there && touch elsewhere && {reads}'\n",
         files={"web/page.txt": "page\n"},
     )
-    ticket = project.dispatch("uses it", "cat web/deps/there > web/a.txt")
+    ticket = project.dispatch("uses it", "cat deps/there web/deps/there > web/a.txt")
     project.until_settled()
     assert project.state(ticket) == "done"
-    assert project.landed("web/a.txt") == "yes\n"
-    assert (project.landed("web/deps/there"), project.landed("web/generated.txt")) == (None, None)
+    assert project.landed("web/a.txt") == "yes\nyes\n"
+    made = ("deps/there", "web/deps/there", "web/generated.txt")
+    assert [project.landed(name) for name in made] == [None] * 3
 
 
 MAKES = "[setup]\nrun = 'mkdir -p deps cache && touch deps/lib.txt cache/x && echo made > made.txt'\n"
 
 
-def test_an_agents_edit_of_what_setup_made_is_said_for_it_does_not_land(make: Callable[..., Project]):
+def test_an_agent_hears_that_its_edits_of_what_setup_made_do_not_land(make: Callable[..., Project]):
     project = make(MAKES, files={".gitignore": "cache/\n"})
     agent = "echo mine > made.txt; touch deps/more.txt; touch cache/y; echo a > a.txt"
-    quiet, loud = project.dispatch_all([new("quiet", "cat made.txt deps/lib.txt > b.txt"), new("loud", agent)])
+    only = """
+    if grep -q -- '- made.txt' "$LEGION_BRIEFING"; then echo c > c.txt; else touch -d @0 made.txt; rm -r deps; fi
+    """
+    quiet, loud, vain = project.dispatch_all(
+        [
+            new("quiet", "cat made.txt deps/lib.txt > b.txt"),
+            new("loud", agent),
+            new("in vain", only, max_attempts=2),
+        ]
+    )
     project.until_settled()
     assert (project.landed("a.txt"), project.landed("b.txt")) == ("a\n", "made\n")
     assert (project.landed("made.txt"), project.landed("deps/more.txt")) == (None, None)
     said = project.ticket(loud).runs[-1].detail
     assert said == "exit code 0; not part of the change: what [setup] made (deps, made.txt)"
     assert project.ticket(quiet).runs[-1].detail == "exit code 0"
-
-
-def test_an_agent_that_changed_only_what_setup_made_is_told_so(make: Callable[..., Project]):
-    project = make(MAKES)
-    agent = """
-    if grep -q -- '- made.txt' "$LEGION_BRIEFING"; then echo a > a.txt; else touch -d @0 made.txt; rm -r deps; fi
-    """
-    ticket = project.dispatch("in vain", agent, max_attempts=2)
-    project.until_settled()
-    page = project.ticket(ticket)
+    page = project.ticket(vain)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
     back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
     assert back.data["reason"] == "it changed nothing but what [setup] made (deps, made.txt)"
@@ -100,16 +93,6 @@ def test_nothing_of_a_removed_setup_is_left_in_new_trees(make: Callable[..., Pro
     project.until_settled()
     assert project.state(third) == "done"
     assert "deps" not in (project.landed("seen.txt") or "deps")
-
-
-def test_checks_cannot_write_to_what_setup_made(make: Callable[..., Project]):
-    project = make(
-        "[setup]\nrun = 'mkdir deps && echo yes > deps/there'\n"
-        "[checks.test]\nrun = '! touch deps/poison 2>&1 && ! rm deps/there && touch elsewhere && grep yes deps/there'\n"
-    )
-    ticket = project.dispatch("a", "touch a.txt")
-    project.until_settled()
-    assert project.state(ticket) == "done"
 
 
 def test_setup_runs_again_only_where_a_key_file_changed(make: Callable[..., Project]):

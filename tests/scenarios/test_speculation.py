@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -32,23 +33,6 @@ def trees(project: Project, verdict: str) -> list[object]:
 
 def landed(project: Project, ticket: int) -> dict[str, object]:
     return next(event.data for event in project.ticket(ticket).history if event.kind == "landing.landed")
-
-
-def test_a_batch_that_was_tested_ahead_lands_without_another_test(
-    make: Callable[..., Project], gates: Callable[[], Gate]
-):
-    first, second = gates(), gates()
-    project, one, two = under_way(make, first, second, "a")
-    second.open()
-    project.until_true(lambda: len(trees(project, "green")) == 2)
-    first.open()
-    project.until_settled()
-    assert project.states() == {one: "done", two: "done"}
-    # The baseline, the first, and the second on top of it: each once.
-    greens = trees(project, "green")
-    assert len(greens) == len(set(greens)) == 3
-    assert landed(project, two)["before"] == landed(project, one)["tested"]
-    assert landed(project, two)["tested"] in trees(project, "green")
 
 
 def test_one_that_is_still_in_test_is_waited_for_and_not_tested_twice(
@@ -108,7 +92,9 @@ def test_what_was_red_on_top_is_not_tested_again_but_for_the_repetition(
     assert len(set(trees(project, "red"))) == 1
 
 
-def test_several_batches_are_tested_on_top_of_each_other(make: Callable[..., Project], gates: Callable[[], Gate]):
+def test_several_batches_are_tested_on_top_of_each_other_and_not_again_when_they_land(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
     first, second, third = gates(), gates(), gates()
     pauses = f"if [ -e c.txt ]; then {third.pause}; elif [ -e b.txt ]; then {second.pause}; "
     check = f"{pauses} elif [ -e a.txt ]; then {first.pause}; fi; sh check.sh"
@@ -122,7 +108,12 @@ def test_several_batches_are_tested_on_top_of_each_other(make: Callable[..., Pro
         gate.open()
     project.until_settled()
     assert project.states() == dict.fromkeys(ids, "done")
-    assert len(trees(project, "green")) == len(set(trees(project, "green"))) == 4
+    # The baseline, and each on top of those below it: what was tested ahead lands without another test.
+    greens = trees(project, "green")
+    assert len(greens) == len(set(greens)) == 4
+    for below, above in itertools.pairwise(landed(project, ticket) for ticket in ids):
+        assert above["before"] == below["tested"]
+        assert above["tested"] in greens
 
 
 def test_switched_off_or_with_one_check_at_a_time_nothing_is_built_ahead(make: Callable[..., Project], gate: Gate):

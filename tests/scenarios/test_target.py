@@ -8,7 +8,7 @@ import pytest
 
 from legion.wire.errors import LegionError, StateConflict
 from tests.support.gates import Gate
-from tests.support.legion import Project
+from tests.support.legion import Project, new
 
 
 @pytest.fixture
@@ -18,10 +18,11 @@ def red(make: Callable[..., Project]) -> Project:
 
 
 def test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_the_others(red: Project):
-    innocent = red.dispatch("innocent", "touch a.txt")
+    agent = "if [ $LEGION_ATTEMPT = 1 ]; then echo BROKEN > b.txt; else echo fine > b.txt; fi"
+    innocent, guilty = red.dispatch_all([new("innocent", "touch a.txt"), new("guilty", agent)])
     state = red.until_settled()
     page = red.ticket(innocent)
-    assert (page.ticket.state, page.ticket.attempt, state.stuck) == ("parked", 1, [innocent])
+    assert (page.ticket.state, page.ticket.attempt, state.stuck) == ("parked", 1, [innocent, guilty])
     assert page.ticket.reason == "the target itself fails `sh check.sh`"
     assert "the target itself fails its checks" in red.notes()
     assert red.landed("a.txt") is None
@@ -30,7 +31,9 @@ def test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_t
     fix = red.dispatch("fix", "echo fine > old.txt")
     red.until_settled(innocent, fix)
     red.until(innocent, "done")
-    assert red.states() == {innocent: "done", fix: "done"}
+    # The guilty one is told once the target is green.
+    assert red.until(guilty, "done").ticket.attempt == 2
+    assert red.states() == {innocent: "done", guilty: "done", fix: "done"}
     assert red.ticket(innocent).ticket.attempt == 1
     red.until_true(lambda: red.landed("mine.txt") == "mine\n")
 
@@ -43,17 +46,7 @@ def test_a_commit_of_the_person_that_mends_the_target_wakes_the_parked_tickets(r
     assert red.landed("old.txt") == "fine\n"
 
 
-def test_a_guilty_ticket_on_a_red_baseline_is_told_once_the_target_is_green(red: Project):
-    agent = "if [ $LEGION_ATTEMPT = 1 ]; then echo BROKEN > a.txt; else echo fine > a.txt; fi"
-    guilty = red.dispatch("guilty", agent)
-    red.until_settled()
-    assert red.state(guilty) == "parked"
-    red.dispatch("fix", "echo fine > old.txt")
-    red.until(guilty, "done")
-    assert red.ticket(guilty).ticket.attempt == 2
-
-
-def test_a_red_commit_of_the_person_is_not_absorbed_and_that_is_said(project: Project):
+def test_commits_of_the_person_that_are_red_or_conflict_are_not_absorbed_and_that_is_said(project: Project):
     bad = project.repository.commit("oops", {"mine.txt": "BROKEN\n"})
     ticket = project.dispatch("a", "touch a.txt")
     project.until_settled()
@@ -68,8 +61,6 @@ def test_a_red_commit_of_the_person_is_not_absorbed_and_that_is_said(project: Pr
     assert (project.repository.root / "a.txt").exists()
     assert project.notes() == ""
 
-
-def test_commits_of_the_person_that_conflict_are_not_absorbed_and_that_is_said(project: Project):
     project.dispatch("theirs", "echo theirs > README.txt")
     project.until_settled()
     project.repository.commit("mine", {"README.txt": "mine\n"})
