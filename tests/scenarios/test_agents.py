@@ -222,10 +222,10 @@ def test_what_an_agent_prints_is_kept_whole_and_can_be_read(project: Project):
 
 
 @pytest.fixture
-def equipped(tmp_path: Path) -> Iterator[Squad]:
-    """A daemon whose person has drivers of their own."""
+def equipped(tmp_path: Path) -> Iterator[Project]:
+    """A project whose person has got drivers of their own."""
     (tmp_path / "agent.sh").write_text('echo "$1 was briefed: $(head -1)" > "$1.txt"\n')
-    settings = f"""
+    drivers = f"""
     default_driver = "first"
     [drivers.first]
     run = "sh {tmp_path}/agent.sh first"
@@ -234,15 +234,18 @@ def equipped(tmp_path: Path) -> Iterator[Squad]:
     timeout = 30
     [drivers.missing]
     run = "no-such-program --flag"
-    [sandbox]
-    read = ["{tmp_path}/agent.sh"]
     """
-    with squad(tmp_path, settings=settings) as one:
-        yield one
+    walls = f'[sandbox]\nread = ["{tmp_path}/agent.sh"]\n'
+    with squad(tmp_path, settings=walls) as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        with pytest.raises(BadInput, match="There is no driver"):
+            project.dispatch("by name", driver="second")
+        one.settings.write_text(f"{drivers}\n{walls}")
+        yield project
 
 
-def test_drivers_come_from_the_persons_settings(equipped: Squad, tmp_path: Path):
-    project = equipped.adopt(Repository(tmp_path / "ada"))
+def test_drivers_come_from_the_persons_settings_which_are_read_again_when_they_change(equipped: Project):
+    project = equipped
     default, named = project.dispatch_all([new("by default"), new("by name", driver="second")])
     missing = project.dispatch("cannot start", driver="missing")
     project.until_settled()

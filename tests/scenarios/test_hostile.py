@@ -45,8 +45,8 @@ parallel = 4
 def interpreter_for(uid: int) -> list[str]:
     """A Python that runs the daemon as this other user; root's own may lie where only root can read."""
     become = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
-    # It must be able to start itself once more: root's rights last until the first exec.
-    script = "import legion.daemon.main, os, sys; os.execv(sys.executable, [sys.executable, '-c', ''])"
+    # It must be able to start itself once more: root's rights last until the first exec. Compiled libraries must fit.
+    script = "import legion, psutil, pydantic_core, os, sys; os.execv(sys.executable, [sys.executable, '-c', ''])"
     for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         trial = [*become, python, "-c", script]
         env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": libraries()}

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from legion.wire.questions import AnswerQuestion, QuestionLine
 from legion.wire.tickets import Action
+from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.models import company
 from tests.support.repository import Repository
 
 TEST = "def test_total():\n    assert total() == 3\n    assert total() != 4\n"
-FILES = {"tests/test_total.py": TEST, "Makefile": "test:\n\tsh check.sh\n"}
-WEAKER = "sed -i '/!= 4/d' tests/test_total.py; echo 1 > a.txt"
+NAMES = ("yes", "no", "bounced", "stubborn", "once", "broken", "added", "declared", "total")
+"""Each test weakens a file of its own."""
+FILES = {**{f"tests/test_{name}.py": TEST for name in NAMES}, "Makefile": "test:\n\tsh check.sh\n"}
+
+
+def weaker(name: str) -> str:
+    return f"sed -i '/!= 4/d' tests/test_{name}.py; echo 1 > {name}.txt"
 
 
 def question(project: Project, ticket: int) -> QuestionLine:
@@ -32,52 +38,52 @@ def reasons(project: Project, ticket: int) -> list[str]:
     return [str(event.data["reason"]) for event in project.ticket(ticket).history if event.kind == "ticket.moved"]
 
 
-@pytest.fixture
-def project(make: Callable[..., Project]) -> Project:
-    return make(files=FILES)
+@pytest.fixture(scope="module")
+def project(house: Squad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    yield from shared_project(house, tmp_path_factory.mktemp("protected"), FILES)
 
 
 def test_a_deleted_assertion_stops_and_a_yes_lets_it_land(project: Project):
-    ticket = project.dispatch("weaker", WEAKER)
+    ticket = project.dispatch("weaker", weaker("yes"))
     one = question(project, ticket)
-    assert "- tests/test_total.py\n" in one.words
-    assert "tests/test_total.py: fewer assertions: 1 fewer than before" in one.words
-    assert project.landed("a.txt") is None
+    assert "- tests/test_yes.py\n" in one.words
+    assert "tests/test_yes.py: fewer assertions: 1 fewer than before" in one.words
+    assert project.landed("yes.txt") is None
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert f"legion answer {one.id} yes" in shown
     assert "Tests look weaker" in shown
     assert "continues with its change" in answer(project, one, True)
     page = project.until(ticket, "done")
-    assert project.landed("a.txt") == "1\n"
-    assert [(found.sign, found.path) for found in page.weakened] == [("fewer assertions", "tests/test_total.py")]
+    assert project.landed("yes.txt") == "1\n"
+    assert [(found.sign, found.path) for found in page.weakened] == [("fewer assertions", "tests/test_yes.py")]
     assert page.ticket.attempt == 1
 
 
 def test_a_no_goes_back_with_its_words_and_the_agent_can_put_it_right(project: Project):
     agent = f"""
-    if [ "$LEGION_ATTEMPT" = 1 ]; then {WEAKER}; exit; fi
-    if [ "$LEGION_ATTEMPT" = 3 ]; then echo 3 > a.txt; exit; fi
+    if [ "$LEGION_ATTEMPT" = 1 ]; then {weaker("no")}; exit; fi
+    if [ "$LEGION_ATTEMPT" = 3 ]; then echo 3 > no.txt; exit; fi
     grep -q 'Four is never right' "$LEGION_BRIEFING" || exit 3
-    git checkout -q tests/test_total.py
+    git checkout -q tests/test_no.py
     """
     ticket = project.dispatch("weaker", agent)
     one = question(project, ticket)
-    project.until(project.dispatch("in its way", "echo 2 > a.txt"), "done")
+    project.until(project.dispatch("in its way", "echo 2 > no.txt"), "done")
     assert "with your answer" in answer(project, one, False, "Four is never right.")
     page = project.until(ticket, "done")
     assert (page.ticket.attempt, page.weakened) == (3, [])
-    assert project.landed("tests/test_total.py") == TEST
+    assert project.landed("tests/test_no.py") == TEST
     back = [reason for reason in reasons(project, ticket) if reason]
     assert back[1:] == [
-        "it changed protected files (tests/test_total.py), and you said no",
-        "it conflicts with what landed meanwhile (a.txt)",
+        "it changed protected files (tests/test_no.py), and you said no",
+        "it conflicts with what landed meanwhile (no.txt)",
     ]
 
 
 def test_a_bounce_is_a_no_to_the_question_about_the_change(project: Project):
     agent = f"""
-    if [ "$LEGION_ATTEMPT" = 1 ]; then {WEAKER}; exit; fi
-    grep -q 'Put it back' "$LEGION_BRIEFING" && git checkout -q tests/test_total.py
+    if [ "$LEGION_ATTEMPT" = 1 ]; then {weaker("bounced")}; exit; fi
+    grep -q 'Put it back' "$LEGION_BRIEFING" && git checkout -q tests/test_bounced.py
     """
     ticket = project.dispatch("weaker", agent)
     question(project, ticket)
@@ -87,7 +93,7 @@ def test_a_bounce_is_a_no_to_the_question_about_the_change(project: Project):
 
 
 def test_the_same_change_is_asked_about_once(project: Project):
-    agent = f'if [ "$LEGION_ATTEMPT" = 1 ]; then {WEAKER}; else echo again >> a.txt; fi'
+    agent = f'if [ "$LEGION_ATTEMPT" = 1 ]; then {weaker("stubborn")}; else echo again >> stubborn.txt; fi'
     ticket = project.dispatch("stubborn", agent, max_attempts=2)
     answer(project, question(project, ticket), False, "No.")
     project.until(ticket, "failed")
@@ -100,15 +106,15 @@ def test_the_same_change_is_asked_about_once(project: Project):
 
 
 def test_a_no_to_the_last_attempt_says_that_it_was_the_last(project: Project):
-    ticket = project.dispatch("once", WEAKER, max_attempts=1)
+    ticket = project.dispatch("once", weaker("once"), max_attempts=1)
     told = answer(project, question(project, ticket), False)
     assert told == f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
 
 
 def test_an_allowed_change_that_goes_back_for_another_reason_is_not_asked_about_again(project: Project):
     agent = """
-    if [ "$LEGION_ATTEMPT" = 1 ]; then sed -i '/!= 4/d' tests/test_total.py; echo BROKEN > a.txt; exit; fi
-    echo fine > a.txt
+    if [ "$LEGION_ATTEMPT" = 1 ]; then sed -i '/!= 4/d' tests/test_broken.py; echo BROKEN > broken.txt; exit; fi
+    echo fine > broken.txt
     """
     ticket = project.dispatch("weaker and broken", agent)
     answer(project, question(project, ticket), True)
@@ -129,22 +135,22 @@ WAYS_AROUND = [
 
 
 def test_every_way_around_the_checks_stops_for_a_question(project: Project):
-    tickets = project.dispatch_all([new(path, f"{agent}; echo 1 > a.txt") for agent, path, _ in WAYS_AROUND])
+    tickets = project.dispatch_all([new(path, f"{agent}; echo 1 > around.txt") for agent, path, _ in WAYS_AROUND])
     for ticket, (_, path, sign) in zip(tickets, WAYS_AROUND, strict=True):
         one = question(project, ticket)
         assert f"- {path}\n" in one.words
         assert sign in one.words
         project.stop(ticket)
         assert [left for left in project.squad.client.inbox().questions if left.ticket == ticket] == []
-    assert project.landed("a.txt") is None
+    assert project.landed("around.txt") is None
 
 
 def test_new_tests_and_declared_files_need_no_question(project: Project):
-    more = "printf '\\ndef test_more():\\n    assert total() > 2\\n' >> tests/test_total.py"
+    more = "printf '\\ndef test_more():\\n    assert total() > 2\\n' >> tests/test_added.py"
     added = project.dispatch("adds tests", f"{more}; echo 'assert 1 < 2' > tests/test_new.py")
-    project.until(added, "done")
-    declared = project.dispatch("declared", WEAKER, files=["tests/**"])
+    declared = project.dispatch("declared", weaker("declared"), files=["tests/**"])
     page = project.until(declared, "done")
+    project.until(added, "done")
     assert [found.sign for found in page.weakened] == ["fewer assertions"]
     assert [left for left in project.squad.client.inbox().questions if left.ticket in (added, declared)] == []
 
@@ -153,18 +159,6 @@ def test_a_claim_with_nothing_done_is_never_done(project: Project):
     ticket = project.dispatch("liar", "echo 'All tests pass, the ticket is done!'", max_attempts=1)
     page = project.until(ticket, "failed")
     assert "it changed nothing" in page.ticket.reason
-
-
-def test_an_open_question_survives_a_kill_and_a_resume_asks_nothing_new(tmp_path: Path):
-    with squad(tmp_path) as one:
-        project = one.adopt(Repository(tmp_path / "ada"))
-        ticket = project.dispatch("config", "echo '# mine' >> legion.toml")
-        asked = question(project, ticket)
-        one.kill()
-        one.start()
-        one.client.resume_ticket(ticket)
-        project.until(ticket, "parked")
-        assert [left.id for left in one.client.inbox().questions] == [asked.id]
 
 
 def test_a_real_agent_hears_the_no_in_its_conversation_and_puts_the_test_back(tmp_path: Path):
@@ -199,25 +193,28 @@ def test_a_real_agent_hears_the_no_in_its_conversation_and_puts_the_test_back(tm
         assert len(heard) == 1
 
 
-@pytest.fixture
-def hasty(tmp_path: Path) -> Iterator[Squad]:
-    with squad(tmp_path, settings="[questions]\nanswer_within = 1\n") as one:
-        yield one
+def test_an_open_question_survives_a_kill_and_the_settings_say_what_is_asked_and_for_how_long(tmp_path: Path):
+    with squad(tmp_path) as one:
+        repository = Repository(tmp_path / "ada")
+        repository.commit("tests", FILES)
+        project = one.adopt(repository)
+        config = "echo '# mine' >> legion.toml"
+        ticket = project.dispatch("config", config)
+        asked = question(project, ticket)
+        one.kill()
+        one.start()
+        one.client.resume_ticket(ticket)
+        project.until(ticket, "parked")
+        assert [left.id for left in one.client.inbox().questions] == [asked.id], "a resume asks nothing new"
+        project.stop(ticket)
 
+        one.settings.write_text("[questions]\nanswer_within = 1\n")
+        page = project.until(project.dispatch("silence", config, max_attempts=1), "failed")
+        assert page.ticket.reason == "gave up after 1 attempt: it changed protected files (legion.toml), unanswered"
+        assert project.squad.client.inbox().questions == []
 
-def test_silence_is_a_no_at_the_deadline(hasty: Squad, tmp_path: Path):
-    project = hasty.adopt(Repository(tmp_path / "ada"))
-    ticket = project.dispatch("config", "echo '# mine' >> legion.toml", max_attempts=1)
-    page = project.until(ticket, "failed")
-    assert page.ticket.reason == "gave up after 1 attempt: it changed protected files (legion.toml), unanswered"
-    assert project.squad.client.inbox().questions == []
-
-
-def test_the_person_can_switch_it_off_or_allow_paths_for_all_tickets(tmp_path: Path):
-    with squad(tmp_path, settings='[protection]\nallow = ["tests"]\n') as one:
-        project = one.adopt(Repository(tmp_path / "ada"))
-        project.repository.commit("tests", FILES)
-        project.until(project.dispatch("weaker", WEAKER), "done")
+        one.settings.write_text('[protection]\nallow = ["tests"]\n')
+        project.until(project.dispatch("weaker", weaker("total")), "done")
         one.settings.write_text('[protection]\nmode = "off"\n')
         project.until(project.dispatch("ci", "mkdir .github && touch .github/ci.yml"), "done")
         assert project.landed(".github/ci.yml") == ""

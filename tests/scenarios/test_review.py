@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from legion.client.legion import Legion
-from legion.wire.errors import BadInput, StateConflict
+from legion.wire.errors import StateConflict
 from legion.wire.projects import AddProject, Trust, Where
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad
@@ -38,8 +38,8 @@ def test_new_checks_that_the_target_fails_park_tickets_once_and_not_in_a_loop(pr
     assert len(project.ticket(ticket).history) == seen
 
 
-def test_an_amended_first_commit_is_taken_as_it_is(legion: Squad, tmp_path: Path):
-    project = legion.adopt(Repository(tmp_path / "young"))
+def test_an_amended_first_commit_is_taken_as_it_is(house: Squad, tmp_path: Path):
+    project = house.adopt(Repository(tmp_path / "young"))
     project.repository.git("commit", "--quiet", "--amend", "-m", "another first")
     ticket = project.dispatch("a", "echo a > a.txt")
     project.until_settled()
@@ -48,23 +48,18 @@ def test_an_amended_first_commit_is_taken_as_it_is(legion: Squad, tmp_path: Path
     project.collect()
 
 
-def test_deleted_worktree_folders_are_made_again(project: Project):
-    project.until_settled(project.dispatch("a", "echo a > a.txt"))
+def test_deleted_worktree_folders_are_made_again_and_a_change_back_to_an_earlier_tree_has_its_receipts(
+    project: Project,
+):
+    project.until_settled(project.dispatch("there", "echo other > README.txt"))
     # At once: the daemon may be filling its pool there.
     project.worktrees.rename(project.worktrees.with_name(f"{project.worktrees.name}-deleted"))
-    ticket = project.dispatch("b", "echo b > b.txt")
-    project.until_settled()
-    assert project.state(ticket) == "done"
-    assert project.squad.client.doctor(project.cwd).findings
-
-
-def test_a_change_back_to_an_earlier_tree_has_its_receipts(project: Project):
-    project.until_settled(project.dispatch("there", "echo other > README.txt"))
     back = project.dispatch("and back", "echo hello > README.txt")
     project.until_settled()
     page = project.ticket(back)
     assert page.ticket.state == "done"
     assert [receipt.verdict for receipt in page.receipts] == ["green"]
+    assert project.squad.client.doctor(project.cwd).findings
 
 
 def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
@@ -112,23 +107,17 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
     project.squad.adopt(project.repository)
 
 
-def test_a_removed_project_can_come_back(project: Project):
+def test_a_removed_project_can_come_back_and_a_renamed_branch_is_followed_by_init(project: Project):
     client = project.squad.client
     client.remove_project(project.cwd)
     project.squad.adopt(project.repository)
+    project.repository.git("branch", "--quiet", "-m", "main", "trunk")
+    assert client.add_project(AddProject(path=project.cwd)).branch == "trunk"
     ticket = project.dispatch("a", "echo a > a.txt")
     project.until_settled()
     assert project.state(ticket) == "done"
-
-
-def test_the_settings_file_is_read_again_when_it_changes(legion: Squad, repository: Repository):
-    project = legion.adopt(repository)
-    with pytest.raises(BadInput, match="There is no driver"):
-        project.dispatch("a", driver="mine")
-    legion.settings.write_text("[drivers.mine]\nrun = \"sh -c 'cat > briefing.txt'\"\n")
-    ticket = project.dispatch("a", driver="mine")
-    project.until_settled()
-    assert project.state(ticket) == "done"
+    project.collect()
+    assert (project.repository.root / "a.txt").exists()
 
 
 def test_init_in_another_checkout_of_a_project_answers_with_the_project(project: Project, tmp_path: Path):
@@ -137,14 +126,6 @@ def test_init_in_another_checkout_of_a_project_answers_with_the_project(project:
     added = project.squad.client.add_project(AddProject(path=str(linked)))
     assert (added.root, added.branch) == (project.cwd, "main")
     assert not (tmp_path / "linked-legion").exists()
-
-
-def test_a_renamed_branch_is_followed_by_init(project: Project):
-    project.repository.git("branch", "--quiet", "-m", "main", "trunk")
-    assert project.squad.client.add_project(AddProject(path=project.cwd)).branch == "trunk"
-    project.until_settled(project.dispatch("a", "echo a > a.txt"))
-    project.collect()
-    assert (project.repository.root / "a.txt").exists()
 
 
 def _until_refused(client: Legion, project: Project) -> None:

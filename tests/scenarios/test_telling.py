@@ -7,10 +7,11 @@ import itertools
 import json
 import os
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.scenarios.victims import Victims, Who
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, SOURCE
 from tests.support.models import Company, company
+from tests.support.warm import Forked, warm
 
 
 @pytest.fixture(scope="module")
@@ -60,25 +62,41 @@ def waiting(here: Company, name: str, gate: Gate, expect: str) -> int:
     return ticket
 
 
-def start(here: Company, *words: str) -> subprocess.Popen[str]:
+class Command:
     """A command that takes its time."""
+
+    def __init__(self, process: Forked, output: IO[str]) -> None:
+        self.process = process
+        self._output = output
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code, and what it said."""
+        code = self.process.wait(PATIENCE)
+        with self._output:
+            self._output.seek(0)
+            return code, self._output.read()
+
+
+def start(here: Company, *words: str) -> Command:
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
         "PYTHONPATH": str(SOURCE),
         "LEGION_CONFIG": str(here.squad.settings),
         "LEGION_DATA_DIR": str(here.squad.data.root),
     }
-    argv = [sys.executable, "-m", "legion", *words]
-    return subprocess.Popen(argv, cwd=here.project.cwd, env=env, stdout=subprocess.PIPE, text=True)
+    output = tempfile.TemporaryFile("w+")  # noqa: SIM115
+    with Path(os.devnull).open() as nothing:
+        handles = {0: nothing.fileno(), 1: output.fileno(), 2: 2}
+        return Command(warm(SOURCE).start("legion", words, env, Path(here.project.cwd), handles), output)
 
 
-def until(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
-    """Look while the process runs."""
+def until(telling: Command, holds: Callable[[], bool]) -> None:
+    """Look while the command runs."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.05)
+            telling.process.wait(0.05)
 
 
 def transcript(here: Company, ticket: int, role: str = "") -> str:
@@ -93,8 +111,7 @@ def test_words_reach_the_agent_between_two_steps_of_the_same_run(here: Company, 
     telling = start(here, "tell", str(ticket), "By the way, the table is called users.")
     until(telling, lambda: "the table is called users" in transcript(here, ticket))
     gate.open()
-    said, _ = telling.communicate(timeout=PATIENCE)
-    assert (telling.returncode, said) == (0, f"The agent of ticket {ticket} has received it.\n")
+    assert telling.end() == (0, f"The agent of ticket {ticket} has received it.\n")
     page = here.project.until(ticket, "done")
     assert len(page.runs) == 1
     assert here.project.landed("told.txt") == "heard\n"
@@ -115,7 +132,7 @@ def test_words_for_a_ticket_whose_adviser_works_reach_who_builds_too(here: Compa
     telling = start(here, "tell", str(ticket), "It must be blue.")
     until(telling, lambda: "It must be blue" in transcript(here, ticket, "adviser"))
     gate.open()
-    assert telling.communicate(timeout=PATIENCE)[0] == f"The agent of ticket {ticket} has received it.\n"
+    assert telling.end() == (0, f"The agent of ticket {ticket} has received it.\n")
     page = here.project.until(ticket, "done")
     assert [run.role for run in page.runs] == ["adviser", ""]
     assert here.project.landed("colour.txt") == "blue\n"
@@ -172,7 +189,7 @@ def test_an_interruption_ends_the_run_although_words_wait(here: Company, gate: G
     assert "is interrupted" in here.told("interrupt", str(ticket))
     page = here.project.until(ticket, "parked")
     assert [run.outcome for run in page.runs] == ["interrupted"]
-    telling.communicate(timeout=PATIENCE)
+    telling.end()
     here.project.stop(ticket)
 
 
@@ -181,7 +198,7 @@ def test_words_that_a_kill_cut_off_are_said_when_the_ticket_goes_on(here: Compan
     telling = start(here, "tell", str(ticket), "By the way, the colour is green.")
     until(telling, lambda: "the colour is green" in transcript(here, ticket))
     Victims(here).kill(Who.RUNNER, ticket)
-    said, _ = telling.communicate(timeout=PATIENCE)
+    _, said = telling.end()
     assert "ended before it received this; if the ticket continues, its next run gets it" in said
     page = here.project.until(ticket, "done")
     assert [run.outcome for run in page.runs] == ["lost", "finished"]

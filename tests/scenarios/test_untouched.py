@@ -123,24 +123,6 @@ def test_agents_go_on_whatever_the_person_does_in_their_repository_meanwhile(
     project.hub_git("fsck", "--strict", "--full")
 
 
-@pytest.fixture
-def ahead(project: Project) -> Project:
-    """A project with something to collect."""
-    project.dispatch("landed", "echo landed > landed.txt; echo changed > README.txt")
-    project.until_settled()
-    return project
-
-
-def test_collect_fast_forwards_the_checkout_that_has_the_branch(ahead: Project):
-    repository = ahead.repository
-    repository.write({"notes.txt": "mine, not committed\n"})
-    done = ahead.collect()
-    assert (done.branch, done.files) == ("main", 2)
-    assert repository.head() == done.new
-    assert repository.git("status", "--porcelain") == "?? notes.txt"
-    assert ahead.collect().commits == 0
-
-
 def refused(project: Project, words: str) -> None:
     """Collect says no with these words and changes nothing that the person could see."""
     before = visible(project.repository)
@@ -161,31 +143,30 @@ def visible(repository: Repository) -> list[str]:
     return [repository.git(*words.split(), check=False) for words in asked]
 
 
-def test_collect_refuses_where_uncommitted_changes_are_in_the_way(ahead: Project):
-    ahead.repository.write({"README.txt": "my own words\n"})
-    refused(ahead, r"README\.txt")
-    ahead.repository.git("checkout", "-q", "README.txt")
-    ahead.repository.write({"landed.txt": "my own new file\n"})
-    refused(ahead, r"landed\.txt")
+def lands(project: Project, name: str) -> None:
+    """There is something to collect."""
+    project.until(project.dispatch(name, f"echo landed > {name}.txt; echo {name} > README.txt"), "done")
 
 
-def test_collect_refuses_in_the_middle_of_a_merge(ahead: Project):
-    repository = ahead.repository
+def test_collect_refuses_what_would_cost_the_person_something_and_else_fast_forwards_their_checkout(project: Project):
+    repository = project.repository
+    repository.commit("second", {"README.txt": "second\n"})
+    lands(project, "landed")
+
+    repository.write({"README.txt": "my own words\n"})
+    refused(project, r"README\.txt")
+    repository.git("checkout", "-q", "README.txt")
+    repository.write({"landed.txt": "my own new file\n"})
+    refused(project, r"landed\.txt")
+    (repository.root / "landed.txt").unlink()
+
     repository.git("switch", "-q", "-c", "side")
     repository.commit("side", {"side.txt": "side\n"})
     repository.git("switch", "-q", "main")
     repository.git("merge", "-q", "--no-ff", "--no-commit", "side")
-    refused(ahead, "merge is in progress")
+    refused(project, "merge is in progress")
     repository.git("merge", "--abort")
-    ahead.collect()
-    assert (repository.root / "landed.txt").exists()
 
-
-def test_collect_refuses_while_the_branch_is_being_rebased(project: Project):
-    repository = project.repository
-    repository.commit("second", {"README.txt": "second\n"})
-    project.dispatch("landed", "echo landed > landed.txt")
-    project.until_settled()
     repository.git("branch", "base", "HEAD~1")
     repository.git("switch", "-q", "base")
     repository.commit("other", {"README.txt": "other\n"})
@@ -193,28 +174,31 @@ def test_collect_refuses_while_the_branch_is_being_rebased(project: Project):
     repository.git("rebase", "-q", "base", check=False)
     refused(project, "being rebased")
     repository.git("rebase", "--abort")
-    project.collect()
-    assert (repository.root / "landed.txt").exists()
+
+    repository.write({"notes.txt": "mine, not committed\n"})
+    done = project.collect()
+    assert (done.branch, done.files) == ("main", 2)
+    assert repository.head() == done.new
+    assert repository.git("status", "--porcelain") == "?? notes.txt"
+    assert project.collect().commits == 0
 
 
-def test_collect_moves_a_branch_that_no_checkout_has(ahead: Project):
-    ahead.repository.git("switch", "-q", "-c", "other")
-    done = ahead.collect()
-    assert ahead.repository.git("rev-parse", "main") == done.new
-    assert not (ahead.repository.root / "landed.txt").exists()
-
-
-def test_collect_moves_the_branch_in_the_linked_checkout_that_has_it(ahead: Project):
-    repository = ahead.repository
-    linked = repository.root.parent / "linked"
+def test_collect_moves_the_branch_wherever_it_is_checked_out_and_says_so_where_it_is_gone(project: Project):
+    repository = project.repository
     repository.git("switch", "-q", "-c", "other")
+    lands(project, "first")
+    done = project.collect()
+    assert repository.git("rev-parse", "main") == done.new
+    assert not (repository.root / "first.txt").exists()
+
+    linked = repository.root.parent / "linked"
     repository.git("worktree", "add", "-q", str(linked), "main")
-    ahead.collect()
-    assert (linked / "landed.txt").read_text() == "landed\n"
-    assert not (repository.root / "landed.txt").exists()
+    lands(project, "second")
+    project.collect()
+    assert (linked / "second.txt").read_text() == "landed\n"
+    assert not (repository.root / "second.txt").exists()
 
-
-def test_collect_says_so_where_the_branch_is_gone(ahead: Project):
-    ahead.repository.git("switch", "-q", "-c", "other")
-    ahead.repository.git("branch", "-q", "-D", "main")
-    refused(ahead, "main is not in the repository any more")
+    repository.git("worktree", "remove", "--force", str(linked))
+    lands(project, "third")
+    repository.git("branch", "-q", "-D", "main")
+    refused(project, "main is not in the repository any more")
