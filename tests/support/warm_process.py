@@ -21,6 +21,7 @@ import sys
 import termios
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 import legion.daemon.main
@@ -28,6 +29,7 @@ import legion.machine
 from legion.api import routes
 from legion.runner.probe import probe
 from legion.system import crash, toolchain
+from legion.system.paths import DataDir
 from legion.wire.operations import OPERATIONS
 from tests.support import prefork
 from tests.support.warm import LONGEST, ROOM
@@ -158,10 +160,15 @@ def _become(wanted: Wanted) -> NoReturn:
     elif wanted.words[:1] == ["serve"]:
         # This command becomes the daemon.
         prefork.prepare()
-    elif wanted.words[:1] in (["demo"], ["rehearse"]):
+    elif wanted.words[:1] in (["demo"], ["rehearse"]) or _finds_no_daemon(wanted.env):
         # These start one, and another where they kill it.
         prefork.prepare_daemon(2 if "--chaos" in wanted.words else 1)
     _run_and_exit(wanted.module)
+
+
+def _finds_no_daemon(env: dict[str, str]) -> bool:
+    """Whether a command that needs a daemon starts it first."""
+    return "LEGION_DATA_DIR" in env and not DataDir(Path(env["LEGION_DATA_DIR"])).daemon_record.exists()
 
 
 def _run_and_exit(module: str) -> NoReturn:
