@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -25,11 +24,17 @@ from legion.wire.questions import AnswerQuestion
 from tests.support.board import Board
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    one = Board(tmp_path)
+@pytest.fixture(scope="module")
+def one_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    one = Board(tmp_path_factory.mktemp("claims"))
     yield one
     one.close()
+
+
+@pytest.fixture
+def board(one_board: Board) -> Board:
+    one_board.reset()
+    return one_board
 
 
 def holder(board: Board) -> Agent:

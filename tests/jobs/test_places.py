@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -25,11 +24,17 @@ from legion.store.work import claims, machines
 from tests.support.board import Board
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    one = Board(tmp_path)
+@pytest.fixture(scope="module")
+def one_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    one = Board(tmp_path_factory.mktemp("places"))
     yield one
     one.close()
+
+
+@pytest.fixture
+def board(one_board: Board) -> Board:
+    one_board.reset()
+    return one_board
 
 
 def join(board: Board, name: str, *labels: str, slots: int = 2, quiet_hours: str = "") -> None:

@@ -18,6 +18,12 @@ from tests.support.repository import Repository
 USAGE, NOT_FOUND, NOT_ALLOWED = 2, 3, 4
 
 
+@pytest.fixture(scope="module")
+def empty_project(house: QuietSquad, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One project for all that is refused: it never gets a ticket."""
+    return house.adopt(Repository(tmp_path_factory.mktemp("refused") / "ada"))
+
+
 def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
@@ -159,17 +165,17 @@ def test_another_init_of_what_is_trusted_asks_for_no_trust_and_survives_an_odd_f
     assert house.cli("status", cwd=repository.root).returncode == 0
 
 
-def test_a_ticket_cannot_come_after_one_that_is_not_there(project: Project):
+def test_a_ticket_cannot_come_after_one_that_is_not_there(empty_project: Project):
     with pytest.raises(BadInput, match="There is no ticket 99999 to come after"):
-        project.dispatch("a", "true", after=[99999])
-    assert project.states() == {}
+        empty_project.dispatch("a", "true", after=[99999])
+    assert empty_project.states() == {}
 
 
 @pytest.mark.parametrize("name", ["text", "context", "criteria", "plan"])
-def test_a_text_of_two_megabytes_is_refused_whichever_client_sends_it(project: Project, name: str):
+def test_a_text_of_two_megabytes_is_refused_whichever_client_sends_it(empty_project: Project, name: str):
     with pytest.raises(BadInput, match=f"{name} must be a text of at most 1,000,000 characters, not of 2,000,000"):
-        project.dispatch("a", "true", **{name: "x" * 2_000_000})
-    assert project.states() == {}
+        empty_project.dispatch("a", "true", **{name: "x" * 2_000_000})
+    assert empty_project.states() == {}
 
 
 BAD_PLANS = {
@@ -222,13 +228,13 @@ BAD_PLANS = {
 
 
 @pytest.mark.parametrize("name", BAD_PLANS)
-def test_a_plan_with_one_bad_ticket_creates_nothing(project: Project, name: str):
+def test_a_plan_with_one_bad_ticket_creates_nothing(empty_project: Project, name: str):
     text, words = BAD_PLANS[name]
     good = '[[ticket]]\nkey = "fine"\ntitle = "fine"\ncommand = "touch fine.txt"\n'
     plan = text if name in ("no table", "no TOML") else good + text
-    said = project.squad.cli("dispatch", "--from", "-", cwd=project.repository.root, stdin=plan)
+    said = empty_project.squad.cli("dispatch", "--from", "-", cwd=empty_project.repository.root, stdin=plan)
     assert_one_sentence(said, USAGE, words)
-    assert project.states() == {}
+    assert empty_project.states() == {}
 
 
 def test_texts_that_are_far_too_long_or_no_text_at_all_are_refused(project: Project):
@@ -249,9 +255,9 @@ def test_a_repeated_request_answers_with_the_first_result(project: Project):
     assert len(project.states()) == 1
 
 
-def test_a_checkpoint_has_no_agent(project: Project):
+def test_a_checkpoint_has_no_agent(empty_project: Project):
     with pytest.raises(BadInput, match="a checkpoint has no agent"):
-        project.dispatch("gate", "true", checkpoint=True)
+        empty_project.dispatch("gate", "true", checkpoint=True)
 
 
 def test_a_legion_toml_that_makes_no_sense_is_refused_with_what_is_wrong(house: QuietSquad, tmp_path: Path):

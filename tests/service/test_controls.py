@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +17,26 @@ from legion.wire.tickets import Action
 from tests.support.board import Board
 from tests.support.legion import Project, new
 from tests.support.office import QuietSquad
+from tests.support.repository import Repository
+
+
+@pytest.fixture(scope="module")
+def one_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    one = Board(tmp_path_factory.mktemp("controls"))
+    yield one
+    one.close()
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    one = Board(tmp_path)
-    yield one
-    one.close()
+def board(one_board: Board) -> Board:
+    one_board.reset()
+    return one_board
+
+
+@pytest.fixture(scope="module")
+def shop(house: QuietSquad, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One project for the tests that look at their own tickets only."""
+    return house.adopt(Repository(tmp_path_factory.mktemp("shop") / "ada"))
 
 
 def is_paused(board: Board) -> bool:
@@ -62,18 +74,18 @@ def test_an_edit_reaches_the_page_and_the_briefing(house: QuietSquad, project: P
     ids=["nothing", "no-title", "priority", "files", "gate", "unknown"],
 )
 def test_an_edit_that_a_dispatch_would_refuse_is_refused_and_changes_nothing(
-    house: QuietSquad, project: Project, wanted, message
+    house: QuietSquad, shop: Project, wanted, message
 ):
-    ticket = project.dispatch("One", "true")
+    ticket = shop.dispatch("One", "true")
     before = house.client.ticket(ticket)
     with pytest.raises(BadInput, match=message):
         house.client.edit(ticket, EditTicket(**wanted))
     assert house.client.ticket(ticket) == before
 
 
-def test_no_edit_makes_a_circle(house: QuietSquad, project: Project):
-    one = project.dispatch("One", "true")
-    two = project.dispatch("Two", "true", after=[one])
+def test_no_edit_makes_a_circle(house: QuietSquad, shop: Project):
+    one = shop.dispatch("One", "true")
+    two = shop.dispatch("Two", "true", after=[one])
     with pytest.raises(BadInput, match="wait for each other in a circle"):
         house.client.edit(one, EditTicket(after=[two]))
 

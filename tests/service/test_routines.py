@@ -51,10 +51,17 @@ class Clock:
                 tickets.move(tx, ticket, Stop())
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("routines"), config=CHECK) as one:
+        yield one
+
+
 @pytest.fixture
-def clock(tmp_path) -> Iterator[Clock]:
-    with office(tmp_path, config=CHECK) as desk:
-        yield Clock(desk)
+def clock(desk: Office) -> Iterator[Clock]:
+    yield Clock(desk)
+    for one in desk.person.routines(desk.cwd).routines:
+        desk.person.remove_routine(one.id, OfRoutine(cwd=desk.cwd))
 
 
 def test_a_time_starts_one_ticket_and_missed_times_one(clock: Clock):

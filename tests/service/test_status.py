@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,11 +21,17 @@ from tests.store.making import add_ticket
 from tests.support.board import Board
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    one = Board(tmp_path)
+@pytest.fixture(scope="module")
+def one_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    one = Board(tmp_path_factory.mktemp("status"))
     yield one
     one.close()
+
+
+@pytest.fixture
+def board(one_board: Board) -> Board:
+    one_board.reset()
+    return one_board
 
 
 def line(board: Board) -> ProjectLine:

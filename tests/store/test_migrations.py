@@ -70,6 +70,7 @@ from legion.store.work import attendances, claims, idempotency, runs, usage, wat
 from legion.system.crash import Point
 from tests.store.kept_machines import adoption, agent_driver, agent_wheel, machine, places
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
+from tests.support.sampling import sampled
 
 NEXT = SHIPPED[-1].number + 1
 
@@ -81,7 +82,12 @@ def tables_of(url: str) -> set[str]:
     return names
 
 
-@pytest.fixture(params=SHIPPED, ids=lambda step: f"from-{step.number:04}")
+def _which(step: Migration) -> object:
+    """The first and the last step are always drawn: all data of all steps is in a database of the last."""
+    return step.number if step in (SHIPPED[0], SHIPPED[-1]) else "between"
+
+
+@pytest.fixture(params=sampled(SHIPPED, 10, _which), ids=lambda step: f"from-{step.number:04}")
 def old(request, database_url) -> Iterator[tuple[Store, Migration]]:
     """A database as an older Legion left it, with the data of all its steps, and the last of them."""
     store = Store(database_url)
