@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.rules import Rule
@@ -286,7 +286,6 @@ def test_a_landing_that_was_cut_off_is_finished_even_when_no_ticket_waits_for_it
     assert decide(busy, 0.0).commands == ()
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_any_board_is_played_to_its_end(dice):
     """Agents fail, get lost and hit limits, checks go red, jobs break, the daemon restarts: it ends all the same."""

@@ -357,4 +357,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=150, stateful_step_count=40)
+TestLife.settings = settings(stateful_step_count=40)

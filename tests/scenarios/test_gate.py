@@ -47,12 +47,19 @@ def test_a_green_change_waits_for_the_person_and_lands_when_they_say_so(make: Ma
         client.land(ticket)
 
 
-def test_a_red_change_goes_back_and_never_reaches_the_gate(make: Make):
+def test_a_red_change_goes_back_before_it_reaches_the_gate_which_may_be_edited_there(make: Make):
     project = make(GATED)
     agent = '[ "$LEGION_ATTEMPT" = 1 ] && echo BROKEN > a.txt || echo fine > a.txt'
     ticket = project.dispatch("mend", agent)
     waiting_at_gate(project, ticket)
     assert project.ticket(ticket).ticket.attempt == 2
+    # A held change is passed by, and an edited gate counts at once.
+    client = project.squad.client
+    with pytest.raises(StateConflict, match="not in the merge queue"):
+        client.move_in_queue(ticket, MoveInQueue(to="first"))
+    client.edit(ticket, EditTicket(gate="auto"))
+    client.resume_ticket(ticket)
+    project.until(ticket, "done")
 
 
 def test_the_answer_of_the_inbox_sends_a_change_back_and_the_next_one_is_asked_about_again(project: Project):
@@ -99,15 +106,3 @@ def test_changes_are_tried_together_before_they_land_and_the_checkout_stays_as_i
 
 def files(tree: str) -> dict[str, str]:
     return {name: (Path(tree) / name).read_text() for name in ("one.txt", "two.txt") if (Path(tree) / name).exists()}
-
-
-def test_a_held_change_is_passed_by_and_an_edited_gate_counts_at_once(make: Make):
-    project = make(GATED)
-    client = project.squad.client
-    ticket = project.dispatch("one", "echo one > one.txt")
-    waiting_at_gate(project, ticket)
-    with pytest.raises(StateConflict, match="not in the merge queue"):
-        client.move_in_queue(ticket, MoveInQueue(to="first"))
-    client.edit(ticket, EditTicket(gate="auto"))
-    client.resume_ticket(ticket)
-    project.until(ticket, "done")

@@ -66,7 +66,7 @@ WITH_RUNS = (
     *("test_one_bad_change", "test_trust_is_asked_again", "test_two_that_touch_the_same_lines"),
 )
 """What they ask of a database, `tests/store` asks of Postgres each time."""
-MARKS = {one.values[0]: one.marks for one in sampled(WITH_RUNS, 4)}
+MARKS = {one.values[0]: one.marks for one in sampled(WITH_RUNS, 3)}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.models import KEY, Company, company
+from tests.support.stand_in import build
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -101,8 +102,9 @@ def test_a_recorded_run_is_played_again_with_the_same_words_and_the_same_change(
 
 
 def test_what_was_not_recorded_is_said_and_nothing_is_written_over(here: Company, tmp_path: Path):
-    ticket = here.dispatch("plain")
-    here.project.until(ticket, "done")
+    with here.using(build.program()):
+        ticket = here.dispatch("plain")
+        here.project.until(ticket, "done")
     refused = here.cli("record", str(ticket), "-o", str(tmp_path / "x.toml"))
     assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
     assert "`legion record on` records new runs" in refused.stderr

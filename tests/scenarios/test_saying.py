@@ -89,7 +89,7 @@ def until_retried(here: Company, ticket: int, times: int) -> None:
 
 def test_a_ticket_that_rests_or_waits_for_the_provider_does_not_need_the_person(project: Project):
     ticket = project.dispatch("hasty", "false", max_attempts=20)
-    project.until_true(lambda: project.state(ticket) == "parked" and project.ticket(ticket).ticket.attempt >= 4)
+    project.until_true(lambda: project.state(ticket) == "parked" and project.ticket(ticket).ticket.attempt >= 3)
     shown = project.squad.cli("status", cwd=project.repository.root).stdout
     assert "Needs you" not in shown
     assert f"#{ticket}  hasty" in shown.partition("Waiting")[2]

@@ -83,7 +83,14 @@ def test_a_change_in_the_queue_behind_a_landed_legion_toml_is_not_checked_by_unt
     assert mark.exists()
 
 
-def test_the_persons_own_change_of_legion_toml_needs_their_trust_too(project: Project):
+def test_the_persons_own_legion_toml_needs_their_trust_too_and_is_not_absorbed_where_it_cannot_be_read(
+    project: Project,
+):
+    project.repository.commit("nonsense", {"legion.toml": "[checks"})
+    before = project.dispatch("before", "touch before.txt")
+    project.until_settled()
+    assert project.state(before) == "done"
+    assert "your legion.toml cannot be read" in project.notes()
     project.repository.commit("weaker", {"legion.toml": WEAKER})
     ticket = project.dispatch("a", "touch a.txt")
     state = project.until_settled()
@@ -107,11 +114,3 @@ def test_an_agents_legion_toml_that_cannot_be_read_does_not_land(project: Projec
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
     assert project.landed("legion.toml") == WEAKER
-
-
-def test_the_persons_legion_toml_that_cannot_be_read_is_not_absorbed_and_that_is_said(project: Project):
-    project.repository.commit("nonsense", {"legion.toml": "[checks"})
-    ticket = project.dispatch("a", "touch a.txt")
-    project.until_settled()
-    assert project.state(ticket) == "done"
-    assert "your legion.toml cannot be read" in project.notes()
