@@ -128,10 +128,14 @@ def _copy(source: Path, target: Path) -> None:
         _copy_file(source, facts, target)
     elif stat.S_ISDIR(facts.st_mode):
         _make_folder(target)
-        names = _names(source)
-        for name in names:
-            with contextlib.suppress(FileNotFoundError, PermissionError):
-                _copy(source / name, target / name)
+        names = set()
+        with os.scandir(source) as entries:
+            for entry in entries:
+                names.add(entry.name)
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    link = _link_of(entry.path) if entry.is_symlink() else None
+                    if link is None or not _has_link(link, f"{target}/{entry.name}"):
+                        _copy(source / entry.name, target / entry.name)
         for extra in _names(target) - names:
             _remove(target / extra)
 
@@ -157,18 +161,29 @@ def _copy_file(source: Path, facts: os.stat_result, target: Path) -> None:
 
 
 def _copy_link(link: str, target: Path) -> None:
-    try:
-        if str(target.readlink()) == link:
-            return
-    except FileNotFoundError:
-        target.symlink_to(link)
+    if _has_link(link, str(target)):
         return
-    except OSError:
-        pass  # a file or a folder
     half = target.with_name(f".{target.name}.half")
     half.unlink(missing_ok=True)
     half.symlink_to(link)
     _replace(half, target)
+
+
+def _has_link(link: str, target: str) -> bool:
+    """Make it where nothing is yet. False where something else is."""
+    try:
+        os.symlink(link, target)  # noqa: PTH211
+    except FileExistsError:
+        return _link_of(target) == link
+    return True
+
+
+def _link_of(path: str) -> str | None:
+    """The text of a link. Most of what is copied are links, hundreds of them, and a Path takes longer than the call."""
+    try:
+        return os.readlink(path)  # noqa: PTH115
+    except OSError:
+        return None
 
 
 def _replace(half: Path, target: Path) -> None:
