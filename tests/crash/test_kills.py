@@ -71,38 +71,33 @@ fi
 """Goes on with what the killed one left: a file that is not committed, and a repository inside the tree."""
 
 
-def test_a_killed_runner_continues_its_attempt_and_a_killed_agent_has_failed(here: Site):
+def test_a_killed_fork_server_costs_nothing_a_killed_runner_continues_and_a_killed_agent_has_failed(here: Site):
     """Either way what the agent left is kept."""
-    project, gate = here.open(), here.gate()
+    project, gate, waiting = here.open(), here.gate(), here.gate("waiting")
+    waits = project.dispatch("waits", here.agent(f"{waiting.script}; echo done > a.txt"))
     scripts = [HALF_WAY.format(gate=gate.script).replace("whole", name) for name in ("one", "two")]
     lost, failed = (project.dispatch(f"half {n}", here.agent(script)) for n, script in enumerate(scripts))
     gate.wait()
     gate.wait()
+    waiting.wait()
+    here.fork_server().kill()
+    other = project.dispatch("other", here.agent("echo b > b.txt"))
+    project.until(other, "done")
     program, runner = here.program(lost), here.runner(lost)
     runner.kill()
     invariants.wait_until_gone([program])
     here.program(failed).kill()
+    waiting.open()
     project.until_settled()
     page = project.ticket(lost)
     assert [run.outcome for run in page.runs] == ["lost", "finished"]
     assert (page.ticket.attempt, [run.generation for run in page.runs]) == (1, [1, 2])
     assert [(run.attempt, run.outcome) for run in project.ticket(failed).runs] == [(1, "failed"), (2, "finished")]
     assert [project.landed(f"{name}.txt") for name in ("one", "two")] == ["half\nhalf\n"] * 2
-    assert here.starts(lost) == 2
+    assert (here.starts(lost), here.starts(waits), here.starts(other)) == (2, 1, 1)
+    for ticket in (waits, other):
+        assert [(run.attempt, run.outcome) for run in project.ticket(ticket).runs] == [(1, "finished")]
     here.is_sound()
-
-
-def test_a_killed_fork_server_costs_nothing(here: Site):
-    project, gate = here.open(), here.gate()
-    waits = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
-    gate.wait()
-    here.fork_server().kill()
-    other = project.dispatch("other", here.agent("echo b > b.txt"))
-    project.until(other, "done")
-    gate.open()
-    project.until_settled()
-    assert (here.starts(waits), here.starts(other)) == (1, 1)
-    here.is_sound(lost_allowed=False)
 
 
 def test_after_a_power_cut_every_attempt_goes_on_with_what_it_had(here: Site):

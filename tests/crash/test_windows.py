@@ -61,7 +61,9 @@ def window(tmp_path: Path, nursery: Nursery) -> Window:
     return Window(tmp_path, nursery)
 
 
-def test_an_agent_whose_ticket_was_stopped_is_ended_by_the_next_daemon(window: Window):
+def test_an_agent_whose_ticket_was_stopped_is_ended_by_the_next_daemon_and_the_ticket_can_be_taken_up_again(
+    window: Window,
+):
     window.dies("die_before_the_runner_hears_of_the_stop")
     assert window.told()[1].state is State.STOPPED, "or this test tests nothing"
     window.goes_on()
@@ -70,10 +72,6 @@ def test_an_agent_whose_ticket_was_stopped_is_ended_by_the_next_daemon(window: W
     assert run.outcome is not None
     assert run.outcome.value == "stopped"
     assert run.saved is not None, "what it left is kept"
-
-
-def test_a_ticket_stopped_in_a_crash_can_be_taken_up_again(window: Window):
-    window.dies("die_before_the_runner_hears_of_the_stop")
     window.goes_on(late="retry")
     _, ticket, _ = window.told()
     assert ticket.state is State.DONE
@@ -95,7 +93,7 @@ def test_a_sandbox_that_was_only_half_built_does_not_outlive_its_runner(
     monkeypatch.setenv("LEGION_CRASH_AT", Point.RUNNER_PROGRAM_AFTER_START.value)
     data = DataDir(tmp_path / "data")
     launcher = Launcher()
-    for number in range(20):
+    for number in range(10):
         run = data.runs / str(number)
         program = Program(argv=("tail", "-f", "/dev/null"), cwd=tmp_path, env={"PATH": "/usr/bin:/bin"})
         sandbox = Sandbox(home=Path("/home/agent"), writable=(tmp_path / "data/projects",))
