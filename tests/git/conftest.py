@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,9 +15,12 @@ from tests.git.making import Grounds, Person
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person.with_repository(tmp_path / "repo")
+@functools.cache
+def _first() -> Path:
+    """The repository and the grounds of every test, made once per process: a dozen gits take longer than a copy."""
+    folder = Path(tempfile.mkdtemp(prefix="legion-git-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    person = Person.with_repository(folder / "repo")
     person.commit(
         {
             "README.md": "# A project\n",
@@ -24,9 +31,20 @@ def person(tmp_path: Path) -> Person:
         },
         "first",
     )
+    Grounds(folder / "legion", person)
+    return folder
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    shutil.copytree(_first() / "repo", tmp_path / "repo")
+    person = Person(tmp_path / "repo")
+    # The index knows its files by their numbers.
+    person.git("update-index", "-q", "--refresh")
     return person
 
 
 @pytest.fixture
 def grounds(tmp_path: Path, person: Person) -> Grounds:
+    shutil.copytree(_first() / "legion", tmp_path / "legion")
     return Grounds(tmp_path / "legion", person)

@@ -96,8 +96,10 @@ class Grounds:
     def __init__(self, folder: Path, person: Person) -> None:
         self.folder = folder
         self.person = person
+        is_new = not (folder / "hub.git").exists()
         self.hub = Hub.create(person.git_dir, folder / "hub.git")
-        self.hub.start_target(self.hub.fetch_person(person.git_dir, "main"))
+        if is_new:
+            self.hub.start_target(self.hub.fetch_person(person.git_dir, "main"))
         self.trash = folder / "trees/.trash"
         self.side = folder / "side"
         self.worktrees = self.open()
