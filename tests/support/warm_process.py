@@ -36,13 +36,19 @@ from tests.support.warm import LONGEST, ROOM
 from tests.support.warm_store import compile_statements
 
 _LATER = (
+    "legion.api.machines",
+    "legion.daemon.certificate",
+    "legion.daemon.second_head",
+    "legion.jobs.machines.postgres_queue",
+    "legion.store.database.head_news",
+    "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "uvicorn.lifespan.off",
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
 )
-"""What a daemon imports by name only when it is about to serve."""
+"""What a daemon imports only when it is about to serve, and a head only for its machines or its Postgres."""
 
 _PACKAGES = ("legion.cli", "legion.machine", "legion.rehearsal")
 """What may be asked for as a program, besides the daemon."""
