@@ -37,7 +37,7 @@ PROVIDERS = st.builds(
 )
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9_-]{0,10}", fullmatch=True), PROVIDERS, max_size=5))
+@given(st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9_-]{0,10}", fullmatch=True), PROVIDERS, max_size=3))
 def test_what_is_saved_is_loaded_again_in_the_same_order(tmp_path_factory: pytest.TempPathFactory, providers):
     file = tmp_path_factory.mktemp("config") / "providers.toml"
     save(providers, file)
