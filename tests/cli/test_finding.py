@@ -140,7 +140,7 @@ def test_of_three_that_serve_at_the_same_instant_one_wins_and_the_others_say_so(
 
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
     Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
-    ended = from_nothing(alone, "status")
+    ended = legion(alone, "up")
     assert ended.returncode == 2
     assert alone["LEGION_CONFIG"] in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -166,7 +166,7 @@ def _become(wanted: Wanted) -> NoReturn:
     elif wanted.words[:1] == ["serve"]:
         # This command becomes the daemon.
         prefork.prepare()
-    elif wanted.words[:1] in (["demo"], ["rehearse"]) or _finds_no_daemon(wanted.env):
+    elif wanted.words[:1] in (["demo"], ["rehearse"], ["up"]) or _finds_no_daemon(wanted.env):
         # These start one, and another where they kill it.
         prefork.prepare_daemon(2 if "--chaos" in wanted.words else 1)
     _run_and_exit(wanted.module)
