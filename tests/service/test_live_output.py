@@ -106,3 +106,17 @@ def test_a_tool_of_the_agent_is_its_activity(board: Board):
 def run_dir_of(board: Board, run: int) -> Path:
     with board.store.read() as tx:
         return run_dir(board.context, runs.get(tx, run))
+
+
+def test_it_returns_when_the_daemon_ends(tmp_path: Path):
+    board = Board(tmp_path)
+    board.put(1, state="working")
+    run = board.run(1, "one\n", ended=False)
+    answers: list[LiveOutput] = []
+    waiting = threading.Thread(target=lambda: answers.append(ask(board, timeout=10 * LONG, r1=4)))
+    waiting.start()
+    assert board.news.waiting.acquire(timeout=LONG)
+    board.news.close()
+    waiting.join(LONG)
+    assert [one.run for one in answers[0].running] == [run]
+    board.close()

@@ -32,6 +32,11 @@ class CommitSignal:
             self._closed = True
             self._condition.notify_all()
 
+    @property
+    def is_closed(self) -> bool:
+        """Nothing is waited for any more: a loop that waits again would only use the processor."""
+        return self._closed
+
     def last(self) -> int:
         """The number of the last event. Read once after a commit, however many threads ask."""
         with self._condition:

@@ -52,16 +52,17 @@ class _FollowedRun:
 
 
 def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: float) -> LiveOutput:
-    """Return when a run has printed, started or ended, or when the time is up."""
+    """Return when a run has printed, started or ended, when the time is up, or when the daemon ends."""
     project = project_cases.find(context, wanted.cwd).id if wanted.cwd else None
     deadline = time.monotonic() + timeout
     while True:
         event = news.last()
         followed = _followed(context, project, wanted)
         known = {str(one.run.id) for one in followed} == set(wanted.seen)
-        if not known or any(one.has_news for one in followed) or time.monotonic() >= deadline:
+        is_over = news.is_closed or time.monotonic() >= deadline
+        if not known or any(one.has_news for one in followed) or is_over:
             return _answer(context, followed)
-        while not any(one.has_news for one in followed) and time.monotonic() < deadline:
+        while not any(one.has_news for one in followed) and time.monotonic() < deadline and not news.is_closed:
             if news.wait(event, min(_LOOK, max(0.0, deadline - time.monotonic()))):
                 break
 
