@@ -25,7 +25,7 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, grant
 from tests.gateway.upstream import PATIENCE
 from tests.support.legion import SOURCE
-from tests.support.warm import warm
+from tests.support.warm import Forked, warm
 
 BODY = b'{"model":"claude-sonnet-4-5","stream":true,"max_tokens":100}'
 MODULE = "legion.gateway"
@@ -179,3 +179,24 @@ def started(
     finally:
         child.kill()
         child.communicate()
+
+
+@contextmanager
+def forked_child(folder: Path, *options: str) -> Iterator[tuple[Running, Forked]]:
+    """As `started`, but forked from the warm process: for tests of its end."""
+    place = GatewayFolder(folder)
+    reading, writing = os.pipe()
+    words = [str(folder), "--port", "0", "--ready", str(writing), *options]
+    with Path(os.devnull).open("wb") as output:
+        handles = {1: output.fileno(), 2: output.fileno(), writing: writing}
+        child = warm(SOURCE).start(MODULE, words, {**os.environ, "PYTHONPATH": str(SOURCE)}, Path("/"), handles)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as answers:
+            assert answers.read() == b"ready\n"
+        address = lifecycle.address(place)
+        assert address is not None
+        yield Running(place, address.url, address.pid), child
+    finally:
+        child.kill()
+        child.wait()

@@ -18,17 +18,23 @@ import legion
 from legion.gateway import lifecycle
 from legion.gateway.accounting.ledger import RequestEntry
 from legion.gateway.files.folder import GatewayFolder
-from tests.gateway.gateways import eventually, everything, running, started
+from tests.gateway.gateways import eventually, everything, forked, forked_child, running, started
 from tests.gateway.upstream import STOP, delta, start, text
 
 SOURCE = str(Path(legion.__file__).parent.parent)
+
+
+def ended(*words: str) -> subprocess.CompletedProcess[str]:
+    """A gateway that does not begin."""
+    argv = [sys.executable, "-P", "-m", "legion.gateway", *words]
+    return subprocess.run(argv, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, timeout=60)
 
 
 def test_however_many_ask_there_is_one_gateway(tmp_path):
     folder = GatewayFolder(tmp_path / "gateway")
     assert lifecycle.address(folder) is None
     assert lifecycle.end(folder) is False
-    with ThreadPoolExecutor(4) as pool:
+    with forked(), ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: lifecycle.ensure(folder, 0), range(4)))
     try:
         (address,) = found
@@ -43,13 +49,7 @@ def test_however_many_ask_there_is_one_gateway(tmp_path):
 
 def test_a_second_gateway_says_that_there_is_one(tmp_path):
     with running(tmp_path / "gateway") as gateway:
-        second = subprocess.run(
-            [sys.executable, "-P", "-m", "legion.gateway", str(gateway.folder.root), "--port", "0"],
-            env={**os.environ, "PYTHONPATH": SOURCE},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        second = ended(str(gateway.folder.root), "--port", "0")
         assert second.returncode == 5
         assert second.stderr == f"Another gateway already serves {gateway.folder.root}: use it, or end it first.\n"
         assert gateway.ask("", b"", path="/health", method="GET")[0] == 200
@@ -78,13 +78,7 @@ def test_a_folder_that_cannot_be_used_is_told_in_one_sentence(tmp_path):
     folder = GatewayFolder(tmp_path / "gateway")
     folder.prepare()
     folder.lock.mkdir()
-    started = subprocess.run(
-        [sys.executable, "-P", "-m", "legion.gateway", str(folder.root)],
-        env={**os.environ, "PYTHONPATH": SOURCE},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    started = ended(str(folder.root))
     assert (started.returncode, started.stderr.count("\n")) == (4, 1)
     assert started.stderr.startswith(f"The gateway cannot use {folder.root} (Is a directory)")
 
@@ -92,20 +86,21 @@ def test_a_folder_that_cannot_be_used_is_told_in_one_sentence(tmp_path):
 def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path, upstream):
     taken = int(upstream.url.rpartition(":")[2])
     folder = GatewayFolder(tmp_path / "gateway")
-    try:
-        assert int(lifecycle.ensure(folder, taken).url.rpartition(":")[2]) in range(taken + 1, taken + 100)
-    finally:
-        lifecycle.end(folder)
+    with forked():
+        found = lifecycle.ensure(folder, taken)
+    lifecycle.end(folder)
+    assert int(found.url.rpartition(":")[2]) in range(taken + 1, taken + 100)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_next_gateway_listens_where_agents_knew_the_last_one(tmp_path, how):
     folder = GatewayFolder(tmp_path / "gateway")
-    first = lifecycle.ensure(folder, 0)
-    os.kill(first.pid, how)
-    psutil.wait_procs([psutil.Process(first.pid)] if psutil.pid_exists(first.pid) else [], timeout=60)
-    eventually(lambda: lifecycle.address(folder), lambda found: found is None)
-    second = lifecycle.ensure(folder, 0)
+    with forked():
+        first = lifecycle.ensure(folder, 0)
+        os.kill(first.pid, how)
+        psutil.wait_procs([psutil.Process(first.pid)] if psutil.pid_exists(first.pid) else [], timeout=60)
+        eventually(lambda: lifecycle.address(folder), lambda found: found is None)
+        second = lifecycle.ensure(folder, 0)
     try:
         assert second.pid != first.pid
         assert second.url == first.url
@@ -124,10 +119,11 @@ def test_it_tells_the_names_of_its_variables_and_nothing_that_they_hold(tmp_path
 
 def test_one_that_is_replaced_has_the_new_environment_at_the_old_place(tmp_path, monkeypatch):
     folder = GatewayFolder(tmp_path / "gateway")
-    first = lifecycle.ensure(folder, 0)
+    with forked():
+        first = lifecycle.ensure(folder, 0)
     monkeypatch.setenv("ADAS_KEY", "sk-planted")
     try:
-        with ThreadPoolExecutor(3) as pool:
+        with forked(), ThreadPoolExecutor(3) as pool:
             replaced = pool.submit(lifecycle.replace, folder, 0)
             eventually(lambda: lifecycle.address(folder), lambda found: found != first)
             others = [pool.submit(lifecycle.ensure, folder, 0) for _ in range(2)]
@@ -150,7 +146,7 @@ def test_a_record_of_a_release_that_told_no_names_is_read(tmp_path):
 
 
 def test_a_kill_costs_at_most_what_ended_in_the_last_second(tmp_path, upstream):
-    with started(tmp_path / "gateway") as (gateway, child):
+    with forked_child(tmp_path / "gateway") as (gateway, child):
         gateway.provide(upstream.url)
         run, token = gateway.grant()
         for _ in range(20):
@@ -169,14 +165,14 @@ def test_a_kill_does_not_reset_a_budget(tmp_path, upstream):
         exchange.finish()
 
     upstream.script = script
-    with started(tmp_path / "gateway") as (gateway, child):
+    with forked_child(tmp_path / "gateway") as (gateway, child):
         gateway.provide(upstream.url)
         run, token = gateway.grant(budget_usd=1.5)
         assert gateway.ask(token)[0] == 200
         gateway.entries(run, 1)
         child.kill()
         child.wait(60)
-    with started(tmp_path / "gateway") as (gateway, child):
+    with forked_child(tmp_path / "gateway") as (gateway, child):
         assert gateway.refused(token)[2].startswith("legion: budget reached: 1.50 of 1.50 USD are spent;")
 
 
@@ -190,12 +186,12 @@ def test_a_stream_that_runs_when_the_gateway_is_asked_to_end_may_end_too(tmp_pat
         exchange.finish()
 
     upstream.script = script
-    with started(tmp_path / "gateway") as (gateway, child):
+    with forked_child(tmp_path / "gateway") as (gateway, child):
         gateway.provide(upstream.url)
         run, token = gateway.grant()
         with gateway.asking(token) as answer:
             answer.read1(65536)
-            child.terminate()
+            child.send_signal(signal.SIGTERM)
             eventually(lambda: lifecycle.address(gateway.folder), lambda found: found is None)
             ending.set()
             assert answer.read().endswith(STOP)
@@ -213,12 +209,12 @@ def test_a_stream_that_does_not_end_in_time_is_cut_and_counted(tmp_path, upstrea
         hold.wait(60)
 
     upstream.script = script
-    with started(tmp_path / "gateway", "--grace", "0.2") as (gateway, child):
+    with forked_child(tmp_path / "gateway", "--grace", "0.2") as (gateway, child):
         gateway.provide(upstream.url)
         run, token = gateway.grant()
         with gateway.asking(token) as answer:
             answer.read1(65536)
-            child.terminate()
+            child.send_signal(signal.SIGTERM)
             assert child.wait(60) == 0
         hold.set()
         (entry,) = [line for line in everything(gateway.folder) if line.run == run]

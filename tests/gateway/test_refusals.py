@@ -9,7 +9,7 @@ import pytest
 
 from legion.gateway.accounting.ledger import RefusalEntry, RequestError
 from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals
-from tests.gateway.gateways import Running, eventually, everything, started
+from tests.gateway.gateways import Running, eventually, everything, forked_child
 from tests.gateway.upstream import PATIENCE
 
 WRONG = "legion-wrong-5e1f0c7d9b3a"
@@ -51,7 +51,7 @@ def test_a_request_that_cannot_be_read_is_a_line_of_its_run(gateway):
 
 
 def test_a_flood_of_refusals_leaves_few_lines_and_none_is_uncounted(tmp_path):
-    with started(tmp_path / "gateway") as (gateway, child):
+    with forked_child(tmp_path / "gateway") as (gateway, child):
         gateway.provide("http://127.0.0.1:9")
         run, token = gateway.grant(models=())
         for _ in range(150):
