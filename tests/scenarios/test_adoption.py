@@ -155,9 +155,8 @@ def _a_landed_ticket_is_asked(here: Company, ticket: int) -> None:
 def test_a_ticket_is_handed_to_the_terminal_and_back(here: Company):
     gate = Gate(here.squad.folder / "gates", f"gate{next(NUMBERS)}")
     name = script(here, bash("echo one > handed.txt"), bash(gate.pause), 'say = "Done."')
-    with here.using(None):
-        ticket = here.dispatch(name)
-        gate.arrived()
+    ticket = here.dispatch(name)
+    gate.arrived()
     with pytest.raises(LegionError, match=f"not finished: `legion tell {ticket} TEXT` reaches it"):
         here.squad.client.ask_conversation(AskConversation(id=str(ticket), question="Why?"))
     given = here.squad.client.handoff(ticket)

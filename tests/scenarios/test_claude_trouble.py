@@ -71,13 +71,13 @@ def test_a_program_that_cannot_be_used_parks_the_ticket_until_it_is_mended(here:
 FLOOD = r"""
     [[step]]
     say = "I print a lot."
-    call = {tool = "Bash", input = {command = "head -c 100000000 /dev/zero | tr '\\0' x; echo hi > flood.txt"}}
+    call = {tool = "Bash", input = {command = "head -c 20000000 /dev/zero | tr '\\0' x; echo hi > flood.txt"}}
 
     [[step]]
     expect = "xxx"
     say = "Done."
 """
-"""A hundred megabytes."""
+"""Twenty megabytes."""
 
 
 def _much_output_reaches_neither_the_model_nor_the_journal(here: Company, ticket: int, run: int) -> None:
