@@ -14,7 +14,7 @@ from legion.runner.spec import read_spec
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
 from tests.support.readers import ALWAYS, approve, changes, finding
-from tests.support.staff import Staff
+from tests.support.staff import Staff, tool
 
 SETTINGS = '[claude]\nmodel = "sonnet"\n[governor]\non = false\n'
 """Limits that one test leaves behind would hold the others."""
@@ -181,10 +181,10 @@ def test_a_usage_limit_parks_the_reading_and_it_goes_on_by_itself(here: Company)
 
 def test_a_standing_agent_hears_in_its_mail_what_was_found_in_its_change(here: Company):
     staff = Staff(here)
-    staff.script("ann", bash("legion claim"), 'say = "Claimed."')
+    staff.script("ann", f"call = {tool('legion-claim')}", 'say = "Claimed."')
     mark = "echo 'rehearsal: plum-read' > plum.mark"
     work = f"{mark}; if test -e plum.txt; then echo two > plum.txt; else echo one > plum.txt; fi"
-    staff.script("plum", bash(work), bash("legion submit"), 'say = "Submitted."')
+    staff.script("plum", bash(work), f"call = {tool('legion-claim', submit=True)}", 'say = "Submitted."')
     no = changes("plum.txt", "plum.mark", findings=[finding("plum.txt", 1, "One is not enough.")])
     script(here, "plum-read", says(no), says(approve("plum.txt", "plum.mark", settled=[1])))
     ticket = here.project.dispatch("play plum", "", text="rehearsal: plum", driver="standing")

@@ -8,7 +8,9 @@ import pytest
 
 from legion.wire.agents import PlanVerdict
 from tests.support.models import Company, company
-from tests.support.staff import Staff, bash
+from tests.support.staff import Staff, bash, tool
+
+CLAIM, SUBMIT = f"call = {tool('legion-claim')}", f"call = {tool('legion-claim', submit=True)}"
 
 
 @pytest.fixture(scope="module")
@@ -17,18 +19,18 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
         yield one
 
 
-def work(staff: Staff, name: str, command: str) -> None:
+def work(staff: Staff, name: str, command: str, *, submit: str = SUBMIT, claim: str = CLAIM) -> None:
     """A ticket's script: the agent does this, submits it, and claims the next one when it is told that it was taken."""
-    staff.script(
-        name, bash(command), bash("legion submit"), 'say = "Submitted."', bash("legion claim"), 'say = "On I go."'
-    )
+    staff.script(name, bash(command), submit, 'say = "Submitted."', claim, 'say = "On I go."')
 
 
 def test_two_agents_share_the_board_until_none_is_left(here: Company):
     staff = Staff(here)
-    staff.script("worker", bash("legion claim"), 'say = "Claimed."')
+    staff.script("worker", CLAIM, 'say = "Claimed."')
     names = ("apple", "berry", "cherry")
-    for name in names:
+    # The commands do what the tool does.
+    work(staff, "apple", "echo apple > apple.txt", submit=bash("legion submit"), claim=bash("legion claim"))
+    for name in names[1:]:
         work(staff, name, f"echo {name} > {name}.txt")
     # The check of the project is red for as long as this word is anywhere.
     work(staff, "fig", "if test -e fig.txt; then echo fig > fig.txt; else echo BROKEN > fig.txt; fi")
@@ -55,7 +57,7 @@ def test_two_agents_share_the_board_until_none_is_left(here: Company):
 
 def test_a_fired_agent_gives_its_ticket_back(here: Company):
     staff = Staff(here)
-    staff.script("leaver", bash("legion claim"), 'say = "Claimed."', 'say = "I look at it."')
+    staff.script("leaver", CLAIM, 'say = "Claimed."', 'say = "I look at it."')
     ticket = here.project.dispatch("play grape", "", text="rehearsal: grape", driver="standing")
     staff.script("grape", 'say = "I do not know."')
     staff.hire("leaver")
