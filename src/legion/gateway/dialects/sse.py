@@ -16,7 +16,7 @@ class Splitter:
         """The pieces of a line that has not ended: joined once, or a long line would be copied with each of them."""
         self._length = 0
         self._held = False
-        """The rest ends with the first half of a line break, or with a whole one."""
+        """Whether the rest ends with a line break, or with the first half of one."""
         self._data: list[bytes] = []
         self._size = 0
 
@@ -32,6 +32,10 @@ class Splitter:
             raise UnreadableMessage(f"an event is longer than {MAX_EVENT >> 20} MB")
         return events
 
+    def end(self) -> list[bytes]:
+        """The last event of an answer that does not end with an empty line."""
+        return self.feed(b"\n\n")
+
     def _lines(self) -> list[bytes]:
         """Those that have ended."""
         text = b"".join(self._rest)
@@ -45,10 +49,6 @@ class Splitter:
         self._rest = [lines.pop() + held]
         self._length = len(self._rest[0])
         return lines
-
-    def end(self) -> list[bytes]:
-        """The last event of an answer that does not end with an empty line."""
-        return self.feed(b"\n\n")
 
     def _take(self, line: bytes, events: list[bytes]) -> None:
         if line.startswith(b"data:"):
