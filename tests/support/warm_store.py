@@ -11,6 +11,8 @@ from typing import Any
 from legion.store.database.fixed_query import FixedQuery, QueryByIds
 from legion.store.database.prepared import PreparedStatement
 from legion.store.database.transactions import ReadTransaction, Store, sqlite_url
+from legion.store.work import runs
+from tests.store.making import add_project, add_ticket
 
 
 def compile_statements() -> None:
@@ -23,6 +25,9 @@ def compile_statements() -> None:
                 # It misses its values only after it is compiled.
                 with contextlib.suppress(KeyError):
                     _try(one, tx)
+        # An insert is compiled for the columns that it sets.
+        with store.write() as tx:
+            runs.start(tx, add_ticket(tx, add_project(tx).id).id, attempt=1)
 
 
 def _try(one: FixedQuery[Any] | QueryByIds[Any] | PreparedStatement, tx: ReadTransaction) -> None:
