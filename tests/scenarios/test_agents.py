@@ -44,21 +44,71 @@ def test_the_briefing_comes_on_stdin_and_in_a_file_with_everything_the_person_sa
     assert project.landed("who.txt") == f"ticket {ticket} attempt 1 in legion/{ticket}\n"
 
 
-def test_commits_uncommitted_and_untracked_files_land_and_the_agents_own_commits_stay_visible(project: Project):
-    agent = """
+def test_every_kind_of_change_lands_as_it_is_and_what_git_does_not_keep_is_said_and_not_lost(project: Project):
+    steps = """
     echo one > one.txt && git add one.txt && git commit -qm 'my first step'
     echo two > two.txt && git add two.txt && git commit -qm 'my second step'
     echo staged > staged.txt && git add staged.txt
     mkdir -p deep/er && echo untracked > deep/er/untracked.txt
     echo changed > README.txt
     """
-    project.until_settled(project.dispatch("steps", agent))
+    inner = "git init -q inner && echo in > inner/a.txt && git -C inner add . && git -C inner commit -qm in; echo o > o"
+    _, noise, _, nested = project.dispatch_all(
+        [
+            new("steps", steps),
+            new("noise", "echo noise > a.log; mkdir build; echo made > build/it; echo n > noise.txt"),
+            new("shuffle", "rm gone.txt; mv old.txt new.txt; chmod +x tool.sh; ln -s new.txt link.txt"),
+            new("nested", inner),
+        ]
+    )
+    project.until_settled()
     expected = {"one": "one", "two": "two", "staged": "staged", "deep/er/untracked": "untracked", "README": "changed"}
     assert {name: project.landed(f"{name}.txt") for name in expected} == {k: f"{v}\n" for k, v in expected.items()}
     history = project.history()
     assert "my first step" in history
     assert "my second step" in history
     assert history.count("steps") == 1, "the merge alone carries the title"
+    # Ignored files do not land, and are not lost either.
+    assert [project.landed(name) for name in ("noise.txt", "a.log", "build/it")] == ["n\n", None, None]
+    assert project.kept(noise, "a.log") == "noise\n"
+    assert project.kept(noise, "build/it") == "made\n"
+    listed = project.hub_git("ls-tree", "-r", "--format=%(objectmode) %(path)", "refs/legion/target").splitlines()
+    assert {"100644 new.txt", "100755 tool.sh", "120000 link.txt"} <= set(listed)
+    assert not {"100644 old.txt", "100644 gone.txt"} & set(listed)
+    page = project.ticket(nested)
+    assert page.ticket.state == "done"
+    assert "nested repositories inner" in page.runs[-1].detail
+    assert project.landed("inner/a.txt") is None
+    assert project.kept(nested, "inner/a.txt") == "in\n"
+
+
+def test_an_agent_that_crashes_goes_on_with_what_it_left_and_one_that_left_nothing_hears_why(project: Project):
+    crashes = """
+    if [ -e half.txt ]; then grep -q 'exit code 3' "$LEGION_BRIEFING" && echo whole > whole.txt; exit; fi
+    echo half > half.txt; echo something broke >&2; exit 3
+    """
+    pipe = """
+    if [ $LEGION_ATTEMPT = 1 ]; then mkfifo pipe; exit; fi
+    grep -q 'pipe (a named pipe)' "$LEGION_BRIEFING" && echo plain > plain.txt
+    """
+    half, often, piped = project.dispatch_all(
+        [
+            new("crash", crashes),
+            new("crash", 'echo x >> crash.txt; [ "$LEGION_ATTEMPT" = 3 ]', max_attempts=3),
+            new("pipe", pipe),
+        ]
+    )
+    project.until_settled()
+    page = project.ticket(half)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    assert [run.outcome for run in page.runs] == ["failed", "finished"]
+    assert (project.landed("half.txt"), project.landed("whole.txt")) == ("half\n", "whole\n")
+    page = project.ticket(often)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 3)
+    assert "parked" not in {event.data.get("to") for event in page.history}, "it left a change, and needs no rest"
+    page = project.ticket(piped)
+    assert (page.ticket.state, page.ticket.attempt, project.landed("plain.txt")) == ("done", 2, "plain\n")
+    assert [run.detail for run in page.runs] == ["exit code 0; not part of the change: pipe (a named pipe)"] * 2
 
 
 def test_work_on_another_branch_or_in_the_stash_is_named_and_the_agent_brings_it_in(project: Project):
@@ -78,58 +128,6 @@ def test_work_on_another_branch_or_in_the_stash_is_named_and_the_agent_brings_it
     assert (project.landed("a.txt"), project.landed("README.txt")) == ("a\n", "stashed\n")
     back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
     assert back.data["reason"] == "it changed nothing, but has work elsewhere in its repository (side, refs/stash)"
-
-
-def test_ignored_files_do_not_land_and_are_not_lost_either(project: Project):
-    ticket = project.dispatch("noise", "echo noise > a.log; mkdir build; echo made > build/it; echo n > noise.txt")
-    project.until_settled(ticket)
-    assert [project.landed(name) for name in ("noise.txt", "a.log", "build/it")] == ["n\n", None, None]
-    assert project.kept(ticket, "a.log") == "noise\n"
-    assert project.kept(ticket, "build/it") == "made\n"
-
-
-def test_deleted_renamed_executable_and_linked_files_land_as_they_are(project: Project):
-    agent = "rm gone.txt; mv old.txt new.txt; chmod +x tool.sh; ln -s new.txt link.txt"
-    project.until_settled(project.dispatch("shuffle", agent))
-    listed = project.hub_git("ls-tree", "-r", "--format=%(objectmode) %(path)", "refs/legion/target").splitlines()
-    assert {"100644 new.txt", "100755 tool.sh", "120000 link.txt"} <= set(listed)
-    assert not {"100644 old.txt", "100644 gone.txt"} & set(listed)
-
-
-def test_a_nested_repository_is_said_and_stays_on_disk(project: Project):
-    agent = "git init -q inner && echo in > inner/a.txt && git -C inner add . && git -C inner commit -qm in; echo o > o"
-    ticket = project.dispatch("nested", agent)
-    project.until_settled(ticket)
-    page = project.ticket(ticket)
-    assert page.ticket.state == "done"
-    assert "nested repositories inner" in page.runs[-1].detail
-    assert project.landed("inner/a.txt") is None
-    assert project.kept(ticket, "inner/a.txt") == "in\n"
-
-
-def test_an_agent_that_leaves_only_what_git_cannot_store_hears_what_it_is(project: Project):
-    agent = """
-    if [ $LEGION_ATTEMPT = 1 ]; then mkfifo pipe; exit; fi
-    grep -q 'pipe (a named pipe)' "$LEGION_BRIEFING" && echo plain > plain.txt
-    """
-    ticket = project.dispatch("pipe", agent)
-    project.until_settled(ticket)
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt, project.landed("plain.txt")) == ("done", 2, "plain\n")
-    assert [run.detail for run in page.runs] == ["exit code 0; not part of the change: pipe (a named pipe)"] * 2
-
-
-def test_an_agent_that_crashes_half_way_goes_on_with_what_it_left(project: Project):
-    agent = """
-    if [ -e half.txt ]; then grep -q 'exit code 3' "$LEGION_BRIEFING" && echo whole > whole.txt; exit; fi
-    echo half > half.txt; echo something broke >&2; exit 3
-    """
-    ticket = project.dispatch("crash", agent)
-    project.until_settled(ticket)
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
-    assert [run.outcome for run in page.runs] == ["failed", "finished"]
-    assert (project.landed("half.txt"), project.landed("whole.txt")) == ("half\n", "whole\n")
 
 
 def test_a_ticket_fails_when_its_attempts_are_used_up_and_says_why(project: Project):
@@ -169,14 +167,6 @@ def resting(project: Project, ticket: int, attempt: int) -> TicketPage:
 
     project.until_true(rests)
     return pages[-1]
-
-
-def test_a_program_that_fails_after_a_change_goes_on_without_a_rest(project: Project):
-    ticket = project.dispatch("crash", 'echo x >> crash.txt; [ "$LEGION_ATTEMPT" = 3 ]', max_attempts=3)
-    project.until_settled(ticket)
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt) == ("done", 3)
-    assert "parked" not in {event.data.get("to") for event in page.history}
 
 
 def test_a_retry_after_the_last_attempt_counts_anew_and_knows_what_went_wrong(project: Project):

@@ -39,7 +39,8 @@ def test_an_undo_and_its_undo_land_in_every_mode(make: Callable[..., Project], m
     assert project.states() == dict.fromkeys((ticket, other, back, again), "done")
 
 
-def test_what_cannot_be_taken_back_is_one_sentence_and_no_ticket(project: Project):
+def test_what_cannot_be_taken_back_is_one_sentence_and_no_ticket_or_a_ticket_that_fails(make: Callable[..., Project]):
+    project = make("[checks.test]\nrun = 'test ! -e needs.txt || test -e a.txt'\n")
     first = project.dispatch("first", "echo one > README.txt")
     project.until_settled()
     second = project.dispatch("second", "echo two > README.txt")
@@ -60,14 +61,12 @@ def test_what_cannot_be_taken_back_is_one_sentence_and_no_ticket(project: Projec
     with pytest.raises(LegionError, match="There is no ticket 999999"):
         undo(project, 999999)
 
-
-def test_an_undo_that_turns_the_checks_red_fails_and_the_target_stays(make: Callable[..., Project]):
-    project = make("[checks.test]\nrun = 'test ! -e needs.txt || test -e a.txt'\n")
-    ticket = project.dispatch("a", "echo a > a.txt")
+    # An undo that turns the checks red fails, and the target stays.
+    needed = project.dispatch("a", "echo a > a.txt")
     project.until_settled()
     project.dispatch("needs a", "touch needs.txt")
     project.until_settled()
-    back = undo(project, ticket)
+    back = undo(project, needed)
     project.until_settled()
     page = project.ticket(back)
     assert (page.ticket.state, page.cause) == ("failed", "checks")
