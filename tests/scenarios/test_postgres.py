@@ -42,7 +42,7 @@ from tests.service.test_bad_input import (
     test_texts_that_are_far_too_long_or_no_text_at_all_are_refused as test_no_text_at_all_is_refused,
 )
 from tests.support.legion import Squad, squad
-from tests.support.postgres import fresh_database
+from tests.support.migrated import migrated_database
 from tests.support.sampling import sampled
 
 __all__ = [
@@ -79,7 +79,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
     """In the place of the shared daemon: one whose state lies in Postgres."""
     folder = tmp_path_factory.mktemp("postgres-house")
-    with fresh_database() as url, squad(folder, settings=settings_with_gates(folder), database=url) as one:
+    with migrated_database() as url, squad(folder, settings=settings_with_gates(folder), database=url) as one:
         yield one
 
 

@@ -190,7 +190,10 @@ def test_a_damaged_file_is_kept_beside_the_new_one(legion: Squad, repository: Re
     project = legion.adopt(repository)
     ticket = project.dispatch("lands", "echo a > a.txt")
     project.until_settled()
+    assert "already" in refused(legion, "doctor", "--rebuild", "--yes"), "a daemon serves it"
     legion.end()
+    assert "is sound" in refused(legion, "doctor", "--rebuild", "--yes"), "a sound database is left alone"
+    before = copied(project)
     content = bytearray(legion.data.database.read_bytes())
     content[100:9000] = b"x" * 8900
     legion.data.database.write_bytes(content)
@@ -199,25 +202,16 @@ def test_a_damaged_file_is_kept_beside_the_new_one(legion: Squad, repository: Re
     assert asked.returncode != 0
     assert "events that belong to no ticket" in asked.stderr
     assert legion.data.database.read_bytes() == content, "nothing happens before a yes"
+    lose(legion)
+    assert "doctor --rebuild" in refused(legion, "status"), "no daemon begins anew where boards are known"
+    assert copied(project) == before
+    legion.data.database.write_bytes(content)
     kept = Path(str(rebuild(legion)["kept"]))
     assert kept.read_bytes() == content
     assert kept.parent == legion.data.root
     legion.start()
     assert project.state(ticket) == "done"
     assert "board.rebuilt" in [line.kind for line in legion.client.history(project.cwd, last=0).lines]
-
-
-def test_no_daemon_begins_anew_where_boards_are_known_and_a_sound_database_is_left_alone(
-    legion: Squad, repository: Repository
-):
-    project = legion.adopt(repository)
-    assert "already" in refused(legion, "doctor", "--rebuild", "--yes"), "a daemon serves it"
-    legion.end()
-    assert "is sound" in refused(legion, "doctor", "--rebuild", "--yes")
-    before = copied(project)
-    lose(legion)
-    assert "doctor --rebuild" in refused(legion, "status")
-    assert copied(project) == before
 
 
 def test_a_copy_holds_no_secret(legion: Squad, repository: Repository):
