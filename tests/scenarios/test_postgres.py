@@ -39,7 +39,7 @@ from tests.service.test_bad_input import (
     test_a_repeated_request_answers_with_the_first_result as test_a_repeated_request,
 )
 from tests.service.test_bad_input import (
-    test_texts_that_are_far_too_long_or_no_text_at_all_are_refused as test_no_text_at_all_is_refused,
+    test_texts_that_are_too_long_or_no_text_at_all_are_refused as test_no_text_at_all_is_refused,
 )
 from tests.support.legion import Squad, squad
 from tests.support.migrated import migrated_database

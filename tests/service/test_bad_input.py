@@ -237,9 +237,13 @@ def test_a_plan_with_one_bad_ticket_creates_nothing(empty_project: Project, name
     assert empty_project.states() == {}
 
 
-def test_texts_that_are_far_too_long_or_no_text_at_all_are_refused(project: Project):
+def test_a_request_that_is_far_too_long_is_refused(empty_project: Project):
     with pytest.raises(BadInput, match="send less at once"):
-        project.dispatch("huge", "true", text="x" * 70_000_000)
+        empty_project.dispatch("huge", "true", text="x" * 70_000_000)
+    assert empty_project.states() == {}
+
+
+def test_texts_that_are_too_long_or_no_text_at_all_are_refused(project: Project):
     with pytest.raises(BadInput, match="NUL"):
         project.dispatch("nul", "true", text="a\0b")
     with pytest.raises(BadInput, match="300"):
