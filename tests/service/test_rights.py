@@ -367,7 +367,7 @@ def test_an_agent_above_sets_whether_one_only_leads(here: Office, boss: Employee
 
 def test_refused_calls_fill_no_log(here: Office, boss: Employee):
     line = boss.legion.line
-    for _ in range(300):
+    for _ in range(30):
         with pytest.raises(NotAllowed):
             line.ask("POST", "/v1/shutdown")
     assert refusals(here, boss.id) == ["POST /v1/shutdown"]
