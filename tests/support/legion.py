@@ -63,6 +63,7 @@ class Squad:
         self._on_sqlite = not database
         self.process: subprocess.Popen[bytes] | Forked | None = None
         self._found: tuple[object, Legion] | None = None
+        self._adopted: list[str] = []
 
     @property
     def log(self) -> str:
@@ -130,6 +131,7 @@ class Squad:
     def init(self, repository: Repository) -> Project:
         """`legion init` alone: nothing of the repository may run yet."""
         added = self.client.add_project(AddProject(path=str(repository.root)))
+        self._adopted.append(added.root)
         return Project(self, repository, hub=Path(added.hub))
 
     def cli(
@@ -175,14 +177,22 @@ class Squad:
     def close(self) -> None:
         """Whatever the test left running ends."""
         if self.process is not None and self.process.poll() is None:
-            with contextlib.suppress(Exception):
-                for project in self.client.status(None).projects:
-                    self.client.stop_all(Where(cwd=project.root))
+            for root in self._roots():
+                with contextlib.suppress(Exception):
+                    self.client.stop_all(Where(cwd=root))
             self.process.kill()
             self.process.wait()
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+    def _roots(self) -> list[str]:
+        """Of all projects; those that a command added are asked for, which costs more than the rest of an end."""
+        if self._adopted:
+            return self._adopted
+        with contextlib.suppress(Exception):
+            return [project.root for project in self.client.status(None).projects]
+        return []
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
