@@ -97,15 +97,22 @@ def test_without_leave_to_ask_it_is_denied_at_once(here: Company):
     assert not (here.squad.folder / "gates" / "unasked.txt").exists()
 
 
-def test_silence_is_a_no_at_the_deadline(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("silence")
-    with company(folder, settings="[claude]\nanswer_within = 2\n", stand_in=True) as here:
-        ticket = asking(here, "silence")
-        here.project.until(ticket, "done")
-        assert not (folder / "gates" / "silence.txt").exists()
-        history = here.project.ticket(ticket).history
-        settled = [event.data for event in history if event.kind == "question.settled"]
-        assert [(facts["allowed"], facts["why"]) for facts in settled] == [(False, "no answer in time")]
+@pytest.fixture
+def hasty(here: Company) -> Iterator[None]:
+    before = here.squad.settings.read_text()
+    here.squad.settings.write_text(f"{before}\n[claude]\nanswer_within = 2\n")
+    yield
+    here.squad.settings.write_text(before)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_silence_is_a_no_at_the_deadline(here: Company):
+    ticket = asking(here, "silence")
+    here.project.until(ticket, "done")
+    assert not (here.squad.folder / "gates" / "silence.txt").exists()
+    history = here.project.ticket(ticket).history
+    settled = [event.data for event in history if event.kind == "question.settled"]
+    assert [(facts["allowed"], facts["why"]) for facts in settled] == [(False, "no answer in time")]
 
 
 def test_words_with_a_yes_are_refused_and_the_question_still_waits(here: Company):
