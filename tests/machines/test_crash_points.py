@@ -14,9 +14,9 @@ import pytest
 from legion.system.crash import Point
 from legion.wire import errors
 from legion.wire.dispatch import Dispatch
-from tests.machines.workers import MachineHouse, machine_house
+from tests.machines.workers import MachineHouse, WorkerProcess, machine_house
 from tests.support.gates import Gate
-from tests.support.legion import PATIENCE, Project, new
+from tests.support.legion import PATIENCE, Project, Squad, new
 from tests.support.repository import Repository
 from tests.support.sampling import SEED, sampled
 
@@ -79,7 +79,7 @@ def test_a_head_and_a_worker_that_die_at_a_step_continue_there(
         house.head.client.dispatch(asked)
     assert house.head.process is not None
     assert worker.process is not None
-    living = {house.head.process.pid: house.head, worker.process.pid: worker}
+    living: dict[int, Squad | WorkerProcess] = {house.head.process.pid: house.head, worker.process.pid: worker}
     while living:
         dead = living.pop(first_dead(living))
         assert dead.process is not None

@@ -1,11 +1,17 @@
-"""Answers to questions whose run, ticket or facts are not what the question needs."""
+"""Answers to questions whose run, ticket or facts are not what the question needs, and a question that waits."""
 
 from __future__ import annotations
 
+import concurrent.futures
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind
+from legion.service.entry.tools.call import NotYet, ToolRequest
+from legion.service.entry.tools.questions import ask
+from legion.service.use_case import Caller
 from legion.wire.errors import LegionError
 from legion.wire.questions import AnswerQuestion
 from tests.support.board import Board
@@ -34,4 +40,27 @@ def test_a_permission_of_a_run_that_is_gone_counts_as_no(tmp_path: Path):
     answered = board.service.answer(1, AnswerQuestion(choice="yes", why=""))
     assert (answered.allowed, board.question(1).choice) == (False, "no")
     assert "has ended and cannot receive an answer" in answered.message
+    board.close()
+
+
+def test_an_agent_that_waits_for_an_answer_is_to_ask_again_when_the_daemon_ends(tmp_path: Path):
+    """It would use a whole processor until its time is up, else."""
+    board = Board(tmp_path)
+    board.put(1, state="working")
+    run = board.run(1, ended=False)
+    call = ToolRequest(
+        context=board.context,
+        news=board.news,
+        service=board.service,
+        caller=Caller(id="ticket-1", ticket=1, run=run),
+        arguments={"question": "Which port?"},
+        request="once",
+        cwd=board.cwd,
+    )
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, call)
+        assert board.news.waiting.acquire(timeout=20)
+        board.news.close()
+        with pytest.raises(NotYet):
+            answer.result(20)
     board.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from textual.actions import parse
@@ -69,6 +70,10 @@ async def back_to_open(ui: Shown, wanted: Callable[[Screen[Any]], bool]) -> bool
     while ui.app.screen is not found:
         await ui.app.pop_screen()
     return True
+
+
+def shows(kind: str, screen: Screen[Any]) -> bool:
+    return getattr(screen, "kind", "") == kind
 
 
 def machine(name: str, head: bool = False) -> MachineLine:
@@ -191,7 +196,7 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                 if one.action == "test":
                     continue
                 kind = list_of(one)
-                if not await back_to_open(ui, lambda shown, kind=kind: getattr(shown, "kind", "") == kind):
+                if not await back_to_open(ui, partial(shows, kind)):
                     ui.app.open_catalog(kind)
                 await ui.settled()
                 if one.action == "forget":

@@ -165,7 +165,7 @@ def _ended(context: Context, news: CommitSignal, number: int) -> Run:
         assert latest is not None, "a run stays"
         if not active:
             return latest
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or news.is_closed:
             raise Retryable(f"The agent of ticket {number} is still stopping. Try again in a moment.")
         news.wait(seen, 1.0)
 

@@ -34,7 +34,7 @@ def ask(call: ToolRequest) -> Data:
     deadline = time.monotonic() + _PATIENCE
     while question.settled_at is None:
         left = deadline - time.monotonic()
-        if left <= 0:
+        if left <= 0 or call.news.is_closed:
             raise NotYet
         with call.context.store.read() as tx:
             seen = events.last(tx)
