@@ -62,5 +62,5 @@ def test_an_agent_that_waits_for_an_answer_is_to_ask_again_when_the_daemon_ends(
         assert board.news.waiting.acquire(timeout=20)
         board.news.close()
         with pytest.raises(NotYet):
-            answer.result(20)
+            answer.result(10)
     board.close()
