@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from textual.actions import parse
@@ -72,8 +71,8 @@ async def back_to_open(ui: Shown, wanted: Callable[[Screen[Any]], bool]) -> bool
     return True
 
 
-def shows(kind: str, screen: Screen[Any]) -> bool:
-    return getattr(screen, "kind", "") == kind
+def is_list(kind: str) -> Callable[[Screen[Any]], bool]:
+    return lambda shown: getattr(shown, "kind", "") == kind
 
 
 def machine(name: str, head: bool = False) -> MachineLine:
@@ -196,7 +195,7 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                 if one.action == "test":
                     continue
                 kind = list_of(one)
-                if not await back_to_open(ui, partial(shows, kind)):
+                if not await back_to_open(ui, is_list(kind)):
                     ui.app.open_catalog(kind)
                 await ui.settled()
                 if one.action == "forget":

@@ -167,7 +167,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return found
 
     def _style_of(self, part: str) -> Style:
-        """As of COMPONENT_CLASSES, whose styles Textual makes at every change, also in lists that nobody sees."""
+        """As of COMPONENT_CLASSES, whose styles Textual makes at every change, also in lists that are hidden."""
         if part not in self._component_styles:
             node = DOMNode(classes=part)
             node._attach(self)
