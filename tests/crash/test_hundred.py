@@ -150,7 +150,7 @@ def bad_commits(project: Project) -> list[str]:
     return [commit for commit in commits if "BROKEN" in project.hub_git("archive", commit, "--", "*.txt")]
 
 
-@pytest.mark.parametrize(("count", "strikes"), [(12, 3), pytest.param(100, 25, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("count", "strikes"), [(9, 3), pytest.param(100, 25, marks=pytest.mark.soak)])
 @pytest.mark.timeout(1800)
 def test_in_bad_weather_all_good_work_lands_and_nothing_bad_ever_does(
     there: tuple[Site, Playing], seed: int, count: int, strikes: int
