@@ -162,19 +162,3 @@ def test_a_removed_machine_is_out_and_its_worker_ends_with_4(far: Fleet, project
     far.until(lambda: not worker.runners(), "its agents ended")
     assert project.state(ticket) != "done"
     project.stop(ticket)
-
-
-def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(far: Fleet, project: Project, gate: Gate):
-    """The last one of the file: an exec'd worker imports what agents need when it idles, and no other test uses it."""
-    worker = far.workers["m1"]
-    assert worker.process is not None
-    before, starts = worker.process.pid, worker.log.count("works for")
-    ticket = project.dispatch("Update", f"{gate.pause}; echo one > update.txt", on=[LABEL])
-    gate.arrived()
-    assert far.head.cli("machine", "update", "m1", cwd=Path(project.cwd)).returncode == 0
-    far.until(lambda: worker.log.count("works for") == starts + 1, "the worker started again")
-    gate.open()
-    project.until(ticket, "done")
-    assert (worker.process.pid, worker.process.poll()) == (before, None)
-    assert len(project.ticket(ticket).runs) == 1
-    assert_landed_once(project, "Update")

@@ -109,3 +109,20 @@ def test_the_next_attempt_on_another_machine_starts_with_the_files_of_the_last(
     assert project.landed("carried.txt") == "fixed\n"
     places = {project.landed(name) for name in ("first.txt", "second.txt")}
     assert places == {f"{house.folder}/{name}/data/worktrees/1/ticket-{ticket}\n" for name in ("red", "green")}
+
+
+def test_an_updated_worker_keeps_its_run_and_its_place_at_its_supervisor(
+    house: MachineHouse, project: Project, gate: Gate
+):
+    worker = house.worker("updated", labels=["updated"])
+    assert worker.process is not None
+    before, starts = worker.process.pid, worker.log.count("works for")
+    ticket = project.dispatch("Update", f"{gate.pause}; echo one > update.txt", on=["updated"])
+    gate.arrived()
+    assert house.head.cli("machine", "update", "updated", cwd=project.repository.root).returncode == 0
+    until_seen(house.head, lambda: worker.log.count("works for") == starts + 1, "the worker started again")
+    gate.open()
+    project.until(ticket, "done")
+    assert (worker.process.pid, worker.process.poll()) == (before, None)
+    assert len(project.ticket(ticket).runs) == 1
+    assert project.history().count("Update") == 1
