@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.errors import Retryable
 from legion.domain.questions import ALWAYS, CHOICES, FALLBACKS, QuestionKind
-from legion.service.entry.tools.call import NotYet, ToolRequest
+from legion.service.entry.tools.call import ToolRequest
 from legion.service.entry.tools.questions import ask
 from legion.service.use_case import Caller
 from legion.wire.errors import LegionError
@@ -61,6 +62,6 @@ def test_an_agent_that_waits_for_an_answer_is_to_ask_again_when_the_daemon_ends(
         answer = pool.submit(ask, call)
         assert board.news.waiting.acquire(timeout=20)
         board.news.close()
-        with pytest.raises(NotYet):
+        with pytest.raises(Retryable, match="ask the same again"):
             answer.result(10)
     board.close()

@@ -6,7 +6,7 @@ import secrets
 import time
 import uuid
 
-from legion.domain.errors import BadInput
+from legion.domain.errors import BadInput, Retryable
 from legion.domain.questions import Question, QuestionKind, SettledBy
 from legion.jobs.agent.mail_prompt import quoted
 from legion.jobs.supervise import questions as asking
@@ -34,7 +34,9 @@ def ask(call: ToolRequest) -> Data:
     deadline = time.monotonic() + _PATIENCE
     while question.settled_at is None:
         left = deadline - time.monotonic()
-        if left <= 0 or call.news.is_closed:
+        if call.news.is_closed:
+            raise Retryable("Legion stops now: ask the same again when it runs.")
+        if left <= 0:
             raise NotYet
         with call.context.store.read() as tx:
             seen = events.last(tx)
