@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import termios
 import threading
 from dataclasses import dataclass
@@ -157,6 +158,8 @@ def _become(wanted: Wanted) -> NoReturn:
     sys.path[0] = wanted.cwd
     os.environ.clear()
     os.environ.update(wanted.env)
+    # The warm process has looked up its own.
+    tempfile.tempdir = None
     crash.load_environment()
     prefork.show_command_line([sys.executable, "-m", wanted.module, *wanted.words])
     sys.argv[1:] = wanted.words
