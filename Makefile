@@ -11,7 +11,7 @@ HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.p
 DISK_PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
 PYTEST := tools/in-memory.sh $(DISK_PYTEST)
 # One more than there are cores: now and then a test waits for git.
-QUICK_WORKERS = $(shell echo $$(($$(tools/test-workers.sh 1) + 1)))
+QUICK_WORKERS = $(shell echo $$(($$(tools/test-workers.sh 2) + 1)))
 # Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
