@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.dom import DOMNode
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -24,6 +23,7 @@ _TINTS = {Colour.GREEN: "rows--tint-green", Colour.RED: "rows--tint-red"}
 
 class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     BINDINGS = bindings_of(KeyContext.LIST)
+    COMPONENT_CLASSES = {*_CLASSES.values(), *_TINTS.values(), "rows--selected"}
     DEFAULT_CSS = """
     RowList {
         background: $background; color: $foreground; scrollbar-size: 1 1; overflow-x: hidden;
@@ -138,7 +138,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._looks.clear()
-        self._component_styles.clear()
 
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y
@@ -153,27 +152,18 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def _look(self, colour: Colour, selected: bool, tint: Colour) -> Style:
         found = self._looks.get((colour, selected, tint))
         if found is None:
-            found = self._style_of(_CLASSES[colour]) if colour.value else self.rich_style
-            marked = self._style_of("rows--selected")
+            found = self.get_component_rich_style(_CLASSES[colour]) if colour.value else self.rich_style
+            marked = self.get_component_rich_style("rows--selected")
             # A terminal of 16 colours has none that can be read on a green or red background, and reversed colours of
             # cells would be as many backgrounds: there a line has one colour.
             has_few_colours = bool(marked.reverse)
             if tint in _TINTS:
-                tinted = self._style_of(_TINTS[tint])
+                tinted = self.get_component_rich_style(_TINTS[tint])
                 found = tinted if has_few_colours else found + _only_marked(tinted)
             if selected and (self.has_focus or self.always_marked):
                 found = Style(bold=found.bold, reverse=True) if has_few_colours else found + _only_marked(marked)
             self._looks[colour, selected, tint] = found
         return found
-
-    def _style_of(self, part: str) -> Style:
-        """As of COMPONENT_CLASSES, whose styles Textual makes at every change, also in lists that are hidden."""
-        if part not in self._component_styles:
-            node = DOMNode(classes=part)
-            node._attach(self)
-            self.app.stylesheet.apply(node)
-            self._component_styles[part] = node.styles
-        return self.get_component_rich_style(part)
 
     def on_focus(self) -> None:
         self._looks.clear()
