@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
-# The tests that `check` runs, and that `test` does not run again behind it.
+# The tests that belong to `check`.
 HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.py test_tracked_files.py)
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
 DISK_PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
@@ -25,7 +25,7 @@ AGAIN := { [ $$? = 1 ] || exit 1; echo "Repeating the failed tests, one at a tim
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test agents durations check soak bench lock clean
+.PHONY: help demo quick test agents durations check lint soak bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,10 +38,10 @@ quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	@$(COMPILE)
 	tools/in-memory.sh $(BIN)/pytest -n $(QUICK_WORKERS) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
-test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
+test: lint ## check, and every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
-	$(PYTEST) $(addprefix --ignore=,$(HOUSE)) || $(AGAIN)
+	$(PYTEST) || $(AGAIN)
 
 agents: $(DEV) ## install all agent programs and play the conformance suite against each (2 GB; AGENTS="codex pi" limits it)
 	@tools/system-packages.sh bubblewrap
@@ -53,12 +53,15 @@ durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.tx
 	@$(COMPILE)
 	tools/in-memory.sh $(BIN)/python tools/durations.py
 
-check: $(DEV) ## format, lint, types, import layers
+check: lint ## format, lint, types, import layers, the shape of the code
+	$(BIN)/pytest -q $(HOUSE)
+
+# What `test` runs before its tests. Those of HOUSE are among these.
+lint: $(DEV)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy -n auto $(CHECKED)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q $(HOUSE)
 
 # Every company then works with the real program, also where a small one stands in for it else, and on the real disk.
 soak: export LEGION_REAL_CLAUDE := 1
