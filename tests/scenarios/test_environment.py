@@ -323,10 +323,8 @@ def test_runs_share_the_caches_that_the_person_names_and_hear_of_no_port_without
 
 @pytest.fixture
 def small_disk(legion: Squad) -> Iterator[None]:
-    before = legion.settings.read_text()
-    legion.settings.write_text(before.replace("disk_mb = 900", "disk_mb = 3"))
-    yield
-    legion.settings.write_text(before)
+    with legion.with_settings(legion.settings.read_text().replace("disk_mb = 900", "disk_mb = 3")):
+        yield
 
 
 def test_a_run_that_takes_too_much_disk_is_stopped_and_the_next_one_may_clean_up(

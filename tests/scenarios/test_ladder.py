@@ -136,10 +136,9 @@ def test_a_plain_program_has_its_attempts_and_no_ladder(here: Company):
 @pytest.fixture
 def hasty(here: Company) -> Iterator[None]:
     """A person who wants nobody to wait long, and has no stronger model."""
-    before = here.squad.settings.read_text()
-    here.squad.settings.write_text(f"{before}\n[questions]\nanswer_within = 1\n[models]\nescalation = []\n")
-    yield
-    here.squad.settings.write_text(before)
+    more = "[questions]\nanswer_within = 1\n[models]\nescalation = []\n"
+    with here.squad.with_settings(f"{here.squad.settings.read_text()}\n{more}"):
+        yield
 
 
 @pytest.mark.usefixtures("hasty")

@@ -99,10 +99,8 @@ def test_without_leave_to_ask_it_is_denied_at_once(here: Company):
 
 @pytest.fixture
 def hasty(here: Company) -> Iterator[None]:
-    before = here.squad.settings.read_text()
-    here.squad.settings.write_text(f"{before}\n[claude]\nanswer_within = 2\n")
-    yield
-    here.squad.settings.write_text(before)
+    with here.squad.with_settings(f"{here.squad.settings.read_text()}\n[claude]\nanswer_within = 2\n"):
+        yield
 
 
 @pytest.mark.usefixtures("hasty")

@@ -65,6 +65,14 @@ class Squad:
         self._found: tuple[object, Legion] | None = None
         self._adopted: list[str] = []
 
+    @contextlib.contextmanager
+    def with_settings(self, text: str) -> Iterator[None]:
+        """These settings instead of the person's own, for the length of the block."""
+        before = self.settings.read_text()
+        self.settings.write_text(text)
+        yield
+        self.settings.write_text(before)
+
     @property
     def log(self) -> str:
         return self.data.daemon_log.read_text() if self.data.daemon_log.exists() else ""
