@@ -25,7 +25,7 @@ AGAIN := { [ $$? = 1 ] || exit 1; echo "Repeating the failed tests, one at a tim
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test agents durations check lint soak bench lock clean
+.PHONY: help demo quick test attack agents durations check lint soak bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ test: lint ## check, and every test but the long loops (LEGION_SEED=N repeats a 
 	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
 	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
+
+attack: $(DEV) ## only the tests that play an attacker, and a table: tried, held, got through
+	@tools/system-packages.sh bubblewrap postgresql chromium
+	@$(COMPILE)
+	$(PYTEST) -q -m "attack and not soak"
 
 agents: $(DEV) ## install all agent programs and play the conformance suite against each (2 GB; AGENTS="codex pi" limits it)
 	@tools/system-packages.sh bubblewrap

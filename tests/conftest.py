@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.support import places, skips
+from tests.support import attacks, places, skips
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
@@ -66,6 +66,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if places.is_quick(item.path) and not _needs_postgres(item):
         item.add_marker("quick")
+    attacks.record(item)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """`make attack` prints what was tried and what held."""
+    if config.option.markexpr.startswith(attacks.MARKER):
+        for line in attacks.table(terminalreporter.stats):
+            terminalreporter.write_line(line)
 
 
 def _needs_postgres(item: pytest.Item) -> bool:

@@ -15,6 +15,7 @@ import pytest
 
 import legion
 from tests.runner.hostile import ATTEMPTS
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.session import session_folder, take
 
 HERE = Path(__file__).parent
@@ -89,6 +90,7 @@ def uid(request: pytest.FixtureRequest) -> int:
     return 0 if request.param == "root" else SOMEBODY
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_a_hostile_agent_cannot(attempt: str, uid: int):
     harm, why = judged(uid, "sandboxed")[attempt]

@@ -32,6 +32,7 @@ from tests.gateway.upstream import Upstream
 from tests.scenarios import hostile_agent, hostile_keys
 from tests.scenarios.test_claude_settings import Tap
 from tests.scenarios.test_hostile import SECRET, SOMEBODY, Lair, in_shell, let_links_pass, living_with
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.models import KEY, Company
 from tests.support.sampling import sampled
 from tests.support.stage import playing
@@ -171,6 +172,7 @@ def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(den: De
 Calls = list[tuple[str, dict[str, object]]]
 
 
+@attack(Attacker.AGENT, Door.SECRETS)
 def test_what_a_hostile_agent_runs_gets_it_nowhere_and_no_key_is_found(den: Den):
     """One conversation for all of it: each Claude Code takes a second or more."""
     project, lair = den.here.project, den.lair
@@ -253,6 +255,7 @@ def _status(den: Den, token: str) -> int:
         return line.getresponse().status
 
 
+@attack(Attacker.AGENT, Door.TREES)
 @pytest.mark.parametrize("name", sampled(PLANTS, 2))
 def test_nothing_that_claude_plants_for_our_git_ever_runs(den: Den, name: str):
     deed = in_shell(name, den.lair.plants[name])

@@ -21,6 +21,7 @@ import pytest
 from legion.system import trees
 from legion.wire.questions import AnswerQuestion
 from tests.scenarios import hostile_agent
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.legion import SOURCE, Project, Squad, new
 from tests.support.looking import until_seen
 from tests.support.repository import Repository
@@ -169,6 +170,7 @@ def living_with(marker: str) -> list[int]:
     return found
 
 
+@attack(Attacker.AGENT, Door.SANDBOX)
 def test_a_hostile_agent_gets_nowhere_and_every_attempt_is_on_record(lair: tuple[Lair, Project]):
     place, project = lair
     other = project.dispatch("other", "exit 1", max_attempts=1)
@@ -280,6 +282,7 @@ def let_links_pass(project: Project, *ids: int) -> None:
     project.until_settled(*ids)
 
 
+@attack(Attacker.AGENT, Door.TREES)
 @pytest.mark.parametrize("share", ["half", pytest.param("all", marks=pytest.mark.soak)])
 def test_nothing_that_an_agent_plants_ever_runs_and_its_change_lands_all_the_same(
     lair: tuple[Lair, Project], share: str

@@ -39,6 +39,7 @@ from legion.wire.sessions import SessionList
 from legion.wire.teams import Roles, Teams
 from legion.wire.tickets import TicketPage
 from legion.wire.usage import UsageReport
+from tests.support.attacks import Attacker, Door, attack
 
 WORST = [
     "\x1b[2J\x1b[H", "\x1b]52;c;cm0gLXJmIH4=\x07", "\x1b]0;title\x1b\\", "\x9b31m",
@@ -55,6 +56,7 @@ def printable(text: str) -> bool:
     return all(letter.isprintable() for letter in text)
 
 
+@attack(Attacker.AGENT, Door.TEXT)
 @pytest.mark.parametrize("text", [*WORST, HOSTILE, HOSTILE * 50])
 def test_the_one_function_lets_nothing_through(text: str):
     assert printable(sanitize(text))
@@ -136,6 +138,7 @@ def every_view() -> dict[str, list[Row]]:
 VIEWS = every_view()
 
 
+@attack(Attacker.AGENT, Door.TEXT)
 @pytest.mark.parametrize("name", VIEWS)
 def test_no_view_shows_a_control_character(name: str):
     assert VIEWS[name]
