@@ -50,23 +50,27 @@ def test_nothing_becomes_html_or_code():
         ), path
 
 
+def content(name: str) -> bytes:
+    file = PageFiles().get(name)
+    assert file is not None, name
+    return file.content
+
+
 def test_the_first_view_is_small():
     shell = set(re.findall(r'"(/[^"]*)"', (STATIC / "sw.js").read_text().partition("];")[0])) - {"/"}
-    files = PageFiles()
-    first = [files.get(name.removeprefix("/web/")) for name in shell] + [files.get("index.html")]
-    assert sum(len(gzip.compress(file.content, 9)) for file in first) < MOST_FIRST_VIEW
+    first = [content(name.removeprefix("/web/")) for name in shell] + [content("index.html")]
+    assert sum(len(gzip.compress(one, 9)) for one in first) < MOST_FIRST_VIEW
     assert f"/web/{first_view.JOINED}" in shell
 
 
 def test_modules_of_the_first_view_are_joined_and_export_the_same_names_by_themselves():
-    files = PageFiles()
-    joined = files.get(first_view.JOINED).content.decode()
+    joined = content(first_view.JOINED).decode()
     assert not re.findall(r"^import\b|[;}]import[ {]|^export (?!\{ modules)", joined, re.MULTILINE)
-    assert files.get("app/lib.js").content.decode().splitlines()[1:] == [
+    assert content("app/lib.js").decode().splitlines()[1:] == [
         'const module = modules["app/lib.js"];',
         "export const { useEffect, useMemo, useRef, useState, computed, signal, render, html } = module;",
     ]
-    assert b"export default module.default;" in files.get("vendor/htm.mjs").content
+    assert b"export default module.default;" in content("vendor/htm.mjs")
 
 
 def test_the_keys_are_those_of_the_terminal_ui():

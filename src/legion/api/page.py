@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -63,53 +65,49 @@ class PageFile:
 
 
 class PageFiles:
-    """The files of the page, each read once."""
+    """The files of the page: a table of those that exist, made once. A request is looked up in it by its exact name."""
 
     def __init__(self, root: Path = web.STATIC) -> None:
         self._root = root
+        self._paths = {str(path.relative_to(root)): path for path in _plain_files(root) if path.suffix in _TYPES}
         self._known: dict[str, PageFile] = {}
+        self.names = frozenset(self._paths) | ({first_view.JOINED} if first_view.ENTRY in self._paths else set())
 
     def known(self, name: str) -> PageFile | None:
         """The file if it was read before."""
         return self._known.get(name)
 
-    def get(self, name: str) -> PageFile:
-        if name not in self._known:
+    def get(self, name: str) -> PageFile | None:
+        """Read it at its first use; None for every name that is not in the table."""
+        if name in self.names and name not in self._known:
             self._known[name] = self._read(name)
-        return self._known[name]
+        return self._known.get(name)
 
     @functools.cached_property
     def _first(self) -> first_view.FirstView:
         return first_view.FirstView(self._root)
 
-    def _content(self, name: str) -> bytes:
-        if name == first_view.JOINED or name in self._first.names:
-            return self._first.file(name).encode()
-        path = self._root / name
-        if ".." in PurePosixPath(name).parts or not path.is_file():
-            raise NotFound(f"There is no {name[:80]} in the page.")
-        return path.read_bytes()
-
     def _read(self, name: str) -> PageFile:
-        kind = _TYPES.get(PurePosixPath(name).suffix)
-        if kind is None:
-            raise NotFound(f"There is no {name[:80]} in the page.")
-        content = self._content(name)
+        is_joined = name == first_view.JOINED or name in self._first.names
+        content = self._first.file(name).encode() if is_joined else self._paths[name].read_bytes()
         if name.endswith((".html", "sw.js")):
             content = content.replace(b"%VERSION%", __version__.encode())
         packed = gzip.compress(content, 9, mtime=0) if len(content) >= _SMALLEST_TO_PACK else b""
         etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-        return PageFile(content=content, packed=packed, kind=kind, etag=etag)
+        return PageFile(content=content, packed=packed, kind=_TYPES[PurePosixPath(name).suffix], etag=etag)
+
+
+def _plain_files(root: Path) -> Iterator[Path]:
+    """Without links, and without what is behind one."""
+    for folder, _, names in os.walk(root):
+        yield from (path for name in names if (path := Path(folder, name)).is_file() and not path.is_symlink())
 
 
 async def _file(request: Request, name: str) -> Response:
     files: PageFiles = request.app.state.page
-    file = files.known(name)
+    file = files.known(name) or await run_in_threadpool(files.get, name)
     if file is None:
-        try:
-            file = await run_in_threadpool(files.get, name)
-        except LegionError as missing:
-            return problems.answer(missing)
+        return problems.answer(NotFound(f"There is no {name[:80]} in the page."))
     headers = {**_HEADERS, "etag": file.etag, "vary": "accept-encoding"}
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)
