@@ -1,12 +1,18 @@
-"""Reads and writes a file below a folder that agents control, without following symbolic links out of it."""
+"""Opens a file by a name that came with a request or from an agent: only below the given folder, never through a link.
+
+The name is walked part by part from the folder's descriptor, so a folder that is swapped for a link meanwhile opens
+nothing. An absolute name, `..` and NUL are refused.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -16,6 +22,15 @@ def read(root: Path, path: str, *, most: int | None = None) -> bytes | None:
 
     Of a longer file only the first `most` bytes: an agent can make one of any size that takes no room on the disk.
     """
+    file = opened(root, path)
+    if file is None:
+        return None
+    with file:
+        return file.read(-1 if most is None else most)
+
+
+def opened(root: Path, path: str) -> BinaryIO | None:
+    """A plain file below the folder, open to read; None if there is none, or a link or anything else in its place."""
     try:
         with _parent(root, path, make=False) as folder:
             handle = os.open(
@@ -28,8 +43,7 @@ def read(root: Path, path: str, *, most: int | None = None) -> bytes | None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(most)
+    return os.fdopen(handle, "rb")
 
 
 def behind(root: Path, path: str) -> str:
@@ -75,10 +89,13 @@ def _mode(folder: int, name: str) -> int:
 
 @contextlib.contextmanager
 def _parent(root: Path, path: str, *, make: bool) -> Iterator[int]:
-    """The open folder that contains the path."""
+    """The open folder that contains the path. Raises OSError for a path that can lead out of the root."""
+    *folders, name = PurePosixPath(path).parts or ("..",)
+    if path.startswith("/") or ".." in (*folders, name) or "\0" in path:
+        raise OSError(errno.EINVAL, "not a path below a folder", path)
     handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     try:
-        for part in PurePosixPath(path).parts[:-1]:
+        for part in folders:
             if make:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)

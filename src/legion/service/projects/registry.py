@@ -27,7 +27,7 @@ from legion.jobs.landing import upstream
 from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
-from legion.system import files
+from legion.system import files, safe_files
 from legion.wire.projects import AddProject, Done, ProjectAdded
 
 _OWNER = ".owner"
@@ -373,23 +373,23 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
 def _guessed(root: Path) -> str:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
     installed = cache(lambda program: shutil.which(program) is not None)
-    return legion_toml.guess(file_names(root), lambda name: _read(root / name), installed).text
+
+    def text_of(name: str) -> str:
+        return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
+
+    return legion_toml.guess(file_names(root), text_of, installed).text
 
 
 def _own_text(file: Path) -> str | None:
     """The text of the person's legion.toml; None if there is none."""
     try:
         if file.is_file():
-            return _read(file)
+            return file.read_text(encoding="utf-8", errors="replace")
     except OSError as trouble:
         raise NotAllowed(f"{file} cannot be read ({trouble.strerror}): make it readable and try again.") from trouble
     if file.exists() or file.is_symlink():
         raise BadInput(f"{file} is not a regular file: move it away and try again.")
     return None
-
-
-def _read(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def _uncollected(context: Context, project: ProjectContext) -> int:
