@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +58,21 @@ def agent(number: int, parent: str = ROOT, *, fired: bool = False) -> Agent:
         hired_at=0.0,
         fired_at=1.0 if fired else None,
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"),
+    [
+        (("small", "gpt-5-codex"), ("", ""), ("small", "gpt-5-codex")),
+        (("small", "gpt-5-codex"), ("", "gpt-5"), ("small", "gpt-5")),
+        (("small", "gpt-5-codex"), ("claude", ""), ("claude", "")),
+        (("", "opus"), ("", ""), ("claude", "opus")),
+        (("", "opus"), ("small", ""), ("small", "")),
+    ],
+)
+def test_a_model_is_inherited_only_with_its_program(own, asked, expected):
+    hirer = replace(agent(1), driver=own[0], model=own[1])
+    assert hirer.program(*asked, default="claude") == expected
 
 
 @given(rights, st.floats(0, 50), st.floats(0, 50), st.integers(0, 6), offers)

@@ -101,6 +101,15 @@ def test_an_agent_chooses_a_program_only_with_the_right_to_it(office: Office):
         hire(office, caller=boss, driver="small")
 
 
+def test_what_an_agent_hires_has_its_program_and_with_it_its_model(office: Office):
+    boss = hire(office, name="boss", driver="small", model="gpt-5-codex")
+    hire(office, caller=boss, name="child")
+    child = office.standing()[-1]
+    assert (child.driver, child.model) == ("small", "gpt-5-codex")
+    with pytest.raises(LegionError, match="Only the person chooses another program"):
+        hire(office, caller=boss, driver=registry.DEFAULT)
+
+
 def test_without_an_interactive_form_there_is_no_takeover(office: Office):
     hire(office, name="ada", driver="small")
     with pytest.raises(LegionError, match="Small has no interactive form: `legion tell ada`"):

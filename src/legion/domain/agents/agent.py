@@ -98,6 +98,11 @@ class Agent:
     def only_reads(self) -> bool:
         return self.plan in (Planning.WANTED, Planning.PROPOSED)
 
+    def program(self, driver: str, model: str, *, default: str) -> tuple[str, str]:
+        """Driver and model of what this agent dispatches or hires. A model is inherited only with its driver."""
+        own = self.driver or default
+        return driver or own, model or (self.model if driver in ("", own) else "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class HireTerms:

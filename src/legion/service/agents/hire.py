@@ -70,7 +70,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
             tier=tier_of(wanted.model, means[caller].rights.tier) if wanted.model else None,
         )
         rights = rules.hire(means[caller], [means[one] for one in rules.above(parents, caller)], offer)
-        model = wanted.model or ("" if caller == ROOT else agents.get(tx, caller).model)
+        driver, model = program.of_hire(context, tx, caller, wanted, rights)
         new = agents.hire(
             tx,
             project=here.id,
@@ -82,7 +82,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
             rights=rights,
             plan=Planning.WANTED if wanted.plan else Planning.NONE,
             delegates=wanted.delegate,
-            driver=program.driver(context, tx, caller, wanted, rights),
+            driver=driver,
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=MessageKind.TASK, text=task, project=here.id)
         answer = _hired(new, [*said, *_notes(context, tx, new)])

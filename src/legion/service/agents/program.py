@@ -10,18 +10,28 @@ from legion.drivers import registry
 from legion.jobs.agent import extra_rights, model_run, standing_program
 from legion.jobs.context import Context
 from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents
 from legion.wire.agents import HireAgent
 
 _CLAUDE = f"use --driver {registry.DEFAULT}, or leave it out"
 
 
-def driver(context: Context, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> str:
-    """The driver as the agent's row holds it; empty: the default one. Raises BadInput, NotAllowed, NoModelAccess."""
-    name = wanted.driver.strip()
-    if name in ("", registry.DEFAULT):
-        return ""
-    if caller != ROOT and ExtraRight.DRIVER not in extra_rights.rights(context, tx, caller):
-        raise NotAllowed("Only the person chooses another program for an agent: leave out --driver.")
+def of_hire(context: Context, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> tuple[str, str]:
+    """Driver and model as the agent's row holds them; an empty driver is the default one.
+
+    An agent gives its own program on. Raises BadInput, NotAllowed, NoModelAccess.
+    """
+    name, model = wanted.driver.strip() or registry.DEFAULT, wanted.model
+    if caller != ROOT:
+        hirer = agents.get(tx, caller)
+        own, _ = hirer.program("", "", default=registry.DEFAULT)
+        name, model = hirer.program(wanted.driver.strip(), wanted.model, default=registry.DEFAULT)
+        if name != own and ExtraRight.DRIVER not in extra_rights.rights(context, tx, caller):
+            raise NotAllowed("Only the person chooses another program for an agent: leave out --driver.")
+    return ("" if name == registry.DEFAULT else _checked(context, caller, name, wanted, rights)), model
+
+
+def _checked(context: Context, caller: str, name: str, wanted: HireAgent, rights: Rights) -> str:
     known = registry.PROFILES[registry.COMMAND] if name in context.user.drivers else registry.find(name)
     if known is None:
         raise BadInput(f"There is no driver {name[:60]!r}: `legion driver list` names them.")

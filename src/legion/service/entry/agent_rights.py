@@ -19,6 +19,7 @@ from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.questions import Question
 from legion.domain.tickets.policy import ReviewPolicy
+from legion.drivers import registry
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.jobs.leader import rights as leader_rights
@@ -42,9 +43,6 @@ from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.table import OpenTo, Operation, TicketIds
 from legion.wire.tickets import Acted, Action, Diff, LogText, TicketPage
-
-DRIVER = "claude"
-"""The driver of every standing agent, and so of the tickets that it dispatches."""
 
 
 class LimitedService(Service):
@@ -269,7 +267,8 @@ def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -
     _refuse_tier(agent, new.model)
     if new.budget is None and agent.rights.budget is not None:
         raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
-    return replace(new, driver=new.driver or DRIVER, model=new.model or agent.model)
+    driver, model = agent.program(new.driver, new.model, default=registry.DEFAULT)
+    return replace(new, driver=driver, model=model)
 
 
 def _narrowed_plan(context: Context, agent: Agent, new: list[NewTicket]) -> list[NewTicket]:
