@@ -30,6 +30,7 @@ from legion.wire.plans import (
 )
 from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
+from legion.wire.sessions import EpicBranch
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK, Repository
@@ -157,6 +158,13 @@ def test_a_repeated_request_answers_as_the_first_one(planner: Planner):
     assert planner.approve(page, "schema", request="once").tickets == first.tickets
     with pytest.raises(StateConflict):
         planner.approve(page, "schema", request="twice")
+
+
+def test_a_repeated_approval_of_an_epic_with_its_own_branch_answers_as_the_first_one(desk: Office, planner: Planner):
+    desk.person.open_epic_branch(EpicBranch(cwd=desk.cwd, epic="v2"))
+    page = planner.plan(TWO, epic="v2")
+    first = planner.approve(page, request="once")
+    assert planner.approve(page, request="once").tickets == first.tickets
 
 
 def test_a_planner_asks_once_and_plans_with_the_answers(desk: Office, planner: Planner):

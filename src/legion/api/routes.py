@@ -29,6 +29,7 @@ from legion.wire.projects import Problem
 from legion.wire.table import LONGEST_WAIT, Operation
 
 BIGGEST = 2**63 - 1
+_OWN_IDS = ":/"
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 Perform = Callable[[Request, Operation, Mapping[str, Any]], object]
 
@@ -156,6 +157,8 @@ def refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:
     for name, value in arguments.items():
         inside = row.body is not None and name == row.body.name
         _inspect(value, "" if inside else name)
+        if inside and any(mark in getattr(value, "request", "") for mark in _OWN_IDS):
+            raise BadInput("A request id has no ':' and no '/': ids with these are Legion's own. Send another one.")
 
 
 def refuse_unusable(folder: str | None, name: str) -> None:

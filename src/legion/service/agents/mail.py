@@ -35,7 +35,7 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
     """Store the message first; then it waits in the mailbox, or is delivered in the running turn."""
     text, batch = checked(letter.text), tuple[Message, ...]()
     letter = _addressed(context, caller, letter)
-    _refuse_ping_pong(context, caller, letter.to)
+    _refuse_ping_pong(context, caller, letter)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, letter.request, Sent)) is not None:
             return Sent(**first)
@@ -152,7 +152,7 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
 
 
 def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
-    """The caller's own mail, or that of an agent below it. What the person reads here counts as read."""
+    """The caller's own mail, or that of an agent below it. What the person is shown here counts as read."""
     with context.store.write() as tx:
         parents = agents.parents(tx)
         if wanted.dead:
@@ -172,16 +172,18 @@ def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
             found = (*mail.offered(tx, whose), *found)
         lines = message_lines(tx, found, hide=caller)
         if whose == caller == ROOT:
-            mail.read(tx, mail.waiting(tx, ROOT))
+            mail.read(tx, [one for one in found if one.recipient == ROOT])
     return Mail(messages=lines)
 
 
-def _refuse_ping_pong(context: Context, caller: str, to: str) -> None:
+def _refuse_ping_pong(context: Context, caller: str, letter: NewMessage) -> None:
     """Two agents that only answer each other may continue only if the person allows it, who is asked once."""
-    if ROOT in (caller, to):
+    if ROOT in (caller, letter.to):
         return
     with context.store.write() as tx:
-        agent = addressee(context, tx, caller, to)
+        if repeated(tx, caller, letter.request, Sent) is not None:
+            return
+        agent = addressee(context, tx, caller, letter.to)
         talk = mail.between(tx, caller, agent.id, limit=mail_rules.TALK)
         if not mail_rules.quarrels(talk, tx.now):
             return

@@ -21,12 +21,11 @@ from legion.jobs.plan import facts
 from legion.jobs.supervise import usage as spending
 from legion.runner import launch
 from legion.service.plans import conversion, pages
-from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.store.work import idempotency, runs, usage
+from legion.store.work import runs, usage
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
 
@@ -48,11 +47,10 @@ def approve(
     """
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
-        first = idempotency.recall(tx, plan.project, wanted.request) if wanted.request else None
+        first = ticket_cases.recalled(tx, plan.project, wanted.request)
         inherited = _inherited(tx, plan)
     if first is not None:
-        refuse_other_operation(first, "schema", Dispatched.schema)
-        return _approved(context, plan, Dispatched(**first))
+        return _approved(context, plan, first)
     project = context.project(plan.project)
     keys = plans.approval(plan, wanted.tickets, approved)
     _refuse_findings(plan, keys, anyway=wanted.anyway)

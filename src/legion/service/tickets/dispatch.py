@@ -81,6 +81,8 @@ def dispatch(
     found = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
+    if (first := _first_answer(context, found, request)) is not None:
+        return first
     record = _session_for(context, found, request)
     project = context.project_of(record)
     upstream.fetch(context, project)
@@ -102,9 +104,8 @@ def dispatch(
     untrusted = crews.untrusted_notes(context, project, teams)
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
     with undone_if_dry(request) as dry, context.store.write() as tx:
-        if request.request and (first := idempotency.recall(tx, record.id, request.request)) is not None:
-            refuse_other_operation(first, "schema", Dispatched.schema)
-            return Dispatched(**first)
+        if (first := recalled(tx, found.id, request.request)) is not None:
+            return first
         board.refuse_unknown(
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
@@ -133,7 +134,7 @@ def dispatch(
         if request.dry_run:
             raise DryRun(tx, answer)
         if request.request:
-            idempotency.remember(tx, record.id, request.request, asdict(answer))
+            idempotency.remember(tx, found.id, request.request, asdict(answer))
     return dry[0] if dry else answer
 
 
@@ -326,6 +327,19 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     if not context.sandbox.works:
         notes.append(f"Agents run without a sandbox: {context.sandbox.why}")
     return notes
+
+
+def _first_answer(context: Context, found: Project, request: Dispatch) -> Dispatched | None:
+    """Before anything is checked: what was dispatched stays dispatched, whatever would be refused by now."""
+    with context.store.read() as tx:
+        return recalled(tx, found.id, request.request)
+
+
+def recalled(tx: ReadTransaction, project: int, request: str) -> Dispatched | None:
+    """The answer to a dispatch that was made with this id in the folder's project."""
+    first = idempotency.recall(tx, project, request) if request else None
+    refuse_other_operation(first, "schema", Dispatched.schema)
+    return None if first is None else Dispatched(**first)
 
 
 def _session_for(context: Context, found: Project, request: Dispatch) -> Project:

@@ -68,7 +68,9 @@ def rebase(context: Context, wanted: NamedSession) -> Done:
         title=f"Land again on {record.branch}",
         text=f"The branch {record.branch} was rewritten. Land on it what had landed before:\n\n{listed}",
     )
-    request = Dispatch(cwd=record.worktrees, tickets=[new], request=f"session-rebase:{record.id}:{tip}")
+    # With the target: a branch may be reset to the same commit again after more has landed.
+    id = f"session-rebase:{record.id}:{project.target}:{tip}"
+    request = Dispatch(cwd=record.worktrees, tickets=[new], request=id)
     (number,) = dispatch(context, request, also=put).ids
     return Done(
         message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}; ticket {number} lands on it "
