@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from legion.wire.dispatch import Dispatch, NewTicket
+from legion.wire.projects import Where
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
 from tests.api.test_devices import let_in
@@ -68,6 +69,16 @@ def test_tasks_become_tickets_that_are_paused_resumed_and_cleaned_up(served: Ser
     assert post(served, "/api/cleanup?all_agents=true")[1] == {"cleaned": 2}
     assert get(served, "/api/status")["total"] == 0
     assert get(served, "/api/worktrees") == []
+
+
+def test_the_status_counts_all_tickets_and_lists_no_endless_history(served: Served):
+    post(served, "/api/spawn", {"tasks": [f"Task {number}" for number in range(60)]})
+    served.over_tcp.stop_all(Where(cwd=served.board.cwd))
+    post(served, "/api/spawn", {"tasks": ["Go on"]})
+    for path, listed in (("/api/status", "agents"), ("/legion/orchestrate/status", "tickets")):
+        seen = get(served, path)
+        assert (seen["total"], len(seen[listed])) == (61, 51)
+        assert seen.get("failed", seen.get("error")) == 60
 
 
 @pytest.mark.parametrize(

@@ -104,12 +104,15 @@ class LegionCc(OrchestrateOperations):
         return OldDispatched(ticket_id=self._dispatch(new, cwd))
 
     def status(self, cwd: str | None = None) -> OldQueue:
-        seen = [line.id for line in self._service.status(cwd or self._only_project, True).tickets]
+        """Counts of all tickets; lists those that have not ended and the newest of those that have."""
+        board = self._service.status(cwd or self._only_project)
         with self._context.store.read() as tx:
-            shown = [_snapshot(tx, ticket, self._context.clock()) for ticket in tickets.get_many(tx, seen)]
-        names = ("queued", "working", "done", "error")
-        counts = {name: sum(1 for one in shown if one.status == name) for name in names}
-        return OldQueue(tickets=shown, total=len(shown), **counts)
+            seen = tickets.get_many(tx, [line.id for line in board.tickets])
+            shown = [_snapshot(tx, ticket, self._context.clock()) for ticket in seen]
+        counts = dict.fromkeys(("queued", "working", "done", "error"), 0)
+        for state, count in board.counts.items():
+            counts[_STATES[State(state)]] += count
+        return OldQueue(tickets=shown, total=sum(board.counts.values()), **counts)
 
     def report(self, wanted: OldReport, /, cwd: str | None = None) -> OldStatus:
         """A claim about a ticket at work: it is recorded and has no effect."""

@@ -61,10 +61,13 @@ class Orchestra:
         self._only_project = only_project
 
     def status(self, cwd: str | None = None) -> OrchestraStatus:
-        lines = self._service.status(cwd or self._only_project or None, True).tickets
-        agents = self._agents(lines)
-        counts = {name: sum(1 for one in agents if one.status == name) for name in ("running", "completed", "failed")}
-        return OrchestraStatus(total=len(agents), stale=0, agents=agents, **counts)
+        """Counts of all tickets; lists those that have not ended and the newest of those that have."""
+        board = self._service.status(cwd or self._only_project or None)
+        counts = dict.fromkeys(("pending", "running", "completed", "failed"), 0)
+        for state, count in board.counts.items():
+            counts[_STATES[State(state)][0]] += count
+        del counts["pending"]
+        return OrchestraStatus(total=sum(board.counts.values()), stale=0, agents=self._agents(board.tickets), **counts)
 
     def sessions(self, hours: float = 4.0) -> list[OrchestraSession]:
         found = self._service.conversations(hours, 2.0).conversations
