@@ -56,6 +56,7 @@ def test_a_plan_is_edited_from_a_file_and_refused_with_its_line(legion, plan: st
     )
     file.write_text('[[ticket]]\nkey = "only"\ntitle = "T"\ncriteria = [{text = "x", why_not = "y"}]\n')
     assert "only  T" in legion("plan", "edit", plan, "--from", str(file)).out
+    assert tomllib.loads(legion("plan", "edit", plan, "--print").out)["ticket"][0]["key"] == "only"
     assert legion("plan", "edit", plan).code == 2, "there is no terminal for an editor"
     assert "P1  dropped" in legion("plan", "drop", plan).out
 
@@ -73,12 +74,20 @@ def test_a_goal_is_taken_from_words_a_file_or_nowhere(legion, board: Board, tmp_
         ("plan", "x", "--from", "y"),
         ("plan", "--from", "none.md"),
         ("plan", "show", "12"),
+        *(("plan", verb) for verb in ("show", "edit", "spec", "retry", "drop")),
+        ("plan", "drop", "P1", "P2"),
         ("plan", "x", "--budget", "-1"),
         ("approve", "tess", "a", "b"),
         ("epic", "none"),
     ):
         ended = legion(*words)
         assert (ended.code in (2, 3), ended.out, ended.err.count("\n")) == (True, "", 1), words
+
+
+def test_a_plan_that_waits_says_for_what_in_the_list(legion, board: Board):
+    legion("pause")
+    legion("plan", "Users can log in.")
+    assert "The project is paused. Run `legion resume`" in legion("plans").out
 
 
 def test_one_verb_decides_about_both_kinds_of_plans(legion, board: Board):

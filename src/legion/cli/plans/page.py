@@ -20,6 +20,8 @@ COLOURS = {
     "failed": Colour.RED,
     "dropped": Colour.DIM,
 }
+_IMPOSSIBLE = ("circle", "unknown")
+"""Findings with which no plan is approved."""
 _GOAL_LINES = 4
 _TEXT_LINES = 6
 
@@ -136,11 +138,13 @@ def _error(share: float | None) -> str:
 
 
 def _next(plan: PlanLine, page: PlanPage, screen: Screen) -> Iterator[str]:
+    impossible = any(one.kind in _IMPOSSIBLE for one in page.findings)
+    anyway = "" if impossible else f", or legion approve {plan.id} --anyway"
     hints = {
         "ready": f"legion approve {plan.id} [TICKET...], legion plan edit {plan.id}, legion reject {plan.id} WHY",
-        "faulty": f"legion plan edit {plan.id}, legion reject {plan.id} WHY, or legion approve {plan.id} --anyway",
+        "faulty": f"legion plan edit {plan.id}, legion reject {plan.id} WHY{anyway}",
         "partly": f"legion approve {plan.id} approves the rest",
-        "failed": f"legion plan retry {plan.id}, or legion plan drop {plan.id}",
+        "failed": f"legion plan retry {plan.id}, or legion plan drop {plan.id}; its words: legion conversations",
         "asking": "legion answer N CHOICE",
     }
     if plan.state in hints:

@@ -14,12 +14,15 @@ from legion.cli.base.parameters import files, teams, ticket_argument
 from legion.cli.base.texts import file_text, read_text, valid_text
 from legion.cli.plans.numbers import number_of
 from legion.cli.plans.page import COLOURS, page_lines
-from legion.wire.errors import BadInput, NotFound
+from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound
 from legion.wire.forge import PlanIssues
 from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
 
 _GOAL_COLUMNS = 100
 """Of a goal in the list, also where lines are not cut to a screen: `legion plan show` prints the rest."""
+
+_EXIT_CODES = {"faulty": ChecksFailed.exit_code, "failed": LegionError.exit_code}
+"""Of --wait, by the plan's state; 0 for every other."""
 
 _EXAMPLE = """\
 legion plan 'Users can log in and log out' --questions
@@ -45,6 +48,7 @@ _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner 
 @click.option("--spec", is_flag=True, help="Write a specification first, and plan from it.")
 @click.option("--keep-docs", is_flag=True, help="Let the specification land, as the first ticket.")
 @click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
+@click.option("--print", "prints", is_flag=True, help="With `edit`: print the text that it would open.")
 @_WAIT
 def plan(
     call: CommandCall,
@@ -58,26 +62,32 @@ def plan(
     spec: bool,
     keep_docs: bool,
     issues: str,
+    prints: bool,
     wait: bool,
-) -> None:
+) -> int:
     """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
 
     The planner reads the landed code and changes nothing. Its plan is checked, and goes back to it up to three times;
     then you see it. GOAL may be - for stdin.
 
-    `show` prints a plan, `edit` opens it in your editor as TOML, `spec` prints the documents of its specification,
-    `retry` starts a failed planner again, and `drop` ends a plan; tickets that you approved stay.
+    `show` prints a plan, `edit` opens it in your editor as TOML (`--print` prints that text), `spec` prints the
+    documents of its specification, `retry` starts a failed planner again, and `drop` ends a plan; tickets that you
+    approved stay.
+
+    With --wait it ends with 0 when the plan is ready or asks you, 6 when findings are left, and 1 when it failed.
     """
     verbs: dict[str, Callable[[CommandCall, int, str | None], None]] = {
         "show": _show,
-        "edit": _edit,
+        "edit": _print_text if prints else _edit,
         "spec": _spec,
         "retry": lambda call, id, _: _print(call, call.legion().retry_plan(id)),
         "drop": lambda call, id, _: _print(call, call.legion().drop_plan(id)),
     }
-    if len(words) == 2 and words[0] in verbs:
+    if words and words[0] in verbs:
+        if len(words) != 2:
+            raise BadInput(f"Name the plan: legion plan {words[0]} P3. `legion plans` lists them.")
         verbs[words[0]](call, number_of(words[1]), file)
-        return
+        return 0
     goal = _goal(words, file) if words or file or not issues else ""
     wanted = NewPlan(
         cwd=call.cwd,
@@ -92,7 +102,7 @@ def plan(
         request=os.urandom(16).hex(),
     )
     page = call.legion().plan_issues(of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
-    _started(call, page, wait)
+    return _started(call, page, wait)
 
 
 def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
@@ -115,13 +125,13 @@ def plans(call: CommandCall, everything: bool) -> None:
 @_MODEL
 @_BUDGET
 @_WAIT
-def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bool) -> None:
+def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bool) -> int:
     """Have a planner propose several tickets in place of one that is too large.
 
     Ticket N stays until you have approved the whole plan; then the new tickets take its place on the board.
     """
     page = call.legion().split(id, SplitTicket(model=valid_text(model, "--model"), budget=budget))
-    _started(call, page, wait)
+    return _started(call, page, wait)
 
 
 @command("replan", example="legion replan P3 'The API changed.'")
@@ -130,7 +140,7 @@ def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bo
 @_MODEL
 @_BUDGET
 @_WAIT
-def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | None, wait: bool) -> None:
+def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | None, wait: bool) -> int:
     """Plan what is left of an epic after something landed or failed; only what changes is proposed."""
     wanted = ReplanEpic(
         cwd=call.cwd,
@@ -139,7 +149,7 @@ def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | N
         model=valid_text(model, "--model"),
         budget=budget,
     )
-    _started(call, call.legion().replan(wanted), wait)
+    return _started(call, call.legion().replan(wanted), wait)
 
 
 def _goal(words: tuple[str, ...], file: str | None) -> str:
@@ -154,23 +164,29 @@ def _goal(words: tuple[str, ...], file: str | None) -> str:
     return read_text(words[0], "GOAL")
 
 
-def _started(call: CommandCall, page: PlanPage, wait: bool) -> None:
+def _started(call: CommandCall, page: PlanPage, wait: bool) -> int:
     if wait:
-        _print(call, _until_decidable(call, page))
-        return
+        planned = _until_decidable(call, page)
+        _print(call, planned)
+        return _EXIT_CODES.get(planned.plan.state, 0)
     call.answer(page, lambda: [f"Plan ID: {page.plan.id}"])
     for note in page.notes:
         call.say(f"Note: {sanitize(note)}")
     if not call.json:
         call.say(f"`legion plan show {page.plan.id}` shows it; `legion plans` lists what waits for you.")
+    return 0
 
 
 def _until_decidable(call: CommandCall, page: PlanPage) -> PlanPage:
     """Wait until the planner is done or asks."""
     legion, id = call.legion(), number_of(page.plan.id)
     after = legion.status(call.cwd).last_event
-    page = legion.plan_page(id)
+    page, said = legion.plan_page(id), list[str]()
     while page.plan.state == "planning":
+        if page.notes != said:
+            said = page.notes
+            for note in said:
+                call.say(f"{page.plan.id} waits: {sanitize(note)}")
         # A wait for tickets would return at once where there are none; the stream of events does not.
         after = next(event.n for event in legion.events(after, cwd=call.cwd) if event is not None)
         page = legion.plan_page(id)
@@ -199,6 +215,11 @@ def _documents(page: PlanPage) -> Iterator[str]:
 
 def _print(call: CommandCall, page: PlanPage) -> None:
     call.answer(page, lambda: page_lines(page, call.screen))
+
+
+def _print_text(call: CommandCall, id: int, file: str | None) -> None:
+    there = call.legion().plan_text(id)
+    call.answer(there, lambda: sanitize_lines(there.text))
 
 
 def _edit(call: CommandCall, id: int, file: str | None) -> None:

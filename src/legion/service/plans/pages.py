@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.estimates import longest_chain
@@ -38,7 +40,13 @@ def plans(context: Context, cwd: str, all: bool = False) -> PlanList:
     project = registry.find(context, cwd)
     with context.store.read() as tx:
         found = goals.of_project(tx, project.id)
-        return PlanList(plans=[line(tx, one) for one in found if all or one.open or one.state.value == "failed"])
+        shown = [one for one in found if all or one.open or one.state is PlanState.FAILED]
+        return PlanList(plans=[replace(line(tx, one), reason=_reason(context, tx, project, one)) for one in shown])
+
+
+def _reason(context: Context, tx: ReadTransaction, project: Project, plan: GoalPlan) -> str:
+    waits = _notes(context, tx, project, plan) if plan.state is PlanState.PLANNING else []
+    return plan.reason or " ".join(waits)
 
 
 def page(context: Context, plan_id: int) -> PlanPage:
