@@ -33,11 +33,12 @@ from legion.domain.tickets.ticket import (
     Stop,
     Ticket,
 )
+from legion.drivers import Program
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
-from legion.runner.spec import RunFolder
+from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
@@ -203,10 +204,15 @@ class Board:
             for ticket in about or (None,):
                 tx.record(EventKind.TICKET_REPORTED, project=1, ticket=ticket, data={})
 
-    def run(self, ticket: int, output: str = "", *, ended: bool = True) -> int:
-        """A run of a ticket that has printed that."""
+    def run(self, ticket: int, output: str = "", *, ended: bool = True, driver: str = "") -> int:
+        """A run of a ticket that has printed that. With a driver its program has started, as far as files show."""
         with self.store.write() as tx:
             run = runs.start(tx, ticket, 1)
+            if driver:
+                program = Program(argv=("true",), cwd=self.data.root, env={})
+                write_spec(
+                    run_dir(self.context, run), RunSpec(run=run.name, program=program, driver=driver, sandbox=None)
+                )
             # Before a client can ask for it.
             file = RunFolder(run_dir(self.context, run)).output
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -54,6 +54,8 @@ class TicketLine:
     labels: list[str] = field(default_factory=list)
     agent: str = ""
     """The driver, model or program that it names, or the standing agent that holds it."""
+    offers: list[str] = field(default_factory=list)
+    """The operations that may be called for it now, by their names."""
 
 
 @dataclass(kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.rules import Rule
 from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.tickets.offers import OfferFacts, may
 from legion.domain.tickets.ticket import Rewind, StartPoint, State, Ticket, Unpark
 from legion.git.core.errors import BranchGone
 from legion.git.person import branches
@@ -72,7 +73,7 @@ def submit(context: Context, ticket_id: int) -> Acted:
                 "ticket that you submit."
             )
         run = runs.at_work(tx, ticket_id)
-        if ticket.state not in (State.WORKING, State.PARKED) or run is None:
+        if not may("submit_ticket", ticket, OfferFacts(attended=attended.mode)) or run is None:
             raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}, so there is nothing to submit yet.")
         attendances.put(tx, replace(attended, submitted=True))
         if ticket.state is State.PARKED:

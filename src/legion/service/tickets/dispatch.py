@@ -19,9 +19,10 @@ from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.spec import TicketSpec
-from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
+from legion.domain.tickets.ticket import Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.jobs import person_hooks
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import choose_program
@@ -209,7 +210,7 @@ def drop(context: Context, ticket_id: int) -> Acted:
     """Remove a ticket from the board. Its worktrees move to the trash; what landed stays landed."""
     with context.store.write() as tx:
         ticket = get_ticket(tx, ticket_id)
-        if ticket.state not in (*ENDED, State.DRAFT, State.QUEUED, State.PARKED):
+        if not may("drop", ticket):
             raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}. Run `legion stop {ticket_id}` first.")
         if active_runs(tx, ticket_id):
             raise Retryable(f"The agent of ticket {ticket_id} is still stopping. Try again in a moment.")
@@ -238,7 +239,7 @@ def pause(context: Context, ticket_id: int) -> Acted:
 def resume(context: Context, ticket_id: int) -> Acted:
     with context.store.write() as tx:
         ticket = get_ticket(tx, ticket_id)
-        if ticket.state is not State.PARKED:
+        if not may("resume_ticket", ticket):
             raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused; there is nothing to resume.")
         plan_approval.refuse_unapproved(tx, ticket)
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:

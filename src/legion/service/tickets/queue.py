@@ -5,6 +5,7 @@ from __future__ import annotations
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.landing.queue import QueueGoal, moved
 from legion.domain.rules import Rule
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.ticket import ParkReason, State, Ticket, Unpark
 from legion.jobs.context import Context
 from legion.jobs.landing import gate
@@ -17,17 +18,14 @@ from legion.store.database.transactions import Transaction
 from legion.wire.controls import MergeQueuePage, MoveInQueue, QueueLine
 from legion.wire.tickets import Acted
 
-_WITH_CHANGE = (State.CHECKING, State.REVIEWING, State.LANDING)
-
 
 def land(context: Context, ticket_id: int) -> Acted:
     """Let a change through the gate. One that is still checked or reviewed lands by itself after that."""
     with context.store.write() as tx:
         ticket = cases.get_ticket(tx, ticket_id)
-        state = _state(ticket)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed already: `legion collect` brings it into your branch.")
-        if state not in _WITH_CHANGE or ticket.change is None:
+        if not may("land", ticket):
             raise StateConflict(
                 f"Ticket {ticket_id} is {ticket.state.value} and has no change to land. "
                 f"`legion edit {ticket_id} --gate auto` lets it land by itself."
@@ -124,7 +122,3 @@ def _goal(word: str, queued: list[int], ticket: int) -> QueueGoal | int:
     if number not in queued or number == ticket:
         raise BadInput(f"A change goes `first`, `last`, or before another of the queue, not {word[:40]!r}.")
     return number
-
-
-def _state(ticket: Ticket) -> State:
-    return ticket.parked.back_to if ticket.parked is not None else ticket.state

@@ -9,7 +9,8 @@ from legion.domain.errors import StateConflict
 from legion.domain.questions import QuestionKind
 from legion.domain.review.verdicts import OVERRULED, ReviewRequest
 from legion.domain.rules import Rule
-from legion.domain.tickets.ticket import AskReview, ParkReason, State, Ticket, Unpark
+from legion.domain.tickets.offers import WITH_CHANGE, may
+from legion.domain.tickets.ticket import AskReview, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
 from legion.service.shared.fragments import shaped
@@ -20,7 +21,6 @@ from legion.wire.page_parts import CriterionLine, FindingLine, ReviewLine
 from legion.wire.tickets import Acted
 
 _WHY = "a person asked for it"
-_WITH_CHANGE = (State.CHECKING, State.REVIEWING, State.LANDING)
 
 
 def review(context: Context, ticket_id: int) -> Acted:
@@ -33,28 +33,27 @@ def review(context: Context, ticket_id: int) -> Acted:
 
 
 def _request_review(tx: Transaction, ticket: Ticket) -> str:
+    if ticket.state is State.REVIEWING:
+        raise StateConflict(f"Ticket {ticket.id} is already being reviewed; see `legion ticket {ticket.id}`.")
+    if not may("review", ticket):
+        raise _no_change(ticket, "to review")
     match ticket.state:
-        case State.DONE if ticket.change is not None:
+        case State.DONE:
             verdicts.ask(tx, ticket, REVIEWER, binding=False, why=_WHY)
             return f"The landed change of ticket {ticket.id} is being reviewed; it stays landed"
-        case State.REVIEWING:
-            raise StateConflict(f"Ticket {ticket.id} is already being reviewed; see `legion ticket {ticket.id}`.")
-        case State.CHECKING if ticket.change is not None:
+        case State.CHECKING:
             verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
             return f"Ticket {ticket.id} will be reviewed when its proofs have passed"
         case State.LANDING:
             tickets.move(tx, ticket.id, AskReview((REVIEWER,), _WHY), rule=Rule.PERSON)
             return f"Ticket {ticket.id} is being reviewed and waits for the verdict"
-        case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.QUESTION:
-            return _review_parked(tx, ticket, ticket.parked.back_to)
-    raise _no_change(ticket, "to review")
+        case _:
+            return _review_parked(tx, ticket)
 
 
-def _review_parked(tx: Transaction, ticket: Ticket, back_to: State) -> str:
-    if back_to not in (State.CHECKING, State.REVIEWING) or ticket.change is None:
-        raise _no_change(ticket, "to review")
+def _review_parked(tx: Transaction, ticket: Ticket) -> str:
     verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
-    if back_to is State.CHECKING:
+    if ticket.parked is not None and ticket.parked.back_to is State.CHECKING:
         return f"Ticket {ticket.id} will be reviewed when its question is answered"
     questions.withdraw(tx, ticket=ticket.id, kind=QuestionKind.REVIEW, why="it is reviewed again")
     tickets.move(tx, ticket.id, Unpark(), rule=Rule.PERSON)
@@ -68,8 +67,7 @@ def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
         cases.refuse_mid_landing(tx, ticket)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
-        state = ticket.parked.back_to if ticket.parked is not None else ticket.state
-        if state not in _WITH_CHANGE or ticket.change is None or ticket.spec.undoes is not None:
+        if not may("bounce", ticket):
             raise _no_change(ticket, "to send back")
         if ticket.state is State.PARKED:
             ticket = tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
@@ -94,7 +92,7 @@ def _no_change(ticket: Ticket, what: str) -> StateConflict:
 
 def review_lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[ReviewLine]:
     """Given reviews, and pending ones of the current change; requests for a replaced change are left out."""
-    there = ticket.change is not None and ticket.state in (*_WITH_CHANGE, State.PARKED, State.DONE)
+    there = ticket.change is not None and ticket.state in (*WITH_CHANGE, State.PARKED, State.DONE)
     current = ticket.change.commit if there and ticket.change is not None else ""
     return [_line(reading) for reading in readings if reading.given_at is not None or reading.commit == current]
 

@@ -7,6 +7,7 @@ work is saved, by this daemon or the next one, before the next attempt starts.
 from __future__ import annotations
 
 from legion.domain.errors import NotFound, StateConflict
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import Rewind, State, Ticket
 from legion.jobs.context import Context
@@ -51,7 +52,7 @@ def _rewindable(tx: ReadTransaction, ticket_id: int) -> Ticket:
     ticket = get_ticket(tx, ticket_id)
     if ticket.state is State.DONE:
         raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
-    if ticket.spec.checkpoint or ticket.spec.undoes is not None:
+    if not may("rewind", ticket):
         raise StateConflict(f"Ticket {ticket_id} has no agent; there is nothing to rewind.")
     if ticket_id in ticket_holders.tickets(tx):
         raise StateConflict(f"A standing agent works on ticket {ticket_id}; its work there cannot be rewound.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legion.domain.errors import StateConflict
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.candidates import MergeConflict as Conflicting
@@ -37,7 +38,7 @@ def _landed(tx: ReadTransaction, ticket_id: int) -> Ticket:
         raise StateConflict(f"Project {project.name} was removed. Run `legion init` to add it again.")
     if ticket.spec.checkpoint:
         raise StateConflict(f"Ticket {ticket_id} is a checkpoint, which changed nothing; there is nothing to undo.")
-    if ticket.state is not State.DONE:
+    if not may("undo", ticket):
         instead = "there is nothing to undo" if ticket.ended else f"`legion stop {ticket_id}` ends it instead"
         raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value} and has not landed; {instead}.")
     by = _undone_by(tx, ticket_id)

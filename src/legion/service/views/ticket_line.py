@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from legion.config.files.project import parse
-from legion.domain.agents.agent import STANDING
+from legion.domain.agents.agent import STANDING, Planning
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
 from legion.domain.landing.conflicts import AT_WORK, Overlap, PredictedConflict, overlapping
@@ -18,6 +18,7 @@ from legion.domain.scheduling.admission import HoldReason
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
+from legion.domain.tickets.offers import AgentReach, OfferFacts, offered
 from legion.domain.tickets.statements import statements_in
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 from legion.jobs.agent.final_message import output_end
@@ -27,12 +28,12 @@ from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
 from legion.jobs.workspace.setup import is_prepared
-from legion.runner.spec import RunFolder
+from legion.runner.spec import RunFolder, RunnerError, read_spec
 from legion.service.shared.fragments import moment, silence
-from legion.store.board import projects, questions, races, tickets
+from legion.store.board import plan_approvals, projects, questions, races, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
-from legion.store.work import runs, watchdog
+from legion.store.work import attendances, runs, watchdog
 from legion.wire.tickets import TicketLine
 
 _RACES = "proven; waits for the other attempts of its race"
@@ -56,6 +57,11 @@ class TicketLines:
         self._holders = {ticket: names.get(id, id) for ticket, id in ticket_holders.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.spec.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
+        found = [attendances.of_ticket(tx, ticket.id) for ticket in shown if not ticket.ended]
+        self._attended = {one.ticket: one.mode for one in found if one is not None}
+        asking = [ticket.id for ticket in shown if ticket.parked and ticket.parked.reason is ParkReason.QUESTION]
+        plans = [plan_approvals.of_ticket(tx, id) for id in asking]
+        self._plans_wait = {one.ticket for one in plans if one is not None and one.stage is Planning.PROPOSED}
         self._criteria = tickets.criteria(tx, [ticket.id for ticket in shown if ticket.state is State.DONE])
         declared = any(ticket.spec.files and ticket.state is State.QUEUED for ticket in shown)
         landing = {ticket.project for ticket in shown if ticket.state is State.LANDING}
@@ -92,6 +98,16 @@ class TicketLines:
             team=spec.team,
             labels=list(spec.labels),
             agent=self._holders.get(ticket.id) or " ".join(filter(None, (spec.driver, spec.model, spec.command))),
+            offers=offered(ticket, self._offer_facts(ticket)),
+        )
+
+    def _offer_facts(self, ticket: Ticket) -> OfferFacts:
+        run = self._active.get(ticket.id) if ticket.state is State.WORKING else None
+        return OfferFacts(
+            agent=None if run is None else reach_of(self._context, run),
+            attended=self._attended.get(ticket.id),
+            held=ticket.id in self._holders,
+            plan_waits=ticket.id in self._plans_wait,
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -199,6 +215,16 @@ class TicketLines:
         if unreadable or parse(project.config_text).conflicts.overlap is not Overlap.RULE:
             return ()
         return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
+
+
+def reach_of(context: Context, run: Run) -> AgentReach | None:
+    """How a person reaches the agent of a run; None before it has started."""
+    try:
+        spec = read_spec(run_dir(context, run))
+    except RunnerError:
+        return None
+    can = spec.profile.capabilities
+    return AgentReach(talks=can.talks, interrupts=can.interrupts, opens=can.interactive or spec.program.terminal)
 
 
 def _ended_at(folder: Path) -> float | None:

@@ -18,6 +18,7 @@ from legion.domain.questions import QuestionKind
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import ticket as rules
 from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import (
     AskReview,
@@ -51,7 +52,6 @@ _ENDED = _TABLE.live == literal_column("0")
 _ON_BOARD = _TABLE.dropped_at.is_(None)
 _CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
 """Tickets of projects that were removed are history: no action is possible on them."""
-_MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
 _TEXT_COLUMNS = ("text", "context", "criteria", "plan")
 """Long texts, which are in a table of their own."""
 _WHOLE: Select[Any] = (
@@ -338,7 +338,7 @@ def change_program(tx: Transaction, ticket: int, *, driver: str, model: str, bud
 def drop(tx: Transaction, ticket: int) -> None:
     """Remove it from the board. Refused while it is in progress or a live ticket comes after it."""
     dropped = get(tx, ticket)
-    if dropped.state not in _MAY_BE_DROPPED:
+    if not may("drop", dropped):
         raise StateConflict(f"Ticket {ticket} is {dropped.state.value}: stop it first with `legion stop {ticket}`.")
     waiting = dependants(tx, ticket)
     if waiting:
