@@ -1,4 +1,4 @@
-"""Rules for the operations on a ticket: which may be called now. The service refuses by them, clients draw keys from them.
+"""Rules for the operations on a ticket: which may be called now. The service and the keys of all clients obey them.
 
 The names are those of the operations. A rule says no where the state, the ticket's kind or its agent's driver rules the
 operation out; the service may still refuse for what only it can see, for example a conflict of an undo.
