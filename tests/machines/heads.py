@@ -29,11 +29,12 @@ from tests.support.board import Board
 class Head:
     """A board whose machines can dial in."""
 
-    def __init__(self, folder: Path, machine_part: MachinePart | None = None) -> None:
+    def __init__(self, folder: Path, machine_part: MachinePart | None = None, url: str = "") -> None:
+        """`url`: where the daemon's own API would be."""
         self.folder = folder
         self.board = Board(folder)
-        if machine_part is not None:
-            self.board.context = replace(self.board.context, machines=machine_part)
+        machine_part = machine_part or self.board.context.machines
+        self.board.context = replace(self.board.context, machines=machine_part, url=url)
         self.listener = MachineListener(self.board.data, DialIn(self.board.context))
         self.url = self.listener.open("127.0.0.1", 0)
         self._links: list[HeadLink] = []

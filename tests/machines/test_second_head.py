@@ -16,12 +16,14 @@ from sqlalchemy import delete, insert
 from legion.daemon.machine_server import serve_machines
 from legion.jobs.context import Context
 from legion.jobs.machines.head_addresses import HeadAddresses
+from legion.jobs.machines.relayed import RelayDoor
 from legion.machine.errors import HeadUnreachable
 from legion.machine.link import HeadLink
 from legion.machine.membership import known_heads, remember_heads
 from legion.service.machines.second_head import SecondHead
 from legion.store.database import schema
 from legion.store.database.transactions import Store, sqlite_url
+from legion.store.staff import tokens
 from tests.machines.heads import Head, beat
 from tests.machines.workers import MachineHouse, WorkerProcess, machine_house
 from tests.support.gates import Gate
@@ -137,8 +139,19 @@ def test_model_requests_on_another_host_go_through_the_address_of_the_head(board
     desk = second.machine(board.machine("desk").token)
     run = board.taken(1, "desk")
     base = f"{board.url}/machine/v1/runs/{run.name}/{run.generation}"
-    assert second.gateway(desk, run=run.name, generation=run.generation) == f"{base}/gateway"
-    assert second.tools(desk, run=run.name, generation=run.generation) == f"{base}/tools"
+    with board.board.store.write() as tx:
+        token = tokens.issue(tx, run=run.id, ticket=run.ticket)
+    for door, path in ((RelayDoor.GATEWAY, "/v1/messages"), (RelayDoor.TOOLS, "/v1/tools/legion-ask")):
+        url = second.relayed(
+            desk,
+            run=run.name,
+            generation=run.generation,
+            door=door,
+            method="POST",
+            path=path,
+            headers={"authorization": f"Bearer {token}"},
+        )
+        assert url == f"{base}/{door.value}{path}"
 
 
 def test_a_machine_learns_all_addresses_and_dials_the_next_one_when_its_own_does_not_answer(

@@ -1,7 +1,9 @@
 """The routes for machines: an app of its own behind TLS, on which nothing of the person's API is reachable.
 
-A machine's token opens these routes and nothing else. Every answer to an unknown or removed token is 401, to a release
-that is too far apart 426, and to a run that is not, or no longer, the machine's own 409.
+`ROUTES` has all of them, with what each asks of its sender. A path is served only as it is spelled there: no escape,
+no dots, no second slash, no redirect. A machine's token opens these routes and nothing else. Every answer to an unknown
+or removed token is 401, to a release that is too far apart 426, and to a run that is not, or no longer, the machine's
+own 409.
 """
 
 from __future__ import annotations
@@ -10,22 +12,29 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict, dataclass
+from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from legion.api import machine_relay, problems
-from legion.service.machines.dial_in import DialIn, MachineNews, MachineOld, WrongOffset
-from legion.wire.errors import BadInput, LegionError, NotAllowed, Retryable
+from legion.api.machine_news import LOOK_AGAIN, NewsBell
+from legion.service.machines.dial_in import TOKEN, DialIn, MachineOld, RelayDoor, WrongOffset
+from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable
 from legion.wire.machines import (
     MachineAccepted,
     MachineAnswer,
@@ -39,103 +48,102 @@ log = logging.getLogger(__name__)
 
 PREFIX = "/machine/v1"
 LONGEST_WAIT = 25.0
-_LOOK_AGAIN = 1.0
-"""Seconds between two looks for news without a signal. A machine that another head removed is out within them."""
 _REPLACED = "head_replaced"
 _MOST_JSON = 8 << 20
 _MOST_PIECE = 8 << 20
-_RUN = PREFIX + "/runs/{run}/{generation:int}"
+_MOST_RELAYED = 64 << 20
+_RUN = "/runs/{run}/{generation:number}"
+_PLAIN = re.compile(rb"(/[A-Za-z0-9_@:-][A-Za-z0-9_.@:-]*)+")
 
 Parsed = TypeVar("Parsed")
+
+
+class MachineIdentity(Enum):
+    """What a request has to prove before its handler is called."""
+
+    NONE = "none"
+    """Nothing: the certificate is public."""
+    INVITED = "invited"
+    """The code of an invitation, in the body."""
+    MACHINE = "machine"
+    """The token of a machine."""
+
+
+@dataclass(frozen=True)
+class MachineRoute:
+    method: str
+    path: str
+    """Below the prefix."""
+    identity: MachineIdentity
+    handler: Callable[[MachineCall], Awaitable[Response]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCall:
+    """A request whose sender is known."""
+
+    request: Request
+    head: DialIn
+    machine: Any
+    """A record that only the service reads; None where the identity is no machine's."""
+
+    @property
+    def fence(self) -> dict[str, Any]:
+        """Run and generation, which the service compares with what the machine was given."""
+        return {name: self.request.path_params[name] for name in ("run", "generation")}
+
+
+class _PlainNumber(Convertor[int]):
+    """A number as it is usually written, and small enough for a column."""
+
+    regex = "0|[1-9][0-9]{0,17}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", _PlainNumber())
+
+
+class _PlainPaths:
+    """Answers 404 to every path with an escape, an empty or dotted segment, or a slash at its end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _PLAIN.fullmatch(scope["raw_path"]) is None:
+            await problems.answer(NotFound("There is nothing at this path."))(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
 
 
 def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette:
     """`authority` is the certificate that machines compare with the fingerprint in their invitation."""
     app = Starlette(
-        routes=[
-            Route(f"{PREFIX}/authority", _authority, methods=["GET"]),
-            Route(f"{PREFIX}/join", _answering(_join), methods=["POST"]),
-            Route(f"{PREFIX}/beat", _answering(_beat), methods=["POST"]),
-            Route(f"{PREFIX}/projects/{{project:int}}/pack", _answering(_get_target), methods=["GET"]),
-            Route(f"{_RUN}/pack", _answering(_get_pack), methods=["GET"]),
-            Route(f"{_RUN}/end", _answering(_end), methods=["POST"]),
-            Route(f"{_RUN}/snapshot", _answering(_snapshot), methods=["POST"]),
-            Route(f"{_RUN}/late", _answering(_late), methods=["POST"]),
-            Route(f"{_RUN}/gateway/{{path:path}}", _answering(_gateway), methods=["GET", "POST"]),
-            Route(f"{_RUN}/tools/{{path:path}}", _answering(_tools), methods=["GET", "POST"]),
-            Route(f"{_RUN}/{{file}}", _answering(_put_file), methods=["PUT"]),
-        ],
+        routes=[Route(f"{PREFIX}{one.path}", _answering(one), methods=[one.method]) for one in ROUTES],
+        middleware=[Middleware(_PlainPaths)],
     )
+    app.router.redirect_slashes = False
     app.state.head = head
     app.state.authority = authority
-    app.state.signal = _NewsBell(head)
+    app.state.signal = NewsBell(head)
     # Made once: that takes longer than all else of a request.
     app.state.adapters = {kind: TypeAdapter(kind) for kind in (MachineJoin, MachineBeat, MachineRunEnd)}
     return app
 
 
-class _NewsBell:
-    """Wakes the beats of machines that have news. One look after a commit serves all that wait on this event loop."""
-
-    def __init__(self, head: DialIn) -> None:
-        self._head = head
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: dict[asyncio.Event, int] = {}
-        self._known: Mapping[int, MachineNews] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._again = False
-        self._looked_at = 0.0
-        head.store.on_commit(self._committed)
-
-    @contextlib.asynccontextmanager
-    async def listening(self, machine: int) -> AsyncIterator[asyncio.Event]:
-        self._loop = asyncio.get_running_loop()
-        event = asyncio.Event()
-        self._waiting[event] = machine
-        try:
-            yield event
-        finally:
-            del self._waiting[event]
-
-    def look_if_due(self) -> None:
-        """Another head, or a queue that did not answer, gives no signal."""
-        if time.monotonic() - self._looked_at >= _LOOK_AGAIN / 2:
-            self._look()
-
-    def _committed(self) -> None:
-        loop = self._loop
-        if loop is not None:
-            # The loop has ended with the daemon.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._look)
-
-    def _look(self) -> None:
-        self._again = True
-        if self._waiting and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.get_running_loop().create_task(self._ring())
-
-    async def _ring(self) -> None:
-        while self._again:
-            self._again = False
-            self._looked_at = time.monotonic()
-            try:
-                news = await run_in_threadpool(self._head.news)
-            except LegionError as trouble:
-                log.warning("no look for news of machines, will retry: %s", trouble.message)
-                return
-            for event, machine in self._waiting.items():
-                now = news.get(machine)
-                if now is None or now.has_waiting or now != self._known.get(machine):
-                    event.set()
-            self._known = news
-
-
-def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request], Any]:
-    """Turns errors into answers."""
+def _answering(row: MachineRoute) -> Callable[[Request], Awaitable[Response]]:
+    """Asks for the row's identity before anything else, and turns errors into answers."""
 
     async def route(request: Request) -> Response:
+        head: DialIn = request.app.state.head
         try:
-            answer: Response = await handler(request, request.app.state.head)
+            known = await _machine(request, head) if row.identity is MachineIdentity.MACHINE else None
+            return await row.handler(MachineCall(request=request, head=head, machine=known))
         except MachineOld as far:
             return problems.answer(far, 426)
         except _Unknown as unknown:
@@ -150,7 +158,6 @@ def _answering(handler: Callable[[Request, DialIn], Any]) -> Callable[[Request],
         except LegionError as refusal:
             # A machine repeats it: the head that has taken over answers.
             return problems.answer(refusal, 503 if refusal.code == _REPLACED else None)
-        return answer
 
     return route
 
@@ -161,24 +168,24 @@ class _Unknown(Exception):
         self.error = error
 
 
-async def _authority(request: Request) -> Response:
-    return PlainTextResponse(request.app.state.authority())
+async def _authority(call: MachineCall) -> Response:
+    return PlainTextResponse(call.request.app.state.authority())
 
 
-async def _join(request: Request, head: DialIn) -> Response:
-    wanted = await _body(request, MachineJoin)
+async def _join(call: MachineCall) -> Response:
+    wanted = await _body(call.request, MachineJoin)
     try:
-        joined = await run_in_threadpool(head.join, wanted)
+        joined = await run_in_threadpool(call.head.join, wanted)
     except NotAllowed as refused:
         raise _Unknown(refused) from refused
     return JSONResponse(asdict(joined), status_code=201)
 
 
-async def _beat(request: Request, head: DialIn) -> Response:
+async def _beat(call: MachineCall) -> Response:
+    request, head, machine = call.request, call.head, call.machine
     wanted = await _body(request, MachineBeat)
-    machine = await _machine(request, head)
     deadline = time.monotonic() + min(max(wanted.wait, 0.0), LONGEST_WAIT)
-    signal: _NewsBell = request.app.state.signal
+    signal: NewsBell = request.app.state.signal
     async with signal.listening(machine.id) as news:
         answer = await run_in_threadpool(head.beat, machine, wanted)
         if not _has_news(answer):
@@ -196,7 +203,7 @@ async def _news(
 ) -> MachineAnswer | None:
     """Wait for what the machine has to know; None at the deadline, or when the machine has hung up."""
     loop = asyncio.get_running_loop()
-    signal: _NewsBell = request.app.state.signal
+    signal: NewsBell = request.app.state.signal
 
     def wake() -> None:
         # The loop has ended with the daemon.
@@ -207,7 +214,7 @@ async def _news(
         with head.waiting(machine, wanted, wake) as beat:
             while (left := deadline - time.monotonic()) > 0 and beat.job() is None:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), min(left, _LOOK_AGAIN))
+                    await asyncio.wait_for(news.wait(), min(left, LOOK_AGAIN))
                 if gone.is_set():
                     return None
                 if not news.is_set():
@@ -249,14 +256,13 @@ def _has_news(answer: MachineAnswer) -> bool:
     return bool(answer.jobs or answer.stop or answer.commands or answer.targets)
 
 
-async def _put_file(request: Request, head: DialIn) -> Response:
-    machine = await _machine(request, head)
+async def _put_file(call: MachineCall) -> Response:
+    request = call.request
     piece = await _limited(request, _MOST_PIECE)
     size = await run_in_threadpool(
-        head.append,
-        machine,
-        run=request.path_params["run"],
-        generation=request.path_params["generation"],
+        call.head.append,
+        call.machine,
+        **call.fence,
         file=request.path_params["file"],
         offset=_number(request, "offset"),
         piece=piece,
@@ -265,83 +271,80 @@ async def _put_file(request: Request, head: DialIn) -> Response:
     return JSONResponse(asdict(MachineFileSize(size=size)))
 
 
-async def _get_pack(request: Request, head: DialIn) -> Response:
-    machine = await _machine(request, head)
-    file = await run_in_threadpool(
-        head.pack,
-        machine,
-        run=request.path_params["run"],
-        generation=request.path_params["generation"],
-        have=_haves(request),
-    )
-    offset = _number(request, "offset")
+async def _get_pack(call: MachineCall) -> Response:
+    file = await run_in_threadpool(call.head.pack, call.machine, **call.fence, have=_haves(call.request))
+    offset = _number(call.request, "offset")
     piece, size = await run_in_threadpool(_read_piece, file, offset)
     return Response(piece, media_type="application/octet-stream", headers={"legion-size": str(size)})
 
 
-async def _get_target(request: Request, head: DialIn) -> Response:
+async def _get_target(call: MachineCall) -> Response:
     """A project's target for a machine that follows it. What is too long for one answer waits for the next job."""
-    machine = await _machine(request, head)
     pack = await run_in_threadpool(
-        head.target_pack,
-        machine,
-        project=request.path_params["project"],
-        commit=request.query_params.get("commit", ""),
-        have=_haves(request),
+        call.head.target_pack,
+        call.machine,
+        project=call.request.path_params["project"],
+        commit=call.request.query_params.get("commit", ""),
+        have=_haves(call.request),
     )
     if len(pack) > _MOST_PIECE:
         raise BadInput(f"That pack is larger than {_MOST_PIECE >> 20} MB: wait for a job of the project.")
     return Response(pack, media_type="application/octet-stream")
 
 
-async def _end(request: Request, head: DialIn) -> Response:
-    machine = await _machine(request, head)
-    end = await _body(request, MachineRunEnd)
-    params = request.path_params
-    await run_in_threadpool(head.end, machine, run=params["run"], generation=params["generation"], end=end)
+async def _end(call: MachineCall) -> Response:
+    end = await _body(call.request, MachineRunEnd)
+    await run_in_threadpool(call.head.end, call.machine, **call.fence, end=end)
     return JSONResponse(asdict(MachineAccepted()))
 
 
-async def _snapshot(request: Request, head: DialIn) -> Response:
-    machine = await _machine(request, head)
-    commit = request.query_params.get("commit", "")
-    params = request.path_params
-    await run_in_threadpool(head.snapshot, machine, run=params["run"], generation=params["generation"], commit=commit)
+async def _snapshot(call: MachineCall) -> Response:
+    commit = call.request.query_params.get("commit", "")
+    await run_in_threadpool(call.head.snapshot, call.machine, **call.fence, commit=commit)
     return JSONResponse(asdict(MachineAccepted()))
 
 
-async def _late(request: Request, head: DialIn) -> Response:
-    machine = await _machine(request, head)
-    commit = request.query_params.get("commit", "")
-    params = request.path_params
-    await run_in_threadpool(head.late, machine, run=params["run"], generation=params["generation"], commit=commit)
+async def _late(call: MachineCall) -> Response:
+    commit = call.request.query_params.get("commit", "")
+    await run_in_threadpool(call.head.late, call.machine, **call.fence, commit=commit)
     return JSONResponse(asdict(MachineAccepted(late=True)))
 
 
-async def _gateway(request: Request, head: DialIn) -> Response:
-    """The gateway checks the run's own pass, as for an agent on the head."""
-    return await _relayed(request, head, head.gateway)
-
-
-async def _tools(request: Request, head: DialIn) -> Response:
-    """Legion's own tools, with the token of the run's agent; nothing else of the person's API."""
-    if not request.path_params["path"].startswith("v1/tools/"):
-        raise BadInput("Only Legion's tools are reachable here.")
-    return await _relayed(request, head, head.tools)
-
-
-async def _relayed(request: Request, head: DialIn, address: Callable[..., str]) -> Response:
-    machine = await _machine(request, head)
-    params = request.path_params
+async def _relayed(door: RelayDoor, call: MachineCall) -> Response:
+    """A request of the run's agent to the gateway or to one of Legion's tools, by exact name."""
+    request, head = call.request, call.head
+    path = f"/{request.path_params['path']}"
+    headers = door.headers(request.headers)
 
     def allowed() -> str:
         """Asked again while an answer streams: a removed machine gets no more of it."""
-        head.machine(_token(request))
-        return address(machine, run=params["run"], generation=params["generation"])
+        machine = head.machine(_token(request))
+        return head.relayed(machine, **call.fence, door=door, method=request.method, path=path, headers=headers)
 
-    base = await run_in_threadpool(allowed)
-    authority = request.app.state.authority
-    return await machine_relay.relay(request, f"{base}/{params['path']}", allowed, authority=authority)
+    url = await run_in_threadpool(allowed)
+    body = await _limited(request, _MOST_RELAYED)
+    query = request.query_params.multi_items() if door is RelayDoor.GATEWAY else ()
+    outgoing = machine_relay.RelayedRequest(method=request.method, url=url, query=query, headers=headers, body=body)
+    return await machine_relay.relay(outgoing, allowed, token=_token(request), authority=request.app.state.authority)
+
+
+ROUTES = (
+    MachineRoute("GET", "/authority", MachineIdentity.NONE, _authority),
+    MachineRoute("POST", "/join", MachineIdentity.INVITED, _join),
+    MachineRoute("POST", "/beat", MachineIdentity.MACHINE, _beat),
+    MachineRoute("GET", "/projects/{project:number}/pack", MachineIdentity.MACHINE, _get_target),
+    MachineRoute("GET", f"{_RUN}/pack", MachineIdentity.MACHINE, _get_pack),
+    MachineRoute("POST", f"{_RUN}/end", MachineIdentity.MACHINE, _end),
+    MachineRoute("POST", f"{_RUN}/snapshot", MachineIdentity.MACHINE, _snapshot),
+    MachineRoute("POST", f"{_RUN}/late", MachineIdentity.MACHINE, _late),
+    *(
+        MachineRoute(method, f"{_RUN}/{door.value}/{{path:path}}", MachineIdentity.MACHINE, partial(_relayed, door))
+        for door in RelayDoor
+        for method in ("GET", "POST")
+    ),
+    MachineRoute("PUT", f"{_RUN}/{{file}}", MachineIdentity.MACHINE, _put_file),
+)
+"""All that is served to machines. What is about a run is answered only to the machine that was given it."""
 
 
 async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a record that only the service reads
@@ -352,7 +355,7 @@ async def _machine(request: Request, head: DialIn) -> Any:  # noqa: ANN401 - a r
 
 
 def _token(request: Request) -> str:
-    return str(request.headers.get(machine_relay.TOKEN, ""))
+    return str(request.headers.get(TOKEN, ""))
 
 
 def _haves(request: Request) -> list[str]:

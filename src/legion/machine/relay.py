@@ -1,23 +1,29 @@
 """The relay: what agents of this machine reach the head's gateway and Legion's tools by, on loopback.
 
-It adds the machine's token and passes everything else on, streaming both ways. Its port is kept over restarts of the
-worker, because living agents know it.
+An address of it is of one run and holds a secret that only that run knows. The relay passes on what the table in
+`legion.jobs.machines.relayed` has, while the run works here, adds the machine's token, and streams both ways. Its port
+is kept over restarts of the worker, because living agents know it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
+import re
+import secrets
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
 from aiohttp import web
+from yarl import URL
 
 from legion.domain.errors import Retryable
 from legion.jobs.agent.on_machine import RelayAddress
+from legion.jobs.machines.relayed import TOKEN, RelayDoor, passed_back
 from legion.jobs.machines.travel import MachineJob
 from legion.machine.link import PREFIX, tls_context
 from legion.machine.membership import Membership
@@ -29,19 +35,26 @@ _FIRST_PORT = 6695
 _MOST_BODY = 64 << 20
 _IDLE = 600.0
 _START_SECONDS = 10.0
-_HOP = frozenset(
-    ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length")
-) | {"legion-machine", "accept-encoding"}
+_END_SECONDS = 1.0
+"""For answers that still stream: the next worker's relay gets the port."""
+_ADDRESS = re.compile(r"/runs/(?P<run>[\w-]+)/(?P<secret>[\w-]+)/(?P<door>gateway|tools)(?P<path>/.*)", re.ASCII)
 
 
 class Relay:
     """A thread with an event loop of its own."""
 
-    def __init__(self, root: Path, membership: Membership, head: Callable[[], str]) -> None:
-        """`head`: the address of the head that is used now."""
+    def __init__(
+        self,
+        root: Path,
+        membership: Membership,
+        head: Callable[[], str],
+        living: Callable[[str], MachineJob | None],
+    ) -> None:
+        """`head`: the address of the head that is used now. `living`: the job of a run that works here now."""
         self._root = root
         self._membership = membership
         self._head = head
+        self._living = living
         self._loop = asyncio.new_event_loop()
         self._up = threading.Event()
         self._port = 0
@@ -53,36 +66,50 @@ class Relay:
             raise Retryable("The relay of this machine found no free port: end what listens from port 6695 on.")
 
     def stop(self) -> None:
-        if self._thread.ident is not None:
+        if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_START_SECONDS)
 
     def address(self, job: MachineJob) -> RelayAddress:
-        """For one run: the paths name it, so the head can refuse a run that was given away."""
-        base = f"http://127.0.0.1:{self._port}/runs/{job.run.name}/{job.run.generation}"
-        record = self._root / "runs" / job.run.name / "relay.json"
-        files.write_atomic(record, json.dumps({"socket": None, "url": f"{base}/tools"}), durable=False)
-        return RelayAddress(gateway=f"{base}/gateway", record=str(record))
+        """For one run in this generation, whose agent alone gets to know it. The next worker reads the record."""
+        known = {door.value: secrets.token_urlsafe(32) for door in RelayDoor}
+        base = f"http://127.0.0.1:{self._port}/runs/{job.run.name}"
+        record = self._record(job)
+        tools = f"{base}/{known[RelayDoor.TOOLS.value]}/{RelayDoor.TOOLS.value}"
+        facts = {"socket": None, "url": tools, "generation": job.run.generation, "secrets": known}
+        files.write_atomic(record, json.dumps(facts), durable=False)
+        return RelayAddress(gateway=f"{base}/{known[RelayDoor.GATEWAY.value]}/gateway", record=str(record))
+
+    def _record(self, job: MachineJob) -> Path:
+        return self._root / "runs" / job.run.name / "relay.json"
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            session = self._loop.run_until_complete(self._serve())
+            session, served = self._loop.run_until_complete(self._serve())
             self._up.set()
             self._loop.run_forever()
+            self._loop.run_until_complete(served.cleanup())
             self._loop.run_until_complete(session.close())
         except Exception as trouble:  # a worker without a relay still runs plain programs
             log.error("the relay does not work: %s", trouble)
         finally:
             self._up.set()
+            self._loop.close()
 
-    async def _serve(self) -> aiohttp.ClientSession:
+    async def _serve(self) -> tuple[aiohttp.ClientSession, web.AppRunner]:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_IDLE)
         connector = aiohttp.TCPConnector(ssl=tls_context(self._membership.authority), limit=0)
-        session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
+        session = aiohttp.ClientSession(
+            connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+        )
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await self._answer(session, request)
+
         app = web.Application(client_max_size=_MOST_BODY)
-        app.router.add_route("*", "/runs/{run}/{generation}/{what}/{path:.*}", self._handler(session))
-        runner = web.AppRunner(app, access_log=None)
+        app.router.add_route("*", "/{any:.*}", handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_END_SECONDS)
         await runner.setup()
         record = self._root / "relay.port"
         known = int(record.read_text()) if record.exists() else _FIRST_PORT
@@ -92,31 +119,55 @@ class Relay:
         await web.SockSite(runner, listening).start()
         self._port = listening.getsockname()[1]
         files.write_atomic(record, str(self._port))
-        return session
+        return session, runner
 
-    def _handler(self, session: aiohttp.ClientSession) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            parts = request.match_info
-            url = f"{self._head()}{PREFIX}/runs/{parts['run']}/{parts['generation']}"
-            url = f"{url}/{parts['what']}/{parts['path']}"
-            headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
-            headers["legion-machine"] = self._membership.token
-            body = await request.read()
-            try:
-                async with session.request(
-                    request.method, url, params=request.query, headers=headers, data=body or None
-                ) as answer:
-                    return await _pass_back(request, answer)
-            except aiohttp.ClientError as broken:
-                log.warning("relay: the head was not reached: %s", broken)
-                return web.json_response({"message": "The head was not reached: try again."}, status=503)
+    def _goal(self, method: str, raw_path: str) -> tuple[RelayDoor, str] | None:
+        """The door and the URL at the head; None for a request that no living run may send."""
+        found = _ADDRESS.fullmatch(raw_path.partition("?")[0])
+        job = self._living(found["run"]) if found is not None else None
+        if found is None or job is None:
+            return None
+        door = RelayDoor(found["door"])
+        secret = self._secret(job, door)
+        if secret is None or not hmac.compare_digest(secret, found["secret"]) or not door.opens(method, found["path"]):
+            return None
+        return door, f"{self._head()}{PREFIX}/runs/{job.run.name}/{job.run.generation}/{door.value}{found['path']}"
 
-        return handle
+    def _secret(self, job: MachineJob, door: RelayDoor) -> str | None:
+        try:
+            facts = json.loads(self._record(job).read_bytes())
+            return str(facts["secrets"][door.value]) if facts["generation"] == job.run.generation else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    async def _answer(self, session: aiohttp.ClientSession, request: web.Request) -> web.StreamResponse:
+        goal = self._goal(request.method, request.raw_path)
+        if goal is None:
+            return _refusal(404, "Nothing is relayed from this address: use the one in your environment.")
+        door, place = goal
+        url = URL(place, encoded=True)
+        if door is RelayDoor.GATEWAY:
+            url = url.with_query(request.query)
+        headers = {**door.headers(request.headers), TOKEN: self._membership.token}
+        body = await request.read()
+        try:
+            async with session.request(
+                request.method, url, headers=headers, data=body or None, allow_redirects=False
+            ) as answer:
+                if 300 <= answer.status < 400:
+                    return _refusal(502, "The head answered with a redirect, which is not followed.")
+                return await _pass_back(request, answer)
+        except aiohttp.ClientError as broken:
+            log.warning("relay: the head was not reached: %s", broken)
+            return _refusal(503, "The head was not reached: try again.")
+
+
+def _refusal(status: int, message: str) -> web.Response:
+    return web.json_response({"message": message}, status=status)
 
 
 async def _pass_back(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    passed = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP}
-    response = web.StreamResponse(status=answer.status, headers=passed)
+    response = web.StreamResponse(status=answer.status, headers=passed_back(answer.headers))
     if request.version == aiohttp.HttpVersion11:
         response.enable_chunked_encoding()
     await response.prepare(request)

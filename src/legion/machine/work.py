@@ -95,6 +95,10 @@ class RunWork:
     def name(self) -> str:
         return self.job.run.name
 
+    @property
+    def is_fenced(self) -> bool:
+        return self._fenced.is_set()
+
     def start(self) -> None:
         self._thread.start()
 

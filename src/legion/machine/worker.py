@@ -83,7 +83,7 @@ class Worker:
         self._mirrors = Mirrors(context.data, self._link)
         self._housekeeper = MachineHousekeeper(context, self._busy_seats)
         self._follower = TargetFollower(self._mirrors, self._housekeeper.poke)
-        self._relay = Relay(context.data.root, membership, lambda: self._link.url)
+        self._relay = Relay(context.data.root, membership, lambda: self._link.url, self._living)
 
     def run(self) -> int:
         """Until a signal, or until the head has removed this machine."""
@@ -117,6 +117,12 @@ class Worker:
     def _busy_seats(self) -> set[str]:
         with self._lock:
             return {one.job.run.seat for one in self._works.values()}
+
+    def _living(self, run: str) -> MachineJob | None:
+        """The job of a run that works here and was not given away."""
+        with self._lock:
+            work = self._works.get(run)
+        return work.job if work is not None and not work.is_fenced else None
 
     def phase(self) -> LeasePhase:
         with self._lock:

@@ -90,6 +90,15 @@ def granted(folder: GatewayFolder) -> Iterator[tuple[Path, Granted]]:
             yield path, parse_pass(path.read_bytes(), path)
 
 
+def holder(folder: GatewayFolder, token: str) -> Pass | None:
+    """The pass with this token; None where it has ended, was never made or is damaged."""
+    path = pass_file(folder, token)
+    try:
+        return parse_pass(path.read_bytes(), path).pass_
+    except (FileNotFoundError, Damaged):
+        return None
+
+
 def pass_file(folder: GatewayFolder, token: str) -> Path:
     digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
     return folder.passes / f"{digest}.json"

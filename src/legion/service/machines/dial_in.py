@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from legion import __version__
-from legion.domain.errors import BadInput, LegionError, NotAllowed
+from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound
 from legion.domain.events import EventKind
-from legion.domain.machines.machine import Machine, ProtocolFit, protocol_fit
+from legion.domain.machines.machine import Machine, PlacedRun, ProtocolFit, protocol_fit
 from legion.gateway import lifecycle
+from legion.gateway.access.admission import token_of
+from legion.gateway.files import passes
 from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import arrivals, beats, ends, fence, packs
@@ -23,8 +25,10 @@ from legion.jobs.machine_runs.arrivals import ArrivingFile, WrongOffset
 from legion.jobs.machine_runs.beats import BeatAnswer
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.machines.long_polls import BeatFacts, WaitingBeat
+from legion.jobs.machines.relayed import TOKEN, RelayDoor, passed_back
 from legion.store.board import projects
-from legion.store.database.transactions import Store
+from legion.store.database.transactions import ReadTransaction, Store
+from legion.store.staff import tokens
 from legion.store.work import machines
 from legion.store.work.machines import MachineNews
 from legion.wire.machines import (
@@ -39,7 +43,7 @@ from legion.wire.machines import (
     RunRef,
 )
 
-__all__ = ["MachineNews", "MachineOld", "WrongOffset"]
+__all__ = ["TOKEN", "MachineNews", "MachineOld", "RelayDoor", "WrongOffset", "passed_back"]
 
 BAD_CODE = (
     "This invitation was used already, or is older than 15 minutes: run `legion machine invite` on the head again."
@@ -164,20 +168,43 @@ class DialIn:
     def late(self, machine: Machine, *, run: str, generation: int, commit: str) -> None:
         ends.accept_late(self._context, machine, run=run, generation=generation, commit=commit)
 
-    def gateway(self, machine: Machine, *, run: str, generation: int) -> str:
-        """The address of the gateway, for a run that this machine has. Raises StaleRun, NotAllowed."""
+    def relayed(
+        self,
+        machine: Machine,
+        *,
+        run: str,
+        generation: int,
+        door: RelayDoor,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+    ) -> str:
+        """The URL for a request of this run's agent. Raises StaleRun, NotFound, and NotAllowed for the token of another
+        run.
+        """
         with self._context.store.read() as tx:
-            fence.current(tx, machine, run, generation)
+            placed = fence.current(tx, machine, run, generation)
+            if not door.opens(method, path):
+                raise NotFound("Nothing is relayed to this path: agents reach the gateway and Legion's tools.")
+            if not self._is_of_run(tx, placed, door, token_of(headers)):
+                raise NotAllowed(f"This token is not of run {placed.name}.")
+        return f"{self._place(placed, door)}{path}"
+
+    def _is_of_run(self, tx: ReadTransaction, placed: PlacedRun, door: RelayDoor, token: str) -> bool:
+        if door is RelayDoor.TOOLS:
+            known = tokens.bearer(tx, token)
+            return known is not None and known.run == placed.run
+        found = passes.holder(GatewayFolder(self._context.data.gateway), token)
+        # The gateway refuses a pass that it does not know in the words of the program's own API.
+        return found is None or found.run == placed.name
+
+    def _place(self, placed: PlacedRun, door: RelayDoor) -> str:
+        if door is RelayDoor.TOOLS:
+            return self._context.url
         address = lifecycle.address(GatewayFolder(self._context.data.gateway))
         if address is None:
             raise NotAllowed("The gateway of the head does not run now.")
         return address.url
-
-    def tools(self, machine: Machine, *, run: str, generation: int) -> str:
-        """The address of the daemon, for the tools of a run that this machine has. Raises StaleRun."""
-        with self._context.store.read() as tx:
-            fence.current(tx, machine, run, generation)
-        return self._context.url
 
     def _answer(self, machine: Machine, facts: BeatFacts, answer: BeatAnswer) -> MachineAnswer:
         return MachineAnswer(

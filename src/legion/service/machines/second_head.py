@@ -10,9 +10,9 @@ import json
 import threading
 
 from legion.domain.errors import Retryable
-from legion.domain.machines.machine import Machine
+from legion.domain.machines.machine import Machine, PlacedRun
 from legion.jobs.context import Context
-from legion.jobs.machine_runs import fence
+from legion.jobs.machines.relayed import RelayDoor
 from legion.service.machines.dial_in import DialIn
 from legion.store.database import head_lease
 
@@ -31,29 +31,19 @@ class SecondHead(DialIn):
         self.follow()
         return super().machine(token)
 
-    def gateway(self, machine: Machine, *, run: str, generation: int) -> str:
-        if self._is_with_head:
-            return super().gateway(machine, run=run, generation=generation)
-        return f"{self._of_head(machine, run, generation)}/gateway"
-
-    def tools(self, machine: Machine, *, run: str, generation: int) -> str:
+    def _place(self, placed: PlacedRun, door: RelayDoor) -> str:
+        """Gateway and tools listen on the loopback of the head's host: its address for machines passes on to them."""
         if not self._is_with_head:
-            return f"{self._of_head(machine, run, generation)}/tools"
-        with self._context.store.read() as tx:
-            fence.current(tx, machine, run, generation)
+            url = self._addresses.of_head()
+            if not url:
+                raise Retryable("The head serves no machines now: try again.")
+            return f"{url}/machine/v1/runs/{placed.name}/{placed.generation}/{door.value}"
+        if door is RelayDoor.GATEWAY:
+            return super()._place(placed, door)
         try:
             return str(json.loads(self._context.data.daemon_record.read_bytes())["url"])
         except (FileNotFoundError, ValueError, KeyError):
             raise Retryable("The head does not serve now: try again.") from None
-
-    def _of_head(self, machine: Machine, run: str, generation: int) -> str:
-        """Gateway and tools listen on the loopback of the head's host: its address for machines passes on to them."""
-        with self._context.store.read() as tx:
-            fence.current(tx, machine, run, generation)
-        url = self._addresses.of_head()
-        if not url:
-            raise Retryable("The head serves no machines now: try again.")
-        return f"{url}/machine/v1/runs/{run}/{generation}"
 
     def follow(self) -> None:
         """Write from now on under the generation of the head that serves this folder. Raises Retryable."""
