@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,7 +208,14 @@ def test_without_a_leader_the_answer_says_how_to_hire_one(tmp_path):
         empty.hire("tess")
         page = empty.person.conversation(ReadConversation(cwd=empty.cwd))
     assert page.leader is None
-    assert "has no leader. Hire one: legion hire 'Lead this project.' --role leader --name leader" in page.hint
+    assert page.hint.endswith("has no leader. Hire one: legion hire 'Lead this project.' --role leader --name leader")
+
+
+def test_the_hint_names_no_leader_that_another_project_has(tmp_path):
+    with office(tmp_path, config=CHECK) as empty:
+        empty.hire("leader")
+        page = empty.person.conversation(ReadConversation(cwd=empty.cwd))
+    assert page.hint.endswith(f"--role leader --name leader-{Path(empty.cwd).name}")
 
 
 EPIC = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

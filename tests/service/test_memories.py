@@ -27,6 +27,17 @@ def test_what_is_remembered_is_listed_until_it_is_forgotten(house: QuietSquad, p
     assert [each.id for each in client.memories(cwd).memories] == [one.id]
 
 
+def test_what_no_briefing_has_room_for_is_said(house: QuietSquad, project: Project):
+    client, cwd = house.client, project.cwd
+    there = {one.id for one in client.memories(cwd).memories}
+    made = [client.remember(Remember(cwd=cwd, text="x" * 900)) for _ in range(4)]
+    ids = [one.memories[0].id for one in made]
+    assert [set(one.left_out) - there for one in made] == [set(), set(), {ids[0]}, {ids[0], ids[1]}]
+    assert set(client.memories(cwd).left_out) - there == {ids[0], ids[1]}
+    for id in ids:
+        client.forget(id, Forget(cwd=cwd))
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

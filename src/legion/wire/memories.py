@@ -38,6 +38,8 @@ class MemoryLine:
 class Memories:
     schema: str = "legion.memories/1"
     memories: list[MemoryLine]
+    left_out: list[int] = field(default_factory=list)
+    """Those for every ticket that no briefing has room for: newer ones take it."""
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
+from legion.cli.base.output import Cell, Colour, Screen, clock, numbers, sanitize
 from legion.cli.base.parameters import BIGGEST, TICKET
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.memories import Forget, Memories, MemoryLine, Remember
@@ -30,6 +30,7 @@ def remember(call: CommandCall, text: str, files: tuple[str, ...], labels: tuple
     )
     made = call.legion().remember(wanted)
     call.answer(made, lambda: [f"Memory ID: {one.id}" for one in made.memories])
+    _say_left_out(call, made)
 
 
 @command("memories", example="legion memories")
@@ -37,6 +38,7 @@ def memories(call: CommandCall) -> None:
     """What agents of this project should know, and where each memory came from."""
     found = call.legion().memories(call.cwd)
     call.answer(found, lambda: _list(found, call.screen))
+    _say_left_out(call, found)
 
 
 @command("forget", example="legion forget 3")
@@ -45,6 +47,14 @@ def forget(call: CommandCall, id: int) -> None:
     """Forget a memory; briefings no longer carry it."""
     done = call.legion().forget(id, Forget(cwd=call.cwd))
     call.answer(done, lambda: [sanitize(done.message)])
+
+
+def _say_left_out(call: CommandCall, found: Memories) -> None:
+    if found.left_out and not call.json:
+        call.say(
+            f"Note: no briefing has room for {numbers(found.left_out)}: newer ones take the 2,400 characters. `legion "
+            "forget N` makes room; with --files or --label a memory goes only where it is needed."
+        )
 
 
 def _list(found: Memories, screen: Screen) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.leaders import LEADER, is_leader
 from legion.domain.agents.mail import Message
@@ -17,8 +19,7 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, leaders, mail
 from legion.wire.leader import Conversation, ReadConversation
 
-HIRE = f"legion hire 'Lead this project.' --role {LEADER} --name {LEADER}"
-"""The command that hires a leader."""
+_HIRE = f"legion hire 'Lead this project.' --role {LEADER} --name"
 _MOST = 500
 
 
@@ -30,8 +31,11 @@ def conversation(context: Context, wanted: ReadConversation) -> Conversation:
     with context.store.read() as tx:
         agent = _chosen(tx, project, wanted.name.strip())
         unread = agent is not None and any(one.is_open for one in _to_person(tx, agent, wanted.last))
+        # Names are the person's, not a project's: the leader of another project may have the usual one.
+        taken = any(one.name == LEADER for one in agents.standing(tx))
     if agent is None:
-        return Conversation(leader=None, messages=[], hint=f"{project.name} has no leader. Hire one: {HIRE}")
+        name = shlex.quote(f"{LEADER}-{project.name}") if taken else LEADER
+        return Conversation(leader=None, messages=[], hint=f"{project.name} has no leader. Hire one: {_HIRE} {name}")
     if unread:
         with context.store.write() as tx:
             mail.read(tx, _to_person(tx, agent, wanted.last))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from legion.domain.errors import BadInput, StateConflict
-from legion.domain.memories import LONGEST, MOST, Memory
+from legion.domain.memories import LONGEST, MOST, Memory, fitting, is_for
 from legion.domain.review.path_patterns import glob_fault
 from legion.jobs.context import Context
 from legion.service.projects import registry
@@ -30,14 +32,21 @@ def remember(context: Context, wanted: Remember) -> Memories:
         if len(memories.of_project(tx, project.id)) >= MOST:
             raise StateConflict(f"There are {MOST} memories already. Run `legion forget N` for one of them.")
         made = memories.add(tx, project.id, text, files=wanted.files, labels=wanted.labels, ticket=wanted.ticket)
-    return Memories(memories=[_line(made)])
+        left_out = _left_out(memories.of_project(tx, project.id))
+    return Memories(memories=[_line(made)], left_out=left_out)
 
 
 def listed(context: Context, cwd: str) -> Memories:
     project = registry.find(context, cwd)
     with context.store.read() as tx:
         known = [one for one in memories.of_project(tx, project.id) if not one.proposed]
-        return Memories(memories=[_line(one) for one in known])
+        return Memories(memories=[_line(one) for one in known], left_out=_left_out(known))
+
+
+def _left_out(known: Iterable[Memory]) -> list[int]:
+    general = [one for one in known if is_for(one, (), ()) and not one.proposed]
+    carried = fitting(general, (), ())
+    return [one.id for one in general if one not in carried]
 
 
 def forget(context: Context, memory: int, wanted: Forget) -> Done:
