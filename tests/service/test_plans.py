@@ -151,6 +151,12 @@ def test_of_two_approvals_at_once_one_counts(desk: Office, planner: Planner):
     assert len(desk.person.status(desk.cwd).tickets) == before + 2
 
 
+def test_a_new_test_is_not_announced_as_a_question(planner: Planner):
+    new = ["tests/test_tax.py", "tests/conftest.py", "legion.toml"]
+    page = planner.plan({"summary": "x", "tickets": [ticket("tax", new_files=new)]})
+    assert page.tickets[0].asks_for == new[1:]
+
+
 def test_a_repeated_request_answers_as_the_first_one(planner: Planner):
     page = planner.plan(TWO)
     first = planner.approve(page, "schema", request="once")

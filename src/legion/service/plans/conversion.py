@@ -8,7 +8,7 @@ from dataclasses import replace
 from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.plan import GoalPlan, PlanSource
 from legion.domain.review.path_patterns import matches, meet
-from legion.domain.review.protected_files import PROTECTED, deciding
+from legion.domain.review.protected_files import PROTECTED, TouchedFile, deciding, stopped_by
 from legion.domain.tickets.evidence import SEPARATOR
 from legion.jobs.context import ProjectContext
 from legion.jobs.plan import facts
@@ -48,6 +48,14 @@ def protected(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
         return matches(path, guarded, any_case=True)
 
     return tuple(path for path in ticket.touches if covers_some(path))
+
+
+def asks_for(project: ProjectContext, ticket: PlanTicket) -> tuple[str, ...]:
+    """Expected files that need a person's yes. A new test lands without one."""
+    config = project.config
+    new = [TouchedFile(path=path, only_adds=True, new=True) for path in ticket.new_files]
+    stopped = stopped_by(new, config.protected.paths, (), [check.command for check in config.checks])
+    return tuple(path for path in protected(project, ticket) if path not in ticket.new_files or path in stopped)
 
 
 def replaced(plan: GoalPlan) -> tuple[int, ...]:

@@ -141,7 +141,7 @@ def ticket_line(
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
         when=str(ticket.when or ""),
-        asks_for=list(conversion.protected(project, ticket)),
+        asks_for=list(conversion.asks_for(project, ticket)),
     )
 
 
