@@ -36,6 +36,7 @@ SECRETS = {
     "stripe": "sk" + "_live_" + drawn(24),
     "npm": "npm" + "_" + drawn(36),
     "pypi": "pypi" + "-" + drawn(80),
+    "legion": "ANTHROPIC_AUTH_TOKEN=legion-" + drawn(43),
     "jwt": f"eyJ{drawn(20)}.eyJ{drawn(40)}.{drawn(43)}",
     "address": "postgres://shop:" + drawn(12) + "@db/shop",
     "assigned": f"DB_PASSWORD = '{drawn(32)}'",

@@ -44,7 +44,9 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     call.notes(added.notes)
     if not call.json and not dry_run:
         call.say(
-            "Next: legion dispatch -t TITLE TEXT" if added.trusted else "Next: read legion.toml, then legion trust"
+            "Next: legion dispatch -t TITLE TEXT, or legion plan 'GOAL'"
+            if added.trusted
+            else "Next: read legion.toml, then legion trust"
         )
 
 
