@@ -31,6 +31,10 @@ class ProjectAdded:
     trusted: bool
     dry_run: bool
     notes: list[str] = field(default_factory=list)
+    setup: str = ""
+    """The command that prepares a worktree."""
+    checks: dict[str, str] = field(default_factory=dict)
+    """By name: the command that must pass before a change lands."""
 
 
 @dataclass(kw_only=True)

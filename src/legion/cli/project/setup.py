@@ -64,6 +64,9 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
         ("repository", added.root),
         ("branch", added.branch),
         ("settings", f"{added.config_file} ({written})"),
+        ("setup", added.setup or "none"),
+        *((f"check {name}", run) for name, run in added.checks.items()),
+        *([] if added.checks else [("checks", "none: changes land unchecked")]),
         ("worktrees", added.worktrees),
         ("hub", f"{added.hub} (Legion's own copy: work lands there)"),
     ]

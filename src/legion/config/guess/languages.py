@@ -10,47 +10,67 @@ import re
 from collections.abc import Callable
 
 from legion.config.guess.python import python
-from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, table
+from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, not_installed, table
 
 Finder = Callable[[Folder], ProjectPart | None]
+
+_TEST = "test"
+_TYPES = ("typecheck", "type-check", "check-types", "check:types")
+_STYLE = ("lint",)
+_NODE_LOCKS = {"pnpm": ("pnpm-lock.yaml",), "yarn": ("yarn.lock",), "bun": ("bun.lock", "bun.lockb")}
 
 
 def node(files: Folder) -> ProjectPart | None:
     if "package.json" not in files:
         return None
     package = files.json("package.json")
-    tool, lock, install = _node_tool(files, package)
-    scripts = table(package.get("scripts"))
+    tool, lock, install, notes = _node_tool(files, package)
+    named = table(package.get("scripts"))
+    scripts = {name: text for name, text in named.items() if isinstance(text, str) and text.strip()}
     run = f"{tool} run" if tool in ("npm", "bun") else tool
-    test = scripts.get("test")
-    if isinstance(test, str) and test.strip() and "no test specified" not in test:
-        checks = {"test": f"CI=true {run} test"}
-    else:
-        name = next((name for name in ("typecheck", "check", "build") if name in scripts), "")
-        checks = {name: f"CI=true {run} {name}"} if name else {}
+    names = [name for name in (_TEST, *_TYPES, *_STYLE) if name in scripts]
+    if "no test specified" in scripts.get(_TEST, ""):
+        names.remove(_TEST)
+    if not names:
+        names = [name for name in scripts if name in ("check", "build")][:1]
+    checks = {_check_name(name): f"CI=true {run} {name}" for name in names}
+    if _TEST in names and len(names) > 1:
+        notes += (f"Besides the tests, {', '.join(names[1:])} became checks: remove those that you do not want.",)
     needs = any(package.get(kind) for kind in ("dependencies", "devDependencies", "workspaces"))
     if not needs:
-        return ProjectPart(kind="Node", checks=checks)
+        return ProjectPart(kind="Node", checks=checks, notes=notes)
     keep_out = keep_out_of_git(files, "node_modules") if ".yarnrc.yml" not in files else ""
     key = (*((lock,) if lock else ()), *files.those("package.json", ".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"))
-    return ProjectPart(kind="Node", checks=checks, setup=install + keep_out, key=key)
+    return ProjectPart(kind="Node", checks=checks, setup=install + keep_out, key=key, notes=notes)
 
 
-def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str]:
-    """The package manager, its lock file, and the command that installs exactly what that lists."""
+def _check_name(script: str) -> str:
+    return script.replace(":", "-")
+
+
+def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str, tuple[str, ...]]:
+    """The package manager, its lock file, the command that installs exactly what that lists, and notes."""
     named = str(table(package).get("packageManager", ""))
-    lock = files.first("pnpm-lock.yaml")
-    if (lock or named.startswith("pnpm")) and files.has("pnpm"):
-        return "pnpm", lock, "pnpm install --frozen-lockfile" if lock else "pnpm install"
-    lock = files.first("yarn.lock")
-    if (lock or named.startswith("yarn")) and files.has("yarn"):
-        modern = ".yarnrc.yml" in files or bool(re.match(r"yarn@[2-9]", named))
-        return "yarn", lock, "yarn install --immutable" if modern else "yarn install --frozen-lockfile"
-    lock = files.first("bun.lock", "bun.lockb")
-    if (lock or named.startswith("bun")) and files.has("bun"):
-        return "bun", lock, "bun install --frozen-lockfile" if lock else "bun install"
+    commands = {
+        "pnpm": ("pnpm install --frozen-lockfile", "pnpm install"),
+        "yarn": ("yarn install --frozen-lockfile", "yarn install"),
+        "bun": ("bun install --frozen-lockfile", "bun install"),
+    }
+    if ".yarnrc.yml" in files or re.match(r"yarn@[2-9]", named):
+        commands["yarn"] = ("yarn install --immutable",) * 2
+    notes: tuple[str, ...] = ()
+    for tool, (exact, loose) in commands.items():
+        lock = files.first(*_NODE_LOCKS[tool])
+        if not (lock or named.startswith(tool)):
+            continue
+        # npm knows neither the other tools' workspaces nor their addresses of packages.
+        only = tool == "pnpm" and ("pnpm-workspace.yaml" in files or "workspace:" in files.read("package.json"))
+        if files.has(tool) or only:
+            notes = () if files.has(tool) else (not_installed(tool, "its setup fails until it is"),)
+            return tool, lock, exact if lock else loose, notes
+        notes = (not_installed(tool, "npm prepares it, perhaps with other versions"),)
     lock = files.first("package-lock.json", "npm-shrinkwrap.json")
-    return "npm", lock, f"npm {'ci' if lock else 'install --no-package-lock'} --no-audit --no-fund"
+    return "npm", lock, f"npm {'ci' if lock else 'install --no-package-lock'} --no-audit --no-fund", notes
 
 
 def deno(files: Folder) -> ProjectPart | None:
@@ -147,8 +167,10 @@ def make(files: Folder) -> ProjectPart | None:
     name = files.first("GNUmakefile", "makefile", "Makefile")
     if name is None:
         return None
-    target = re.search(r"^(test|check)\s*:(?!=)", files.read(name), re.MULTILINE)
-    return ProjectPart(kind="Make", checks={"test": f"make {target[1]}"} if target else {})
+    targets = re.findall(r"^([a-z][\w-]*)\s*:(?!=)", files.read(name), re.MULTILINE)
+    test = next((target for target in (_TEST, "check") if target in targets), "")
+    others = {target: f"make {target}" for target in ("build", *_TYPES, *_STYLE) if target in targets and test}
+    return ProjectPart(kind="Make", checks={"test": f"make {test}", **others} if test else {})
 
 
 LANGUAGES: tuple[Finder, ...] = (

@@ -24,6 +24,8 @@ class Guess:
     """For a person: "Python", "Python and Node", or empty where nothing was recognised."""
     text: str
     """A complete legion.toml."""
+    notes: tuple[str, ...] = ()
+    """What the person should know about it, each a sentence."""
 
 
 def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str], bool] = lambda program: True) -> Guess:
@@ -34,7 +36,10 @@ def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str],
     parts = _parts(root) or _parts_below(root)
     kinds = list(dict.fromkeys(part.kind for part in parts))
     kind = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
-    return Guess(kind=kind, text=_text(kind, parts))
+    notes = [note for part in parts for note in part.notes]
+    if not any(part.checks for part in parts):
+        notes.append("No tests were found: changes land unchecked until legion.toml has a [checks.NAME].")
+    return Guess(kind=kind, text=_text(kind, parts), notes=tuple(dict.fromkeys(notes)))
 
 
 def _parts(files: Folder) -> list[ProjectPart]:

@@ -2,16 +2,17 @@
 
 Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, is entered by
 `.venv/bin/python -m` (scripts contain absolute paths), and the project is never installed as editable: the tests would
-silently import the code of another tree. PYTHONPATH puts a `src` folder before the installed copy, by its full path:
-tests start programs in other folders.
+silently import the code of another tree. PYTHONPATH puts the tree's own packages before any installed copy.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 
-from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, table, text_list
+from legion.config.guess.package_roots import python_path
+from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, not_installed, table, text_list
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile")
 _REQUIREMENTS = (
@@ -22,6 +23,8 @@ _REQUIREMENTS = (
 )
 _TESTS = ("**/test_*.py", "**/*_test.py", "**/tests.py")
 _EXTRAS = ("test", "tests", "testing", "dev")
+_ITSELF = re.compile(r"^\s*(?:-e\s+|--editable[ =]\s*)?\.(?:\[[^\]]*\])?\s*(?:#.*)?$", re.MULTILINE)
+"""A line of requirements that installs the project."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,14 @@ def python(files: Folder) -> ProjectPart | None:
     with_pytest = _wants_pytest(files, requirements)
     setup = _locked(files) or _with_pip(files, requirements, with_pytest)
     program = ".venv/bin/python" if setup else "python3"
-    path = 'PYTHONPATH="$PWD/src" ' if files.like("src/**/*.py") else ""
+    path = python_path(files)
     command = _test_command(files, with_pytest)
     return ProjectPart(
         kind="Python",
         checks={"test": f"{path}{program} {command}"} if command else {},
         setup=setup.run if setup else "",
         key=setup.key if setup else (),
+        notes=_missing_tool(files),
     )
 
 
@@ -91,11 +95,20 @@ def _locked(files: Folder) -> _Setup | None:
     return None
 
 
+def _missing_tool(files: Folder) -> tuple[str, ...]:
+    for lock, tool in (("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile.lock", "pipenv")):
+        if lock in files:
+            return () if files.has(tool) else (not_installed(tool, "pip prepares it without what the lock file lists"),)
+    return ()
+
+
 def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -> _Setup | None:
     project = files.toml("pyproject.toml")
     extras, groups = _extras(project), _groups(project)
     wanted = [f"-r {name}" for name in requirements]
-    if "setup.py" in files or "build-system" in project:
+    if any(_ITSELF.search(files.read(name)) for name in requirements):
+        pass  # pip refuses to install a project twice in one command.
+    elif "setup.py" in files or "build-system" in project:
         wanted.append(f"'.[{','.join(extras)}]'" if extras else ".")
     else:
         wanted += [shlex.quote(need) for need in _needs(project, extras)]

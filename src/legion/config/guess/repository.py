@@ -19,6 +19,8 @@ class ProjectPart:
     """Command by name; empty where nothing looks like a test."""
     setup: str = ""
     key: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the person should know about the guess, each a sentence."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ def keep_out_of_git(files: Folder, folder: str) -> str:
     lines = {line.strip().strip("/") for line in files.read(".gitignore").splitlines()}
     ignored = {folder, f"**/{folder}", folder.split("/")[0]} & lines
     return "" if ignored else f" && echo '*' > {folder}/.gitignore"
+
+
+def not_installed(tool: str, instead: str) -> str:
+    return f"This is a project of {tool}, which is not installed: {instead}. Install {tool}, then guess again."
 
 
 def table(value: object) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legion.config.files.project import FILE, hash_of, parse
 from legion.config.files.user import worktrees_folder
-from legion.config.guess import legion_toml
+from legion.config.guess.legion_toml import Guess, guess
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import plan as plans
@@ -79,8 +79,9 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     project = project or moved
     file = root / FILE
     there = _own_text(file)
-    text = there if there is not None else _guessed(root)
-    parse(text, origin=str(file))
+    first = _guessed(root) if there is None else Guess(kind="", text=there)
+    text = first.text
+    config = parse(text, origin=str(file))
     _refuse_invalid_committed_file(facts)
     worktrees = (
         Path(project.worktrees)
@@ -109,11 +110,14 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
         worktrees=str(worktrees),
         config_file=str(file),
         config_text=text,
+        setup=config.setup.run,
+        checks={check.name: check.command for check in config.checks},
         wrote_config=there is None,
         trusted=trusted,
         dry_run=request.dry_run,
         notes=[
             *([f"This is {moved.name}, moved here from {moved.root}; its tickets stay."] if moved else []),
+            *first.notes,
             *_notes(facts, there, known=known and moved is None, trusted=trusted),
         ],
     )
@@ -370,14 +374,14 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     return notes
 
 
-def _guessed(root: Path) -> str:
+def _guessed(root: Path) -> Guess:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
     installed = cache(lambda program: shutil.which(program) is not None)
 
     def text_of(name: str) -> str:
         return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
 
-    return legion_toml.guess(file_names(root), text_of, installed).text
+    return guess(file_names(root), text_of, installed)
 
 
 def _own_text(file: Path) -> str | None:
