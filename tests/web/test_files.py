@@ -68,7 +68,10 @@ def test_modules_of_the_first_view_are_joined_and_export_the_same_names_by_thems
     assert not re.findall(r"^import\b|[;}]import[ {]|^export (?!\{ modules)", joined, re.MULTILINE)
     assert content("app/lib.js").decode().splitlines()[1:] == [
         'const module = modules["app/lib.js"];',
-        "export const { useEffect, useMemo, useRef, useState, computed, signal, render, html } = module;",
+        (
+            "export const { useEffect, useLayoutEffect, useMemo, useRef, useState, computed, signal, render, html } "
+            "= module;"
+        ),
     ]
     assert b"export default module.default;" in content("vendor/htm.mjs")
 
