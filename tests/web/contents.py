@@ -7,8 +7,9 @@ import time
 from legion.domain.checks import CheckResult
 from legion.domain.landing.queue import QueueTestKind
 from legion.domain.questions import QuestionKind
+from legion.domain.tickets.ticket import Park, ParkReason
 from legion.jobs.live_state import QueueTest
-from legion.store.board import receipts
+from legion.store.board import receipts, tickets
 from legion.wire.agents import HireAgent
 from legion.wire.templates import RunTemplate
 from tests.api.serving import Served
@@ -77,6 +78,14 @@ def _test_changes(served: Served, evil: str) -> None:
     }
     served.board.context.live.queue.tests.replace(tests)
     served.board.context.live.queue.blamed.replace({9: (f"test {evil}".strip(),)})
+
+
+def at_gate(served: Served, id: int, title: str = "Waits at its gate") -> None:
+    """A ticket whose change waits for the person."""
+    served.board.put(id, title, "landing")
+    served.board.run(id)
+    with served.board.store.write() as tx:
+        tickets.move(tx, id, Park(ParkReason.QUESTION, "waits for you"))
 
 
 def fill(served: Served, evil: str = "") -> None:

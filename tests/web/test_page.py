@@ -283,7 +283,10 @@ def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor,
     served.board.put(1, "First", "working")
     page = visitor.enter()
     expect(page.locator(".card")).to_contain_text("First")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(
+        """() => new Promise((done) => (navigator.serviceWorker.controller
+            ? done() : navigator.serviceWorker.addEventListener("controllerchange", done)))"""
+    )
     visitor.context.set_offline(True)
     page.reload()
     expect(page.locator(".banner.bad")).to_contain_text("Not connected")
@@ -313,8 +316,12 @@ def test_keys_move_and_open(visitor: Visitor, served: Served):
     expect(page.get_by_text("Stop it?")).to_have_count(0)
     page.keyboard.press("3")
     expect(page.locator(".question")).to_have_count(2)
+    page.keyboard.press("n")
+    expect(page.locator(".toast")).to_contain_text("Select one first")
     page.keyboard.press("G")
     page.keyboard.press("n")
+    expect(page.locator("dialog[data-ready]")).to_contain_text("Answer “leave”?")
+    page.keyboard.press("y")
     expect(page.locator(".question")).to_have_count(1)
     assert served.board.question(2).choice == "leave"
 

@@ -2,8 +2,9 @@
 // An element with data-keys is pressed by these keys. What is selected comes first, then the view, then what holds everywhere.
 import { html, signal } from "./lib.js";
 import { post } from "./api.js";
-import { copy } from "./parts.js";
-import { act, board, project, refresh, toast } from "./state.js";
+import { asked, confirmed, copy } from "./parts.js";
+import { act, board, project, refresh, toast, toasts } from "./state.js";
+import { isWriting, leaveBox, leaveWriting, textBox } from "./writing.js";
 
 export const helping = signal(false);
 
@@ -97,6 +98,7 @@ const AGENT = "ixFdae";
 const ITEMS = ".card, .row, .wagon .item, .question, .at-work, .diff .no[aria-label]:not(:disabled), .history li[tabindex], tr[tabindex], .project[tabindex]";
 const SELECTABLE = ".card, .row, .wagon, .question, .at-work, .history li, tr, .project[tabindex]";
 const NAMES = { Escape: "Esc", " ": "Space", ArrowDown: "j", ArrowUp: "k", ArrowLeft: "h", ArrowRight: "l", F1: "?" };
+const MOVES = new Set(["j", "k", "h", "l", "J", "K"]);
 const PATIENCE = 3000; // Milliseconds until a view that was opened has its buttons.
 
 const nameOf = (event) => (event.ctrlKey ? `Ctrl+${event.key.toUpperCase()}` : NAMES[event.key] ?? event.key);
@@ -104,53 +106,90 @@ const main = () => document.getElementById("main");
 const route = () => location.hash.replace(/^#\/?/, "").split("/");
 const visible = (element) => element.checkVisibility?.() ?? true;
 const open = (place) => { location.hash = `#/${place}`; };
+const once = (message) => { if (!toasts.value.some((one) => one.message === message)) toast(message); };
 
 export function onKey(event) {
-  if (event.metaKey || event.altKey || event.target.closest?.(".terminal .screen")) return;
+  if (event.defaultPrevented || event.isComposing || event.metaKey || event.altKey || asked.value) return;
   const name = nameOf(event);
-  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target.type !== "checkbox") {
-    if (name === "Esc") event.target.blur();
-    else if (name === "Ctrl+S") { event.preventDefault(); sendForm(event.target); }
-    return;
-  }
+  if (textBox(event.target) || isWriting()) { write(event, name); return; }
+  if (event.repeat && !MOVES.has(name)) return;
   if (event.ctrlKey && !["Ctrl+P", "Ctrl+S"].includes(name)) return;
   // A focused button or link keeps the keys that press it, and arrows scroll where nothing is selected.
   if (event.key === "Enter" || event.key === " " || (event.key.startsWith("Arrow") && !selected())) return;
   if (handle(name)) event.preventDefault();
 }
 
+// While something is written, a key is text: only these two do more.
+function write(event, name) {
+  if (event.target.closest?.(".xterm")) return;
+  // A search field would empty itself.
+  if (name === "Esc") { event.preventDefault(); leaveWriting(); }
+  else if (name === "Ctrl+S") { event.preventDefault(); sendForm(event.target.closest("form") ?? innermost()); leaveBox(); }
+  else if (!textBox(event.target) && event.key.length === 1 && !event.ctrlKey && !presses(event)) lost(event);
+}
+
+const presses = (event) => event.key === " " && event.target.matches?.("button, summary, input");
+const innermost = () => [...document.querySelectorAll(".writing")].pop();
+
+// The box was closed by something else, in the middle of a word: the rest of the word acts on nothing.
+function lost(event) {
+  const box = innermost()?.querySelector("textarea, input");
+  if (box) { box.focus(); return; }
+  event.preventDefault();
+  once("The box that you wrote in was closed; your text is kept. Esc or a click, and keys act again.");
+}
+
 function handle(name) {
-  if (helping.value && (name === "Esc" || name === "?")) { helping.value = false; return true; }
-  const asked = document.querySelector(`.asking [data-keys~="${CSS.escape(name)}"]`);
-  if (asked) return press(asked);
+  if (helping.value) { if (name === "Esc" || name === "?") helping.value = false; return true; }
   if (name === "?") { helping.value = true; return true; }
-  if (name === "Esc") { history.back(); return true; }
-  if (name === "Ctrl+S") return sendForm(document.querySelector(".editor, main form"));
+  if (name === "Esc") return goBack();
+  if (name === "Ctrl+S") return sendForm(document.querySelector("main form"));
   const found = button(name);
   if (found) return press(found);
-  return moves(name) || toTicket(name) || toAgent(name) || everywhere(name);
+  if (moves(name) || toTicket(name) || toAgent(name)) return true;
+  if (selected() || !isOfThisView(name)) return everywhere(name);
+  toast("Select one first, with j and k or by a click.");
+  return true;
+}
+
+function goBack() {
+  const more = document.querySelector("details.more[open]");
+  if (more) more.removeAttribute("open");
+  else if (leaveWriting()) return true;
+  else if (window.navigation?.canGoBack) history.back();
+  else open("board");
+  return true;
 }
 
 function selected() {
   return document.activeElement?.closest?.(SELECTABLE) ?? null;
 }
 
-// The element of this key: of what is selected, else of the view itself; in the inbox, of the first question.
+// The element of this key: of what is selected, else of the view itself.
 function button(name) {
   const item = selected();
   const all = [...(main()?.querySelectorAll(`[data-keys~="${CSS.escape(name)}"]`) ?? [])].filter((one) => !one.disabled && visible(one));
   const inside = item && all.find((one) => item.contains(one));
-  return inside ?? all.filter((one) => !one.closest(SELECTABLE)).pop() ?? (item ? null : all.find((one) => one.closest(".question")));
+  return inside ?? all.filter((one) => !one.closest(SELECTABLE)).pop();
 }
 
+// A key opens and moves by itself; whatever else it presses asks first.
 function press(element) {
-  if (/^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) element.focus();
-  else element.click();
+  if (textBox(element)) element.focus();
+  else if (element.matches("a, [aria-expanded], [data-asks]")) element.click();
+  else pressAsked(element);
   return true;
 }
 
+async function pressAsked(element) {
+  const words = element.textContent;
+  if (!await confirmed(element.dataset.question ?? `${words}?`, element)) return;
+  if (element.isConnected && !element.disabled && element.textContent === words) element.click();
+  else toast(`${words}: not possible any more.`);
+}
+
 function sendForm(place) {
-  const form = place?.closest("form, .editor, .answers, .say");
+  const form = place?.closest("form, .writing, .answers");
   const send = form?.querySelector("button.primary:not(:disabled), button:not([type=button]):not(:disabled)");
   if (send) send.click();
   return Boolean(form);
@@ -176,7 +215,7 @@ function focus(element) {
 }
 
 function toFile(step) {
-  const files = [...document.querySelectorAll(".file h3 button")];
+  const files = [...document.querySelectorAll(".file h2 button")];
   const now = files.findIndex((one) => one.closest(".file").contains(document.activeElement));
   focus(files[Math.min(files.length - 1, Math.max(0, now + step))]);
   return files.length > 0;
@@ -220,7 +259,7 @@ function toAgent(name) {
   const link = selected();
   if (route()[0] !== "agents" || !link?.getAttribute("href")?.startsWith("#/agent/") || !AGENT.includes(name)) return false;
   location.hash = link.getAttribute("href");
-  pressLater(name, "agent/", `${label("agents", name)}: not possible for it now.`);
+  pressLater(name, link.getAttribute("href").slice(2), `${label("agents", name)}: not possible for it now.`);
   return true;
 }
 
@@ -230,7 +269,7 @@ const label = (place, key) => KEYS.find((one) => one[0] === place && one[2] === 
 function pressLater(name, place, otherwise) {
   const until = Date.now() + PATIENCE;
   const look = () => {
-    if (!location.hash.startsWith(`#/${place}`)) return;
+    if (!`${location.hash}/`.startsWith(`#/${place}/`) || isWriting()) return;
     const found = main()?.querySelector(".path, .toolbar, .project") && button(name);
     if (found) press(found);
     else if (Date.now() < until && !main()?.querySelector(".tabs, article .actions")) setTimeout(look, 50);
@@ -245,7 +284,7 @@ function everywhere(name) {
   if (name === "P") return pauseProject();
   if (VIEWS[name]) { open(VIEWS[name]); return true; }
   if (ELSEWHERE[name]) { open(ELSEWHERE[name]); pressLater(name, ELSEWHERE[name], `${label("everywhere", name)}: nothing to do.`); return true; }
-  if (LETTERS[name] && !selected() && !isOfThisView(name)) { open(LETTERS[name]); return true; }
+  if (LETTERS[name] && !selected()) { open(LETTERS[name]); return true; }
   return false;
 }
 
@@ -255,9 +294,14 @@ const isOfThisView = (name) => KEYS.some(([place, , key]) => key === name && pla
 function pauseProject() {
   const lines = board.value?.projects ?? [];
   const line = lines.find((one) => one.root === project.value) ?? (lines.length === 1 ? lines[0] : null);
-  if (line) act(() => post(`/v1/project/${line.paused ? "resume" : "pause"}`, { cwd: line.root }));
+  if (line) setPaused(line);
   else toast("Choose a project first.");
   return true;
+}
+
+async function setPaused({ paused, root, name }) {
+  const asks = paused ? `Resume ${name}?` : `Pause ${name}? Nothing new starts then.`;
+  if (await confirmed(asks)) act(() => post(`/v1/project/${paused ? "resume" : "pause"}`, { cwd: root }));
 }
 
 export function Help() {

@@ -2,7 +2,7 @@
 import { html, render, signal, useEffect, useState } from "./lib.js";
 import { post } from "./api.js";
 import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
-import { Toasts } from "./parts.js";
+import { Asked, Toasts } from "./parts.js";
 import { Help, helping, onKey } from "./keys.js";
 import { Board, StatusLine } from "./views/board.js";
 import { Inbox } from "./views/inbox.js";
@@ -45,17 +45,20 @@ function Page() {
   const [name, ...rest] = route.value.replace(/^#\/?/, "").split("/");
   const view = VIEWS[name] ?? VIEWS.board;
   const open = VIEWS[name] ? name : "board";
-  return html`<${Frame} open=${open}><${View} key=${view.name ?? open} view=${view} rest=${rest} /></${Frame}>`;
+  const args = view.args?.(rest) ?? {};
+  // What was typed or opened for one ticket, plan or agent never shows at the next one.
+  const key = `${open} ${args.id ?? args.name ?? args.ticket ?? ""}`;
+  return html`<${Frame} open=${open}><${View} key=${key} view=${view} args=${args} /></${Frame}>`;
 }
 
-function View({ view, rest }) {
+function View({ view, args }) {
   const [loaded, setLoaded] = useState(view.part ? { Part: view.part } : null);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     if (!view.part) view.load().then((module) => setLoaded({ Part: module[view.name] }), () => setFailed(true));
   }, [view]);
   if (failed) return html`<p class="trouble" role="alert">This part could not be loaded. <button onClick=${() => location.reload()}>Reload</button></p>`;
-  return loaded && html`<${loaded.Part} ...${view.args?.(rest) ?? {}} />`;
+  return loaded && html`<${loaded.Part} ...${args} />`;
 }
 
 function Frame({ open, children }) {
@@ -74,7 +77,7 @@ function Frame({ open, children }) {
     ${connection.value === "lost" && html`<p class="banner bad" role="alert">Not connected to Legion: trying again. ${board.value && `This is what it knew at ${clock(boardAt.value / 1000)}.`}</p>`}
     <main id="main" tabindex="-1">${children}</main>
     <footer><${StatusLine} /></footer>
-    <${Toasts} />${helping.value && html`<${Help} />`}`;
+    <${Toasts} /><${Asked} />${helping.value && html`<${Help} />`}`;
 }
 
 const Connection = () => html`<span class="connection ${connection.value}" role="status"><span class="dot"></span>${{ live: "live", lost: "not connected" }[connection.value] ?? "connecting"}</span>`;

@@ -1,7 +1,9 @@
 // Small parts that all views use.
-import { html, useEffect, useRef, useState } from "./lib.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { act, dismiss, mayAct, toasts } from "./state.js";
-import { STATES, stateClass } from "./format.js";
+import { Writing, useDraft } from "./writing.js";
+import { STATES, plural, stateClass } from "./format.js";
+import { nameOf } from "./odd.js";
 
 export const State = ({ of }) => html`<span class="state ${stateClass(of)}">${(STATES[of] ?? [of])[0]}</span>`;
 
@@ -20,41 +22,85 @@ export const Trouble = ({ error }) => error && html`<p class="trouble" role="ale
 // A button that runs an action. With `ask`, the first press asks once.
 export function Act({ run, ask, kind = "", children, title, disabled, keys }) {
   const [busy, setBusy] = useState(false);
-  const [asking, setAsking] = useState(false);
-  const yes = useRef(null);
-  useEffect(() => { if (asking) yes.current?.focus(); }, [asking]);
-  const go = async () => {
-    setAsking(false);
+  const go = async (event) => {
+    if (ask && !await confirmed(ask, event.currentTarget)) return;
     setBusy(true);
     await act(run);
     setBusy(false);
   };
   if (!mayAct.value) return null;
-  if (asking) {
-    return html`<span class="asking" role="group" onKeyDown=${(event) => { if (event.key === "Escape") { event.stopPropagation(); setAsking(false); } }}>
-      <span>${ask}</span>
-      <button ref=${yes} class="danger" data-keys="y" onClick=${go}>Yes</button>
-      <button data-keys="n" onClick=${() => setAsking(false)}>No</button></span>`;
-  }
-  return html`<button class=${kind} title=${title} data-keys=${keys} disabled=${disabled || busy} aria-busy=${busy}
-    onClick=${() => (ask ? setAsking(true) : go())}>${children}</button>`;
+  return html`<button class=${kind} title=${title} data-keys=${keys} data-asks=${ask ? "" : undefined}
+    disabled=${disabled || busy} aria-busy=${busy} onClick=${go}>${children}</button>`;
 }
 
-// One line of text that is sent with Enter.
-export function Line({ label, send, placeholder, keys, verb = "Send" }) {
-  const [text, setText] = useState("");
+export const asked = signal(null);
+const A_MOMENT = 600; // Milliseconds: longer than the pause between two letters of a person who types.
+
+// Asks the person once, by the name of what `element` is about.
+export function confirmed(text, element) {
+  asked.value?.choose(false);
+  const about = element?.closest?.("[data-what]")?.dataset.what ?? "";
+  return new Promise((resolve) => {
+    asked.value = { text, about, choose: (yes) => { asked.value = null; resolve(yes); } };
+  });
+}
+
+// The one question of the page. No key that was pressed before it, and none within a moment after, confirms it.
+export function Asked() {
+  const one = asked.value;
+  const box = useRef(null);
+  const [ready, setReady] = useState(false);
+  useLayoutEffect(() => {
+    if (!one) { if (box.current.open) box.current.close(); return undefined; }
+    box.current.showModal();
+    box.current.focus();
+    let timer = 0;
+    const wait = () => { setReady(false); clearTimeout(timer); timer = setTimeout(() => setReady(true), A_MOMENT); };
+    wait();
+    const quiet = (event) => { if (event.key !== "Tab") wait(); };
+    window.addEventListener("keydown", quiet);
+    return () => { clearTimeout(timer); setReady(false); window.removeEventListener("keydown", quiet); };
+  }, [one]);
+  const onKey = (event) => {
+    if (event.key === "Tab" || event.ctrlKey || event.metaKey || event.altKey) return;
+    const onButton = event.target.tagName === "BUTTON" && (event.key === "Enter" || event.key === " ");
+    if (onButton && !event.repeat) return;
+    event.preventDefault();
+    if (event.key === "y" && ready && !event.repeat) one.choose(true);
+    else if (!/^(y|Enter| |Shift|Control|Alt|Meta)$/.test(event.key)) one.choose(false);
+  };
+  return html`<dialog ref=${box} class="asking" tabindex="-1" aria-label="Question" data-ready=${ready ? "" : undefined}
+    onKeyDown=${one && onKey} onCancel=${() => one?.choose(false)}>
+    ${one && html`<p>${one.text}</p>${one.about && html`<p class="title">${one.about}</p>`}<div class="thumbs">
+      <button class="danger" onClick=${() => one.choose(true)}>Yes <kbd>y</kbd></button>
+      <button onClick=${() => one.choose(false)}>No <kbd>n</kbd></button></div>`}</dialog>`;
+}
+
+// One line of text that is sent with Enter. `to` tells two lines of a view apart.
+export function Line({ label, send, placeholder, keys, verb = "Send", to = "" }) {
+  const [text, setText] = useDraft(`${to} ${label}`);
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
     event.preventDefault();
     if (!text.trim() || busy) return;
     setBusy(true);
-    if (await act(() => send(text.trim()))) setText("");
+    if (await act(() => send(text.trim()))) setText(null);
     setBusy(false);
   };
   if (!mayAct.value) return null;
   return html`<form class="line" onSubmit=${submit}>
     <input aria-label=${label} data-keys=${keys} placeholder=${placeholder ?? label} value=${text} onInput=${(event) => setText(event.target.value)} />
     <button disabled=${!text.trim() || busy}>${verb}</button></form>`;
+}
+
+// A text of several lines that opens by an act of the person. `to` tells two of a view apart.
+export function Say({ label, send, close, verb = "Send", to = "" }) {
+  const [text, setText] = useDraft(`${to} ${label}`);
+  const go = async () => { const done = await send(text.trim()); setText(null); close(); return done; };
+  return html`<${Writing} className="say" close=${close}><textarea rows="3" aria-label=${label} placeholder=${label}
+      value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
+    <div class="actions"><${Act} kind="primary" run=${go}>${verb}</${Act}><button onClick=${close}>Cancel</button></div>
+  </${Writing}>`;
 }
 
 export function Tabs({ names, now, base }) {
@@ -65,6 +111,14 @@ export function Tabs({ names, now, base }) {
 export function Facts({ of }) {
   const shown = Object.entries(of).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
   return shown.length > 0 && html`<dl class="facts">${shown.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+// A warning of characters that are not seen, by their codes.
+export function Odd({ in: codes, where }) {
+  const kinds = [...new Set(codes)];
+  return codes.length > 0 && html`<p class="trouble" role="alert"><b>${where} adds ${plural(codes.length, "character")} that
+    you cannot see or that change the order of others</b>: ${kinds.slice(0, 8).map((one) => `${one} ${nameOf(one)}`).join(", ")}.
+    They are marked; read the code as it is marked.</p>`;
 }
 
 // A list of which only the visible part is in the document: ten thousand rows scroll like ten.

@@ -1,6 +1,7 @@
 // What the page knows: the session, the connection, the board. The stream of events says when to read again.
 import { computed, signal, useEffect, useRef, useState } from "./lib.js";
 import { events, get, Problem, watchAnswers } from "./api.js";
+import { isWriting } from "./writing.js";
 
 export const session = signal(null);
 export const shutOut = signal("");
@@ -138,9 +139,8 @@ export function refresh() {
 
 // The daemon was updated: the page loads itself again, once, and not while something is typed.
 function renew(version) {
-  const typing = /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) && document.activeElement.value;
   try {
-    if (!typing && sessionStorage.getItem("legion.renewed") !== version) {
+    if (!isWriting() && sessionStorage.getItem("legion.renewed") !== version) {
       sessionStorage.setItem("legion.renewed", version);
       location.reload();
       return;

@@ -1,5 +1,6 @@
 // Every operation of the API as a form, for what has no view of its own. The forms follow the daemon's own description.
 import { html, useEffect, useState } from "../lib.js";
+import { Writing, useDraft } from "../writing.js";
 import { Act, Empty, Trouble } from "../parts.js";
 import { board, isFull, mayAct, project } from "../state.js";
 import { call, get, withQuery } from "../api.js";
@@ -28,7 +29,7 @@ export function Actions({ ticket = "", group = "", verb = "" }) {
     <div class="toolbar"><input type="search" id="filter" aria-label="Filter actions" placeholder="Filter ( / )" value=${words} onInput=${(event) => setWords(event.target.value)} /><span class="hint">${plural(shown.length, "action")}</span></div>
     <div class="tree">${shown.map((one) => html`<div key=${one.key}><button class="row" aria-expanded=${open === one.key} onClick=${() => setOpen(open === one.key ? "" : one.key)}>
       <span class="state ${one.reads ? "quiet" : "busy"}">${one.reads ? "shows" : "changes"}</span><span class="title">${one.summary}</span><span class="about">${one.group}</span></button>
-      ${open === one.key && html`<${Form} one=${one} document=${document} ticket=${ticket} />`}</div>`)}</div></section>`;
+      ${open === one.key && html`<${Form} one=${one} document=${document} ticket=${ticket} close=${() => setOpen("")} />`}</div>`)}</div></section>`;
 }
 
 function operations(document) {
@@ -56,14 +57,16 @@ function fieldsOf(one, document) {
   return [...asked, ...sent];
 }
 
-function Form({ one, document, ticket }) {
+function Form({ one, document, ticket, close }) {
   const fields = fieldsOf(one, document);
   const root = project.value || board.value?.projects[0]?.root || "";
   const known = { cwd: root, id: one.path.includes("/tickets/{id}") ? ticket : "" };
-  const [form, setForm] = useState({});
+  const [form, setForm] = useDraft(one.key, {});
+  const [secrets, setSecrets] = useState({});
   const [answer, setAnswer] = useState(null);
   const [fault, setFault] = useState("");
-  const value = (field) => form[field.name] ?? known[field.name] ?? "";
+  const value = ({ name }) => secrets[name] ?? form[name] ?? known[name] ?? "";
+  const change = (name, text) => (SECRET.test(name) ? setSecrets({ ...secrets, [name]: text }) : setForm({ ...form, [name]: text }));
   const send = async () => {
     setFault("");
     try {
@@ -72,7 +75,8 @@ function Form({ one, document, ticket }) {
       const body = Object.fromEntries(fields.filter((field) => field.place === "body" && value(field) !== "").map((field) => [field.name, read(field, value(field))]));
       const got = await call(one.method.toUpperCase(), withQuery(path, query), one.method === "get" || one.method === "delete" ? undefined : body, { waits: true });
       setAnswer({ got });
-      setForm((old) => Object.fromEntries(Object.entries(old).filter(([name]) => !SECRET.test(name))));
+      setSecrets({});
+      if (!one.reads) setForm(null);
       return got;
     } catch (problem) {
       setFault(problem.message);
@@ -80,11 +84,12 @@ function Form({ one, document, ticket }) {
     }
   };
   const missing = fields.some((field) => field.required && value(field) === "");
-  return html`<form class="form action" onSubmit=${(event) => event.preventDefault()}>
-    ${fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${value(field)} set=${(text) => setForm({ ...form, [field.name]: text })} />`)}
+  return html`<${Writing} close=${close}><form class="form action" onSubmit=${(event) => event.preventDefault()}>
+    ${fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${value(field)} set=${(text) => change(field.name, text)} />`)}
     ${fault && html`<p class="trouble" role="alert">${fault}</p>`}
-    <div class="actions"><${Act} kind=${one.reads ? "" : "primary"} disabled=${missing} run=${send}>${one.reads ? "Show" : "Do it"}</${Act}></div>
-    ${answer && html`<div class="answer"><${Value} of=${answer.got} /></div>`}</form>`;
+    <div class="actions"><${Act} kind=${one.reads ? "" : "primary"} disabled=${missing} run=${send}>${one.reads ? "Show" : "Do it"}</${Act}>
+      <button type="button" onClick=${close}>Close</button></div>
+    ${answer && html`<div class="answer"><${Value} of=${answer.got} /></div>`}</form></${Writing}>`;
 }
 
 function Field({ field, value, set }) {

@@ -1,5 +1,6 @@
 // Standing agents as a tree, their mail, and what can be said to them.
 import { html, useState } from "../lib.js";
+import { Writing, useDraft } from "../writing.js";
 import { Act, Empty, Facts, Line, Trouble } from "../parts.js";
 import { act, board, mayAct, project, useLive } from "../state.js";
 import { get, post } from "../api.js";
@@ -15,7 +16,7 @@ export function Agents() {
   const walk = (parent, depth) => data.agents.filter((one) => one.parent === parent).forEach((one) => { rows.push([one, depth]); walk(one.id, depth + 1); });
   walk(data.you, 0);
   return html`<section>
-    <div class="toolbar">${mayAct.value && html`<button class="primary" data-keys="H" onClick=${() => setHiring(!hiring)}>Hire an agent</button>`}<a href="#/mail">Your mail</a></div>
+    <div class="toolbar">${mayAct.value && html`<button class="primary" data-keys="H" aria-expanded=${hiring} onClick=${() => setHiring(!hiring)}>Hire an agent</button>`}<a href="#/mail">Your mail</a></div>
     ${hiring && html`<${Hire} done=${() => setHiring(false)} />`}
     ${!rows.length && html`<${Empty}>No standing agents. Tickets get agents of their own; a standing agent stays, reads mail, and can lead others.</${Empty}>`}
     <div class="tree">${rows.map(([one, depth]) => html`<a class="row" key=${one.id} href=${`#/agent/${one.id}`} style=${{ paddingLeft: `${8 + depth * 22}px` }}>
@@ -25,20 +26,22 @@ export function Agents() {
 }
 
 function Hire({ done }) {
-  const [form, setForm] = useState({ task: "", name: "", role: "", model: "", budget: "" });
+  const [form, setForm] = useDraft("hire", { task: "", name: "", role: "", model: "", budget: "" });
   const roots = board.value?.projects ?? [];
   const set = (field) => (event) => setForm({ ...form, [field]: event.target.value });
   const hire = async () => {
     const cwd = project.value || roots[0]?.root || "";
     const hired = await post("/v1/agents", { ...form, cwd, budget: form.budget ? Number(form.budget) : null });
+    setForm(null);
     done();
     return hired;
   };
-  return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>
+  return html`<${Writing} close=${done}><form class="form" onSubmit=${(event) => event.preventDefault()}>
     <label>Task<textarea rows="3" value=${form.task} onInput=${set("task")} placeholder="What it is responsible for"></textarea></label>
     <div class="fields"><label>Name<input value=${form.name} onInput=${set("name")} /></label><label>Role<input value=${form.role} onInput=${set("role")} /></label>
       <label>Model<input value=${form.model} onInput=${set("model")} /></label><label>Budget in dollars<input inputmode="decimal" value=${form.budget} onInput=${set("budget")} /></label></div>
-    <${Act} kind="primary" disabled=${!form.task.trim()} run=${hire}>Hire</${Act}></form>`;
+    <div class="actions"><${Act} kind="primary" disabled=${!form.task.trim()} run=${hire}>Hire</${Act}>
+      <button type="button" onClick=${done}>Close</button></div></form></${Writing}>`;
 }
 
 export function Agent({ id }) {
@@ -46,7 +49,7 @@ export function Agent({ id }) {
   const mail = useLive(() => post("/v1/mail", { agent: id, all: true }), [id], about);
   if (!data) return html`<${Trouble} error=${error} />`;
   const one = data.agent;
-  return html`<article>
+  return html`<article data-what=${one.name || one.id}>
     <p class="path"><a href="#/agents">Agents</a> / ${one.id}</p>
     <h1>${one.name || one.id} <span class="state ${one.working ? "busy" : "quiet"}">${one.working ? "at work" : "idle"}</span></h1>
     <p class="about">${one.doing}</p>

@@ -1,6 +1,7 @@
 // The form for a new ticket. Its fields are those of `legion dispatch`, as the daemon describes them.
 import { html, useEffect, useState } from "../lib.js";
 import { Act, Empty, Trouble } from "../parts.js";
+import { takeFocus } from "../writing.js";
 import { board, project, store, stored, useLive } from "../state.js";
 import { get, post } from "../api.js";
 
@@ -34,7 +35,7 @@ export function NewTicket({ all = false }) {
   };
   const shown = data.fields.filter((field) => FIRST.includes(field.name));
   const more = data.fields.filter((field) => !FIRST.includes(field.name));
-  return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>
+  return html`<form class="form" ref=${takeFocus} onSubmit=${(event) => event.preventDefault()}>
     <h1>New ticket</h1>
     ${roots.length > 1 && html`<label>Project<select value=${where} onChange=${(event) => setWhere(event.target.value)}>${roots.map((one) => html`<option key=${one.root} value=${one.root}>${one.name}</option>`)}</select></label>`}
     ${shown.map((field) => html`<${Field} field=${field} key=${field.name} value=${form[field.name]} set=${set} />`)}

@@ -1,7 +1,8 @@
 // Questions that wait for the person, with buttons for a thumb.
 import { html, useState } from "../lib.js";
+import { useDraft } from "../writing.js";
 import { act, mayAct, questions, reread, useLive } from "../state.js";
-import { Act, Empty, Facts, useNow } from "../parts.js";
+import { Act, Empty, Facts, confirmed, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
 
@@ -39,17 +40,19 @@ function Answered() {
 }
 
 export function Question({ one }) {
-  const [why, setWhy] = useState("");
+  const [why, setWhy] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
   const answer = async (choice) => {
+    // This yes is for every agent, and stays.
+    if (choice === "always" && !await confirmed(`From now on every agent may use this without asking: ${one.facts.rule}\nSave this rule?`)) return;
     setBusy(true);
     // Another device may have been faster: the daemon says so, and nothing happens twice.
-    await act(() => post(`/v1/questions/${one.id}/answer`, { choice, why }));
+    if (await act(() => post(`/v1/questions/${one.id}/answer`, { choice, why }))) setWhy(null);
     reread();
     setBusy(false);
   };
   const from = one.name || one.agent;
-  return html`<article class="question" tabindex="-1">
+  return html`<article class="question" tabindex="-1" data-what=${`${one.ticket ? `#${one.ticket} ${one.title}: ` : ""}${one.words}`}>
     <header><span class="flag">${one.kind}</span>
       ${one.ticket && html`<a data-keys="o" href=${`#/ticket/${one.ticket}`}>#${one.ticket} ${one.title}</a>`}
       ${from && html`<span>from ${from}</span>`}<span class="age">${ago(one.asked_at)} ago</span></header>
@@ -58,7 +61,7 @@ export function Question({ one }) {
     ${mayAct.value && html`<div class="answers">
       <textarea data-keys="e" aria-label="Answer or reason" rows="2" placeholder=${one.choices.length ? "A reason, if you want to give one" : "Your answer"} value=${why}
         onInput=${(event) => setWhy(event.target.value)}></textarea>
-      <div class="thumbs">${one.choices.map((choice, place) => html`<button key=${choice} data-keys=${["y a", "n r"][place]} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
+      <div class="thumbs">${one.choices.map((choice, place) => html`<button key=${choice} data-keys=${["y a", "n r"][place]} data-question=${`Answer “${choice}”?`} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
         onClick=${() => answer(choice)}>${choice}</button>`)}
       ${!one.choices.length && html`<button class="primary" disabled=${busy || !why.trim()} onClick=${() => answer(why.trim())}>Answer</button>`}</div></div>`}
     <p class="hint">Unanswered, it is settled ${one.default ? html`with <b>${one.default}</b>` : ""} in ${until(one.deadline)}.</p>

@@ -1,5 +1,6 @@
 // Machines that run tickets for this Legion: what each does, and how to let one in.
 import { html, useState } from "../lib.js";
+import { useDraft } from "../writing.js";
 import { Act, Empty, Trouble } from "../parts.js";
 import { isFull, useLive } from "../state.js";
 import { get, post } from "../api.js";
@@ -15,7 +16,7 @@ export function Machines() {
   const go = (one, verb, body = {}) => () => post(`/v1/machines/${encodeURIComponent(one.name)}/${verb}`, body, { waits: true });
   return html`<section><h1>Machines</h1><${Trouble} error=${error} />
     ${!others.length && html`<${Empty}>Everything runs on this machine. Let another one in, and tickets run there, too.</${Empty}>`}
-    ${data.machines.map((one) => html`<article class="project" key=${one.name} tabindex=${one.head ? undefined : "-1"}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
+    ${data.machines.map((one) => html`<article class="project" key=${one.name} tabindex=${one.head ? undefined : "-1"} data-what=${one.name}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
       <p class="hint">${one.runs} of ${plural(one.slots, "slot")} taken, version ${one.version}${one.heard_at ? `, last report ${ago(one.heard_at)} ago` : ""}${one.quiet_hours ? `, quiet ${one.quiet_hours}` : ""}</p>
       ${one.advice && html`<p class="step needs">${one.advice}</p>`}
       ${!one.head && html`<div class="actions">
@@ -28,11 +29,11 @@ export function Machines() {
 const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
 
 function Invite({ done }) {
-  const [name, setName] = useState("");
-  const [host, setHost] = useState(LOOPBACK.test(location.hostname) ? "" : location.hostname);
+  const [name, setName] = useDraft("name");
+  const [host, setHost] = useDraft("host", LOOPBACK.test(location.hostname) ? "" : location.hostname);
   const invite = async () => {
     done(await post("/v1/machines", { name: name.trim(), host: host.trim() }, { waits: true }));
-    setName("");
+    setName(null);
     return { message: `${name.trim()} can join now, once.` };
   };
   return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>

@@ -1,6 +1,8 @@
 // The rarely needed views: projects, teams, events, search, devices.
 import { html, useEffect, useState } from "../lib.js";
-import { Act, Baseline, Empty, Facts, Line, Rows, State, Trouble } from "../parts.js";
+import { odd } from "../odd.js";
+import { Writing, takeFocus, useDraft } from "../writing.js";
+import { Act, Baseline, Empty, Facts, Line, Odd, Rows, State, Trouble } from "../parts.js";
 import { board, choose, isFull, keepNotifying, project, session, useLive } from "../state.js";
 import { call, get, post, withQuery } from "../api.js";
 import { ago, bytes, clock, day, plain, plural } from "../format.js";
@@ -13,7 +15,7 @@ export function Projects() {
   const lines = board.value?.projects ?? [];
   const { data, error } = useLive(() => get("/v1/doctor", { cwd: cwdOf() }), [project.value], (one) => one.kind.startsWith("project."));
   return html`<section><h1>Projects</h1>
-    ${lines.map((one) => html`<article class="project" key=${one.root}><h2>${one.name} <${Baseline} of=${one.baseline} /></h2>
+    ${lines.map((one) => html`<article class="project" key=${one.root} data-what=${one.name}><h2>${one.name} <${Baseline} of=${one.baseline} /></h2>
       <p class="hint">${one.root}, branch ${one.branch}</p>
       <div class="actions"><button onClick=${() => choose(one.root)} disabled=${project.value === one.root}>Show only this</button>
         ${one.paused ? html`<${Act} run=${() => post("/v1/project/resume", { cwd: one.root })}>Resume</${Act}>` : html`<${Act} run=${() => post("/v1/project/pause", { cwd: one.root })}>Pause</${Act}>`}
@@ -37,9 +39,9 @@ export function Teams() {
   const roles = useLive(() => get("/v1/roles", { cwd: cwdOf() }), [project.value], never);
   const [open, setOpen] = useState(null);
   return html`<section><h1>Teams and roles</h1><${Trouble} error=${teams.error} />
-    <h2>Teams</h2><div class="tree">${(teams.data?.teams ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["teams", one.name])}><b>${one.name}</b>${one.default && html`<span class="flag">default</span>`}
+    <h2>Teams</h2><div class="tree">${(teams.data?.teams ?? []).map((one) => html`<button class="row" key=${one.name} aria-expanded=${open?.[1] === one.name} onClick=${() => setOpen(["teams", one.name])}><b>${one.name}</b>${one.default && html`<span class="flag">default</span>`}
       <span>${one.roles.join(" → ")}</span><span class="about">${one.fault || one.about}</span><span class="hint">${one.origin}</span></button>`)}</div>
-    <h2>Roles</h2><div class="tree">${(roles.data?.roles ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["roles", one.name])}><b>${one.name}</b><span class="flag">${one.part}</span>
+    <h2>Roles</h2><div class="tree">${(roles.data?.roles ?? []).map((one) => html`<button class="row" key=${one.name} aria-expanded=${open?.[1] === one.name} onClick=${() => setOpen(["roles", one.name])}><b>${one.name}</b><span class="flag">${one.part}</span>
       <span class="about">${one.fault || one.about}</span><span>${one.model}</span><span class="hint">${one.origin}</span></button>`)}</div>
     ${isFull.value && html`<div>${[["roles", "role"], ["teams", "team"]].map(([room, word]) => html`<${Line} key=${room} label=${`Name of a new ${word}`} verb=${`Write the ${word}`} send=${async (name) => setOpen([room, name, true])} />`)}</div>`}
     ${open && html`<${Definition} key=${open.join()} room=${open[0]} name=${open[1]} fresh=${open[2]} close=${() => setOpen(null)} />`}</section>`;
@@ -47,11 +49,22 @@ export function Teams() {
 
 function Definition({ room, name, fresh = false, close }) {
   const { data, error } = useLive(() => get(`/v1/${room}/text`, { cwd: cwdOf(), name, new: fresh }), [room, name], never);
-  const [text, setText] = useState(null);
-  const now = text ?? data?.text ?? "";
-  return html`<div class="editor" role="dialog" aria-label=${name}><h2>${name} <span class="hint">${data?.file}</span></h2><${Trouble} error=${error} />
-    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} disabled=${!data} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
-    <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null && !fresh} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now, new: fresh }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
+  const [text, setText] = useDraft(`${room} ${name}`, null);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  const now = text ?? data.text;
+  const save = async () => {
+    const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now, new: fresh });
+    setText(null);
+    close();
+    return done;
+  };
+  return html`<${Writing} className="editor" label=${name} close=${close}><h2>${name} <span class="hint">${data.file}</span></h2>
+    <${Odd} in=${odd(now)} where="This text" />
+    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} readonly=${!isFull.value}
+      onInput=${(event) => setText(event.target.value)}></textarea>
+    <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null && !fresh} run=${save}>Save</${Act}>`}
+      <button onClick=${close}>Close</button>
+      ${text !== null && html`<${Act} ask="Discard what you changed?" run=${async () => setText(null)}>Discard changes</${Act}>`}</div></${Writing}>`;
 }
 
 export function Events() {
@@ -66,7 +79,7 @@ export function Search() {
   const { data, error } = useLive(() => get("/v1/status", { cwd: project.value, all: true }), [project.value], (one) => one.kind === "ticket.created");
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
-  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
+  return html`<section ref=${takeFocus}><h1>Search</h1><input type="search" aria-label="Search tickets and conversations" placeholder="Tickets and conversations" value=${words} onInput=${(event) => setWords(event.target.value)} />
     <${Trouble} error=${error} />${wanted.length > 0 && html`<${Conversations} query=${words.trim()} />`}
     ${data && html`<h2>${plural(found.length, "ticket")}</h2>`}
     <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;

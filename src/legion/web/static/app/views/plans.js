@@ -1,6 +1,8 @@
 // Plans of goals, epics, templates and memories: from a sentence to approved tickets.
 import { html, useState } from "../lib.js";
-import { Act, Empty, Facts, Line, State, Trouble } from "../parts.js";
+import { Writing, useDraft } from "../writing.js";
+import { odd } from "../odd.js";
+import { Act, Empty, Facts, Line, Odd, State, Trouble } from "../parts.js";
 import { board, mayAct, project, store, stored, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, day, dollars, duration, plural } from "../format.js";
@@ -48,7 +50,7 @@ export function Plan({ id }) {
   if (!page) return html`<${Trouble} error=${error} />`;
   const one = page.plan;
   const toggle = (key) => { const next = new Set(chosen); if (!next.delete(key)) next.add(key); setChosen(next); };
-  return html`<article>
+  return html`<article data-what=${`${one.id} ${one.goal}`}>
     <p class="path"><a href="#/plans">Plans</a> / <span class="number">${one.id}</span> <${PlanState} of=${one.state} /> ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>epic ${one.epic}</a>`}</p>
     <h1>${one.goal}</h1><p class="about">${one.reason}</p><${Trouble} error=${error} />
     ${page.notes.map((note) => html`<p class="step needs" key=${note}>${note}</p>`)}
@@ -75,7 +77,7 @@ function Decide({ page, chosen, done }) {
   const approve = { tickets: [...chosen], anyway: one.state === "faulty" || page.findings.length > 0 };
   return html`<div class="actions">
     ${decidable && html`<${Act} kind="primary" ask=${page.findings.length ? `Approve although ${plural(page.findings.length, "finding")} ${page.findings.length === 1 ? "is" : "are"} left?` : undefined} run=${go("approve", approve)}>${chosen.size ? `Approve ${plural(chosen.size, "ticket")}` : "Approve all"}</${Act}>`}
-    ${decidable && html`<button onClick=${() => setEditing(!editing)}>Edit</button>`}
+    ${decidable && html`<button aria-expanded=${editing} onClick=${() => setEditing(!editing)}>Edit</button>`}
     ${one.state === "failed" && html`<${Act} kind="primary" run=${go("retry")}>Try again</${Act}>`}
     <${Act} ask="End this plan? Approved tickets stay." run=${go("drop")}>Drop</${Act}>
     ${decidable && html`<${Line} label="What should be different?" verb="Send it back" send=${(why) => go("reject", { why })()} />`}
@@ -84,10 +86,21 @@ function Decide({ page, chosen, done }) {
 
 function Text({ id, close }) {
   const { data, error } = useLive(() => get(`/v1/plans/${id}/text`), [id], () => false);
-  const [text, setText] = useState(null);
-  return html`<div class="editor" role="dialog" aria-label=${`Plan P${id}`}><h2>P${id}</h2><${Trouble} error=${error} />
-    <textarea rows="18" spellcheck="false" aria-label="The plan as TOML" disabled=${!data} value=${text ?? data?.text ?? ""} onInput=${(event) => setText(event.target.value)}></textarea>
-    <div class="actions"><${Act} kind="primary" disabled=${text === null} run=${async () => { const page = await post(`/v1/plans/${id}/text`, { text, version: data.version }); close(); return { message: `${page.plan.id} is changed.` }; }}>Save</${Act}><button onClick=${close}>Close</button></div></div>`;
+  // A draft is saved over the version that it was made of, and over no other.
+  const [draft, setDraft] = useDraft("text", null);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  const text = draft?.text ?? data.text;
+  const change = (event) => setDraft({ text: event.target.value, version: draft?.version ?? data.version });
+  const save = async () => {
+    const page = await post(`/v1/plans/${id}/text`, draft);
+    setDraft(null);
+    close();
+    return { message: `${page.plan.id} is changed.` };
+  };
+  return html`<${Writing} className="editor" label=${`Plan P${id}`} close=${close}><h2>P${id}</h2><${Odd} in=${odd(text)} where="This text" />
+    <textarea rows="18" spellcheck="false" aria-label="The plan as TOML" value=${text} onInput=${change}></textarea>
+    <div class="actions"><${Act} kind="primary" disabled=${!draft} run=${save}>Save</${Act}><button onClick=${close}>Close</button>
+      ${draft && html`<${Act} ask="Discard what you changed?" run=${async () => setDraft(null)}>Discard changes</${Act}>`}</div></${Writing}>`;
 }
 
 function Proposed({ one, chain, chosen, choose }) {
@@ -118,19 +131,21 @@ function Templates({ cwd }) {
   const [open, setOpen] = useState("");
   return html`<h2>Templates</h2><${Trouble} error=${error} /><div class="tree">${(data?.templates ?? []).map((one) => html`<div key=${one.name}>
     <button class="row" aria-expanded=${open === one.name} onClick=${() => setOpen(open === one.name ? "" : one.name)}><b>${one.name}</b><span class="about">${one.fault || one.about}</span><span class="hint">${one.origin}</span></button>
-    ${open === one.name && mayAct.value && html`<${Template} cwd=${cwd} one=${one} />`}</div>`)}</div>`;
+    ${open === one.name && mayAct.value && html`<${Template} cwd=${cwd} one=${one} close=${() => setOpen("")} />`}</div>`)}</div>`;
 }
 
-function Template({ cwd, one }) {
-  const [values, setValues] = useState({});
+function Template({ cwd, one, close }) {
+  const [values, setValues] = useDraft(`template ${one.name}`, {});
   const run = async () => {
     const made = await post("/v1/templates/run", { cwd, name: one.name, values });
+    setValues(null);
     location.hash = `#/plan/${made.plan.plan.id}`;
     return { message: `${made.plan.plan.id}: ${plural(made.tickets.length, "ticket")} to approve.` };
   };
-  return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>${one.variables.map((variable) => html`<label key=${variable.name}>${variable.name}
+  return html`<${Writing} close=${close}><form class="form" onSubmit=${(event) => event.preventDefault()}>${one.variables.map((variable) => html`<label key=${variable.name}>${variable.name}
       <input value=${values[variable.name] ?? variable.default ?? ""} onInput=${(event) => setValues({ ...values, [variable.name]: event.target.value })} /><span class="hint">${variable.help}</span></label>`)}
-    <div class="actions"><${Act} kind="primary" run=${run}>Make a plan of it</${Act}></div></form>`;
+    <div class="actions"><${Act} kind="primary" run=${run}>Make a plan of it</${Act}>
+      <button type="button" onClick=${close}>Close</button></div></form></${Writing}>`;
 }
 
 function Memories({ cwd }) {

@@ -82,7 +82,7 @@ function Stop({ name, count, empty, className = "", children }) {
 }
 
 function Wagon({ one, about, kind = "", children }) {
-  return html`<div class="wagon ${kind}" data-wagon=${one.id}><a href=${`#/ticket/${one.id}`} class="item" data-ticket=${one.id}><span class="number">#${one.id}</span> <span class="title">${one.title}</span></a>
+  return html`<div class="wagon ${kind}" data-wagon=${one.id} data-what=${`#${one.id} ${one.title}`}><a href=${`#/ticket/${one.id}`} class="item" data-ticket=${one.id}><span class="number">#${one.id}</span> <span class="title">${one.title}</span></a>
     <span class="about">${one.state && html`<${State} of=${one.state} /> `}${about}</span>${children && html`<span class="actions">${children}</span>`}</div>`;
 }
 

@@ -21,10 +21,10 @@ export function Squad() {
 function AtWork({ one, now, title, text }) {
   const lines = plain(text).trimEnd().split("\n").slice(-LINES).join("\n");
   const send = (message) => (one.agent ? post("/v1/agents/tell", { to: one.agent, text: message }, { waits: true }) : post(`/v1/tickets/${one.ticket}/tell`, { text: message }, { waits: true }));
-  return html`<article class="at-work" tabindex="-1" data-ticket=${one.ticket ?? undefined}>
+  return html`<article class="at-work" tabindex="-1" data-ticket=${one.ticket ?? undefined} data-what=${`${one.ticket ? `#${one.ticket}` : one.name} ${title ?? ""}`}>
     <header>${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}><span class="number">#${one.ticket}</span> ${title ?? ""}</a>` : html`<a href=${`#/agent/${encodeURIComponent(one.agent)}`}>${one.name || one.agent}</a>`}
       ${one.ticket && one.name && html`<span class="flag">${one.name}</span>`}<span class="age">${duration(now - one.started_at)}${one.usage ? `, ${amount(one.usage.output)} tokens, ${dollars(one.usage.usd)}` : ""}</span></header>
     <p class="about">${one.activity}${one.activity_at ? ` (${duration(now - one.activity_at)})` : ""}</p>
     <pre class="output tail" tabindex="0" aria-label=${`Last output of ${one.ticket ? `ticket ${one.ticket}` : one.name}`}>${lines || "No output yet."}</pre>
-    <${Line} keys="i" label="Send it a message" send=${send} /></article>`;
+    <${Line} keys="i" label="Send it a message" to=${one.ticket ?? one.agent} send=${send} /></article>`;
 }

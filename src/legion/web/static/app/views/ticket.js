@@ -1,6 +1,6 @@
 // One ticket: live output, change, receipts, reviews, history; and what can be done about it.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Act, Empty, Facts, Line, State, Tabs, Trouble, copy } from "../parts.js";
+import { Act, Empty, Facts, Line, Say, State, Tabs, Trouble, copy } from "../parts.js";
 import { act, board, mayAct, toast, useLive } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
@@ -16,7 +16,7 @@ export function Ticket({ id, tab = "live" }) {
   if (!page) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading ticket ${id}</${Empty}>`}`;
   const one = page.ticket;
   const Part = { live: Live, diff: Change, terminal: TicketTerminal, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
-  return html`<article class="ticket">
+  return html`<article class="ticket" data-what=${`#${id} ${one.title}`}>
     <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
       ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>${one.epic}</a>`}
@@ -41,23 +41,27 @@ function Actions({ page, tab }) {
   const decides = page.planning === "proposed" && !page.questions.some((question) => question.kind === "plan");
   const landed = one.state === "done" && page.landed && !one.checkpoint;
   const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?", reject: "What should its plan do differently?" };
+  const reject = (why) => post("/v1/agents/verdict", { agent: String(one.id), approve: false, why });
+  const say = (text) => (saying === "reject" ? reject(text) : go(saying, { feedback: text })());
+  const opener = (of, words, kind, keys) => html`<button class=${kind} data-keys=${keys} aria-expanded=${saying === of}
+    onClick=${() => setSaying(saying === of ? "" : of)}>${words}</button>`;
   return html`<div class="actions">
     ${one.state === "working" && html`<${Act} keys="c" run=${go("pause")}>Pause</${Act}>`}
     ${one.state === "working" && html`<${Act} keys="x" ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
     ${one.state === "parked" && page.planning !== "proposed" && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
     ${!ended && html`<${Act} keys="s" ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
-    ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" data-keys="r" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
-    ${page.change && one.state !== "done" && html`<button data-keys=${tab === "diff" ? "b" : undefined} onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
+    ${(one.state === "failed" || one.state === "stopped") && opener("retry", "Retry", "primary", "r")}
+    ${page.change && one.state !== "done" && opener("bounce", "Send back", "", tab === "diff" ? "b" : undefined)}
     ${!ended && one.state !== "landing" && html`<${Act} run=${async () => { const made = await go("split")(); location.hash = `#/plan/${made.plan.id}`; return { message: `${made.plan.id}: a planner splits it.` }; }}>Split</${Act}>`}
     ${page.change && one.state !== "done" && html`<${Act} keys="v" run=${go("review")}>Request a review</${Act}>`}
     ${decides && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
     ${landed && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
     ${landed && html`<${Act} keys="B" ask="Run all checks on the code that it landed? A checkpoint does it." run=${() => runChecks(one)}>Run all checks</${Act}>`}
     ${page.change && one.state === "parked" && html`<${Act} keys="m" kind="primary" run=${go("land")}>Land it</${Act}>`}
-    ${decides && html`<button onClick=${() => setSaying(saying === "reject" ? "" : "reject")}>Reject its plan</button>`}
+    ${decides && opener("reject", "Reject its plan")}
     ${ended && html`<${Act} keys="d" ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
     <a class="button" href=${`#/actions/${one.id}`}>More</a>
-    ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await (saying === "reject" ? post("/v1/agents/verdict", { agent: String(one.id), approve: false, why: text }) : go(saying, { feedback: text })()); setSaying(""); return done; }} />`}
+    ${saying && html`<${Say} key=${saying} label=${feedback[saying]} close=${() => setSaying("")} send=${say} />`}
   </div>`;
 }
 
@@ -66,12 +70,6 @@ async function runChecks(one) {
   const made = await post("/v1/tickets", { cwd, tickets: [{ title: `Checks after #${one.id}`, after: [one.id], checkpoint: true }] });
   location.hash = `#/ticket/${made.ids[0]}/receipts`;
   return { message: `Ticket ${made.ids[0]} runs the checks.`, notes: made.notes };
-}
-
-function Say({ label, send, verb = "Send" }) {
-  const [text, setText] = useState("");
-  return html`<div class="say"><textarea rows="3" autofocus aria-label=${label} placeholder=${label} value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
-    <${Act} kind="primary" run=${() => send(text)}>${verb}</${Act}></div>`;
 }
 
 function Live({ page, id }) {
@@ -95,8 +93,7 @@ function Live({ page, id }) {
     });
   }, [id]);
   useEffect(() => { if (stays.current && box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
-  const scrolled = () => {
-    const element = box.current;
+  const scrolled = ({ currentTarget: element }) => {
     stays.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
   };
   return html`<section>
@@ -162,11 +159,12 @@ function History({ id }) {
 
 function Moment({ id, one, text }) {
   const [open, setOpen] = useState(false);
-  const rewind = async (feedback) => { const done = await post(`/v1/tickets/${id}/rewind`, { to: one.rewind, feedback }, { waits: true }); setOpen(false); return done; };
+  const rewind = (feedback) => post(`/v1/tickets/${id}/rewind`, { to: one.rewind, feedback }, { waits: true });
   return html`<li tabindex=${one.rewind ? "-1" : undefined}>
     <time title=${day(one.at)}>${clock(one.at)}</time><span class="moment">${text}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}
     ${one.rewind && mayAct.value && html`<button data-keys="R" aria-expanded=${open} onClick=${() => setOpen(!open)}>Rewind</button>`}
-    ${open && html`<${Say} label="What should it do differently from here? (may stay empty)" verb="Go back to this moment" send=${rewind} />`}</li>`;
+    ${open && html`<${Say} label="What should it do differently from here? (may stay empty)" verb="Go back to this moment"
+      to=${one.rewind} close=${() => setOpen(false)} send=${rewind} />`}</li>`;
 }
 
 function About({ page }) {

@@ -1,0 +1,111 @@
+"""No key acts while text is being written, and a key that acts asks first."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from legion.domain.questions import QuestionKind
+from tests.api.serving import Served
+from tests.support.attacks import Attacker, Door, attack
+from tests.web.conftest import Visitor
+from tests.web.contents import at_gate
+from tests.web.typing import Requests, click, focused
+
+
+@attack(Attacker.AGENT, Door.KEYS)
+@pytest.mark.parametrize("opener", ["Send back", "Comment on line 1"])
+@pytest.mark.parametrize(
+    "text", ["make it shorter", "missing test", "This drops rounding, yes?", "synchronise", "my s y m y"]
+)
+def test_a_rejection_is_typed_and_nothing_lands(opener: str, text: str, visitor: Visitor, served: Served):
+    at_gate(served, 20)
+    served.board.put(11, "Another one", "working")
+    served.board.ask(1, ticket=11, kind=QuestionKind.GATE, words="Land it?", choices=("land", "back"))
+    page = visitor.enter()
+    requests = Requests(page)
+    visitor.open("ticket/20/diff")
+    click(page, page.get_by_role("button", name=opener).last)
+    page.keyboard.type(text)
+    assert focused(page) == text
+    assert requests.changes == []
+    assert served.board.tickets[20].state.value == "parked"
+
+
+@attack(Attacker.AGENT, Door.KEYS)
+def test_a_box_that_an_agent_takes_away_under_the_hands_leaves_the_keys_off(visitor: Visitor, served: Served):
+    served.board.put(1, "Talks", "working")
+    run = served.board.run(1, "Reading\n", ended=False)
+    page = visitor.enter()
+    requests = Requests(page)
+    visitor.open("ticket/1")
+    box = page.get_by_label("Send a message to its agent")
+    click(page, box)
+    page.keyboard.type("Please ")
+    served.board.end_run(run)
+    served.board.put(1, state="parked")
+    served.board.happen(1)
+    expect(box).to_have_count(0)
+    place = page.url
+    page.keyboard.type("stop reading, 3 times now", delay=10)
+    assert page.url == place
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    expect(page.locator(".toast").first).to_contain_text("kept")
+    page.keyboard.press("Escape")
+    page.keyboard.press("s")
+    expect(page.locator("dialog[open]")).to_contain_text("Stop it?")
+    assert requests.changes == []
+
+
+def test_a_message_for_one_ticket_does_not_follow_to_the_next(visitor: Visitor, served: Served):
+    for number in (1, 2):
+        served.board.put(number, f"Talks {number}", "working")
+        served.board.run(number, "Reading\n", ended=False)
+    page = visitor.enter()
+    visitor.open("ticket/1")
+    box = page.get_by_label("Send a message to its agent")
+    click(page, box)
+    page.keyboard.type("Only for the first.")
+    visitor.open("ticket/2")
+    expect(page.locator("h1")).to_have_text("Talks 2")
+    expect(box).to_have_value("")
+    visitor.open("ticket/1")
+    expect(box).to_have_value("Only for the first.")
+
+
+def test_a_key_asks_by_name_and_only_a_later_yes_confirms(visitor: Visitor, served: Served):
+    at_gate(served, 20)
+    page = visitor.enter()
+    requests = Requests(page)
+    visitor.open("ticket/20")
+    expect(page.get_by_role("button", name="Land it")).to_be_visible()
+    page.keyboard.press("m")
+    asked = page.locator("dialog[open]")
+    expect(asked).to_contain_text("Land it?")
+    expect(asked).to_contain_text("#20 Waits at its gate")
+    for key in ("y", "Enter", "Space"):
+        page.keyboard.press(key)
+    assert requests.changes == []
+    expect(asked).to_have_count(1)
+    page.keyboard.press("t")
+    expect(asked).to_have_count(0)
+    page.keyboard.press("m")
+    expect(asked).to_have_attribute("data-ready", "")
+    page.keyboard.press("y")
+    expect(page.locator(".toast")).to_be_visible()
+    assert [one.split()[0] for one in requests.changes] == ["/v1/tickets/20/land"]
+
+
+def test_escape_never_leaves_legion(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    fresh = visitor.new_page()
+    fresh.goto(f"{visitor.url}/#/inbox")
+    fresh.wait_for_selector(".connection.live")
+    fresh.keyboard.press("Escape")
+    expect(fresh).to_have_url(re.compile("#/board$"))
+    fresh.keyboard.press("Escape")
+    fresh.keyboard.press("Escape")
+    expect(fresh).to_have_url(re.compile("#/board$"))
+    page.close()
