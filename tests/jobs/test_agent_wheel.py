@@ -12,6 +12,7 @@ import pytest
 from legion.domain.agents.agent import ROOT
 from legion.domain.agents.mail import Delivery
 from legion.domain.runs import Outcome
+from legion.domain.wheel import AgentWheel
 from legion.drivers import Program
 from legion.jobs.turn import wheel
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
@@ -49,7 +50,7 @@ def next_turn(office: Office, *, crashes: bool) -> bool:
         office.conduct()
     agent, run = office.turn(number)
     with office.context.store.read() as tx:
-        attended = wheel.attendance(tx, agent)
+        attended = wheel.attendance(tx, agent, run)
     program = Program(argv=("agent",), cwd=office.root, env={})
     options = {} if attended is None else {"wheel": True}
     write_spec(
@@ -73,7 +74,7 @@ def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_
     (number,) = office.claims
     office.take_prompt(number)
     with office.context.store.write() as tx:
-        agent_wheels.put(tx, number, owes=False)
+        agent_wheels.put(tx, AgentWheel(agent=number, owes=False, alone=office.turn(number)[1].id))
     office.end_turn(number, turn_end)
     for end in wheel_ends:
         assert next_turn(office, crashes=crashes), "the person gets the conversation, and again after a kill"
@@ -102,7 +103,7 @@ def test_what_is_given_back_to_a_runner_that_was_just_killed_opens_for_no_one(of
     """Its lock is still held, by what it started, and it answers no request."""
     hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
     with office.context.store.write() as tx:
-        agent_wheels.put(tx, 1, owes=False)
+        agent_wheels.put(tx, AgentWheel(agent=1, owes=False))
     assert next_turn(office, crashes=False)
     _, run = office.turn(1)
     folder = office.context.data.runs / run.name

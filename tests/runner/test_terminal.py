@@ -225,3 +225,35 @@ def test_a_flood_of_output_is_kept_to_the_ring(sandboxed: Workbench):
     late.sees(f"line number {times}\r")
     assert 200_000 < len(late.seen) <= 256 << 10
     assert late.seen.startswith(b"line number")
+
+
+def test_the_last_person_who_leaves_ends_the_conversation_and_those_who_only_look_do_not_count(bench: Workbench):
+    run_dir = started(bench, ["cat"], wheel=True)
+    first, second, looks = Viewer(run_dir), Viewer(run_dir), Viewer(run_dir, only_looks=True)
+    for viewer in (first, second):
+        viewer.type("here\r")
+        viewer.sees("here")
+    looks.sees("here")
+    second.leave()
+    assert launch.leave(run_dir) == 1
+    first.type("still\r")
+    first.sees("still")
+    first.leave()
+    assert launch.leave(run_dir) == 0
+    looks.sees_the_end()
+    assert bench.result(run_dir).outcome is EndKind.INTERRUPTED
+
+
+def test_a_message_that_arrives_twice_is_typed_once(bench: Workbench):
+    run_dir = started(bench, ["cat"])
+    viewer = Viewer(run_dir)
+    for id, text in (("m1", "use tabs"), ("m1", "use tabs"), ("m2", "and spaces")):
+        assert launch.tell(run_dir, id, text)
+    viewer.sees("and spaces")
+    assert launch.interrupt(run_dir, "m2", "and spaces")
+    assert launch.tell(run_dir, "m3", "the last")
+    viewer.sees("the last")
+    told = [event.facts["id"] for event in read_journal(run_dir) if event.kind == "told"]
+    assert told == ["m1", "m2", "m3"]
+    launch.stop(run_dir, grace=0)
+    bench.result(run_dir)

@@ -20,6 +20,8 @@ from tests.support.person_terminal import PersonTerminal, terminals
 from tests.support.staff import Staff
 
 Person = Callable[..., PersonTerminal]
+IMPATIENT = "\n[daemon]\nattach_timeout = 1.5\n"
+"""A call that takes longer is cut off for a person."""
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +218,71 @@ def test_a_daemon_that_dies_before_the_agent_is_interrupted_keeps_the_wish(here:
     assert here.project.landed("wish.txt") == "done\n"
     assert len(here.project.ticket(ticket).runs) == 1
     gate.close()
+
+
+def in_a_call(here: Company, name: str) -> tuple[int, Gate]:
+    """A ticket whose agent is inside a call that returns when the gate opens; it is ready to talk about it."""
+    gate = Gate(here.squad.folder / "gates", name)
+    pause = json.dumps(f"{gate.pause} && echo alone >> {name}.txt")
+    here.script(
+        name,
+        f"""
+        [[step]]
+        call = {{tool = "Bash", input = {{command = {pause}}}}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
+    here.script(
+        f"{name}-talked",
+        f"""
+        [[step]]
+        call = {{tool = "Bash", input = {{command = "echo together >> {name}.txt"}}}}
+
+        [[step]]
+        say = "It is written."
+
+        [[step]]
+        expect = "A person took over this conversation"
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch(name)
+    gate.arrived()
+    return ticket, gate
+
+
+def test_a_call_that_takes_too_long_is_cut_off_once_and_the_conversation_opens(here: Company, person: Person):
+    ticket, gate = in_a_call(here, "stuck")
+    with here.using(None), here.squad.with_settings(here.squad.settings.read_text() + IMPATIENT):
+        terminal = person("attach", str(ticket))
+        terminal.shows("Waiting for a safe moment of the agent, [0-9]+s; Ctrl-C gives up")
+        terminal.shows("Ctrl-Q gives it back")
+        terminal.shows("shortcuts|❯|>")
+    terminal.type("rehearsal: stuck-talked")
+    terminal.type("\r")
+    terminal.shows("It is written")
+    terminal.type("\x11")
+    terminal.shows("works alone again")
+    page = here.project.until(ticket, "done")
+    gate.close()
+    assert here.project.landed("stuck.txt") == "together\n"
+    assert [run.outcome for run in page.runs] == ["interrupted", "interrupted", "finished"]
+    assert {run.attempt for run in page.runs} == {1}
+
+
+def test_who_gives_up_waiting_leaves_the_call_alone_and_the_agent_finishes_in_the_same_run(
+    here: Company, person: Person
+):
+    ticket, gate = in_a_call(here, "patient")
+    terminal = person("attach", str(ticket))
+    terminal.shows("Ctrl-C gives up")
+    terminal.type("\x03")
+    terminal.shows("works alone again")
+    assert terminal.exit_code() == 130
+    gate.open()
+    page = here.project.until(ticket, "done")
+    gate.close()
+    assert here.project.landed("patient.txt") == "alone\n"
+    assert [run.outcome for run in page.runs] == ["finished"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from legion.domain.agents.wheel import AgentWheel
 from legion.domain.machines.machine import CommandKind, PlacementState
+from legion.domain.wheel import AgentWheel, WheelStage
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agent_wheels, agents
-from legion.store.work import adoptions, machines, runs
+from legion.store.work import adoptions, attendances, machines, runs
 
 
 def machine(tx: Transaction) -> None:
@@ -33,6 +33,12 @@ def agent_wheel(tx: Transaction) -> None:
     assert agent_wheels.of_agent(tx, 1) == AgentWheel(agent=1, owes=True, since=2000.0)
 
 
+def wheel_run(tx: Transaction) -> None:
+    found = attendances.of_ticket(tx, 1)
+    assert found is not None
+    assert (found.alone, found.stage) == (1, WheelStage.CUT)
+
+
 def agent_driver(tx: Transaction) -> None:
     assert agents.numbered(tx, 1).driver == "qwen"
 
@@ -41,3 +47,12 @@ def adoption(tx: Transaction) -> None:
     found = adoptions.of_ticket(tx, 1)
     assert found is not None
     assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
+
+
+KEPT = {
+    "places": places,
+    "agent_wheels": agent_wheel,
+    "agent_drivers": agent_driver,
+    "wheel_runs": wheel_run,
+}
+"""The latest steps, in their order."""

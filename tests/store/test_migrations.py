@@ -68,7 +68,7 @@ from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, devices, mail
 from legion.store.work import attendances, claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
-from tests.store.kept_machines import adoption, agent_driver, agent_wheel, machine, places
+from tests.store import kept_machines
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 from tests.support.sampling import sampled
 
@@ -325,17 +325,15 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "devices": device,
     "attendances": attendance,
     "races": race,
-    "adoptions": adoption,
+    "adoptions": kept_machines.adoption,
     "leader": leader,
     "gates": gates_and_hands,
     "forge": forge,
     "sessions": session,
     "lessons": lessons,
-    "machines": machine,
+    "machines": kept_machines.machine,
     "specs": specs,
-    "places": places,
-    "agent_wheels": agent_wheel,
-    "agent_drivers": agent_driver,
+    **kept_machines.KEPT,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

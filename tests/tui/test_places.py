@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from legion.domain.questions import QuestionKind
+from legion.domain.tickets.attendance import Attendance
+from legion.drivers import Program
+from legion.jobs.run.job import run_dir
+from legion.runner.spec import RunSpec, write_spec
 from legion.store.staff import agents
-from legion.store.work import runs
+from legion.store.work import attendances, runs
 from legion.tui.screens.prompts import YesNo
 from legion.tui.screens.squad import SquadPlace
 from legion.wire.agents import HireAgent
@@ -404,3 +408,30 @@ def test_usage_by_each_cut(board: Board):
             assert ui.app.screen.cut == "epic"  # type: ignore[attr-defined]
 
     drive(work)
+
+
+def test_a_person_who_waits_for_a_conversation_sees_it_at_once_and_gives_up_with_esc(board: Board):
+    board.put(2, "Slow", "working")
+    run = board.run(2, "In a long call.\n", ended=False)
+    with board.store.read() as tx:
+        folder = run_dir(board.context, runs.get(tx, run))
+    program = Program(argv=("agent",), cwd=folder, env={})
+    write_spec(folder, RunSpec(run=folder.name, program=program, driver="claude", sandbox=None))
+
+    async def work() -> None:
+        async with opened(board, "squad") as ui:
+            await ui.press("o")
+            await ui.shows("Waiting for a safe moment of the agent of #2", "Esc  give up")
+            await ui.until(lambda: asked_for(board) is not None, "the request")
+            await ui.press("o", "s", "q")
+            await ui.shows("Waiting for a safe moment of the agent of #2")
+            await ui.press("escape")
+            await ui.until(lambda: "Waiting" not in ui.text and asked_for(board) is None, "the place below")
+
+    drive(work)
+    assert (board.callers.asked.count("attach"), board.callers.asked.count("give_back")) == (1, 1)
+
+
+def asked_for(board: Board) -> Attendance | None:
+    with board.store.read() as tx:
+        return attendances.of_ticket(tx, 2)

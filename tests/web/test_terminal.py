@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -15,7 +16,9 @@ from websockets.sync.client import ClientConnection, connect
 from legion.api.terminals import WINDOW
 from legion.wire.terminal import NewByHand
 from legion.wire.web import OfferDevice
+from tests.support.gates import Gate
 from tests.support.legion import Project, adopted_project
+from tests.support.models import company
 from tests.web.conftest import DESK
 
 PATIENCE = 30_000
@@ -144,6 +147,38 @@ def test_a_shell_follows_the_size_of_the_page_and_lives_through_a_reload(project
     expect(page.get_by_role("status").filter(has_text="exit code 0")).to_be_visible()
 
 
+def test_who_waits_for_an_agent_inside_a_call_sees_it_and_gives_up_with_a_button(browser: Browser, tmp_path: Path):
+    with company(tmp_path, stand_in=True) as here:
+        gate = Gate(here.squad.folder / "gates", "call")
+        pause = json.dumps(f"{gate.pause} && echo alone > alone.txt")
+        here.script(
+            "call",
+            f"""
+            [[step]]
+            call = {{tool = "Bash", input = {{command = {pause}}}}}
+
+            [[step]]
+            say = "Done."
+            """,
+        )
+        ticket = here.dispatch("call")
+        gate.arrived()
+        pages = Pages(browser, here.project)
+        page = pages.enter(f"ticket/{ticket}/terminal")
+        page.get_by_role("button", name="Sit down at its agent").click()
+        expect(page.locator(".terminal [role=status]")).to_contain_text(
+            re.compile(r"Waiting for a safe moment of the agent, [1-9]\d* s"), timeout=PATIENCE
+        )
+        page.get_by_role("button", name="Give up").click()
+        expect(page.get_by_role("button", name="Sit down at its agent")).to_be_visible()
+        gate.open()
+        done = here.project.until(ticket, "done")
+        assert [run.outcome for run in done.runs] == ["finished"]
+        gate.close()
+        pages.contexts[0].close()
+        assert pages.faults == []
+
+
 def opened(project: Project, ticket: int, **given: str) -> ClientConnection:
     squad = project.squad
     address = squad.client.web_addresses().local.replace("http", "ws")
@@ -153,10 +188,13 @@ def opened(project: Project, ticket: int, **given: str) -> ClientConnection:
 
 
 def notice(socket: ClientConnection) -> dict[str, str]:
-    text = socket.recv(30)
-    assert isinstance(text, str)
-    known: dict[str, str] = json.loads(text)
-    return known
+    """The first one that says how it goes on."""
+    while True:
+        text = socket.recv(30)
+        assert isinstance(text, str)
+        known: dict[str, str] = json.loads(text)
+        if known["news"] != "waiting":
+            return known
 
 
 def drain(socket: ClientConnection) -> tuple[int, str]:

@@ -60,6 +60,7 @@ _AWAY = (1001, 4001)
 _DRAWN = b"d"
 """From the browser: how many bytes of output it has drawn since its last report."""
 _SHELL = "shell"
+_WAITING = "Waiting for a safe moment of the agent"
 
 
 class OpenTerminals:
@@ -184,11 +185,19 @@ class _PageTerminal:
             terminals.soon(self._give_back(terminals, 0.0 if self._left == _NORMAL else RETURN_SECONDS))
 
     async def _give_back(self, terminals: OpenTerminals, seconds: float) -> None:
+        if self._runner is not None:
+            # The runner counts its viewers.
+            with contextlib.suppress(OSError):
+                await self._runner.wait_closed()
+        await asyncio.sleep(seconds)
+        await self._let_go(terminals)
         if self._opening is not None:
-            # It would take the conversation again.
+            # It may have asked for the conversation after that.
             with contextlib.suppress(LegionError):
                 await self._opening
-        await asyncio.sleep(seconds)
+            await self._let_go(terminals)
+
+    async def _let_go(self, terminals: OpenTerminals) -> None:
         if not terminals.is_held(self._wanted.ticket):
             with contextlib.suppress(LegionError):
                 await run_in_threadpool(self._service.give_back, self._wanted.ticket)
@@ -223,14 +232,18 @@ class _PageTerminal:
                 partial(self._service.shell, wanted.ticket, OpenShell(**size, term="xterm-256color", run=wanted.run))
             )
         self._holds = wanted.takes_over
+        waited = 0.0
         while True:
-            asked = Attach(only_looks=wanted.only_looks, waited=time.monotonic() - began)
+            if not wanted.only_looks:
+                await self._notify(TerminalNews.WAITING, message=_WAITING)
+            asked = Attach(only_looks=wanted.only_looks, waited=waited)
             found = await self._waited(partial(self._service.attach, wanted.ticket, asked))
             if found.socket:
                 return found
-            await self._notify(TerminalNews.NONE if wanted.only_looks else TerminalNews.WAITING, message=found.message)
             if wanted.only_looks:
+                await self._notify(TerminalNews.NONE, message=found.message)
                 return None
+            waited = time.monotonic() - began
 
     async def _waited(self, blocking: Callable[[], OpenTerminal]) -> OpenTerminal:
         """In a thread that outlives this connection; `leave` waits for it."""

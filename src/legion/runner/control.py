@@ -1,8 +1,9 @@
 """The control socket of a run: JSON lines over a unix socket in its folder. Versioned, and tolerant of unknown
 requests.
 
-Requests are `status`, `follow` (a line comes whenever the journal has grown), `stop`, `interrupt`, `tell` (a message
-for the agent) and `permit` (a person's answer to its question). The end of the connection is the end of the run.
+Requests are `status`, `follow` (a line comes whenever the journal has grown), `stop`, `interrupt`, `leave` (an
+interrupt, unless people are at the run's terminal), `tell` (a message for the agent) and `permit` (a person's answer to
+its question). The end of the connection is the end of the run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import selectors
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -88,6 +89,7 @@ class _Command(Enum):
     FOLLOW = "follow"
     STOP = "stop"
     INTERRUPT = "interrupt"
+    LEAVE = "leave"
     TELL = "tell"
     PERMIT = "permit"
 
@@ -115,6 +117,8 @@ def _understand(line: bytes) -> tuple[_Command, ControlRequest | None]:
             return word, StopRequest(grace=_grace(message))
         case _Command.INTERRUPT:
             return word, InterruptRequest(then=_tell(message) if "text" in message else None)
+        case _Command.LEAVE:
+            return word, InterruptRequest()
         case _Command.TELL:
             return word, _tell(message)
         case _Command.PERMIT:
@@ -165,6 +169,10 @@ class ControlServer:
         self._run = run
         self._selector = selectors.DefaultSelector()
         self._callers: set[_Caller] = set()
+        self.people: Callable[[], int] = lambda: 0
+        """How many people are at the run's terminal."""
+        self._received: set[str] = set()
+        """Messages, by their ids."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.setblocking(False)
         bind(self._listener, run_dir, CONTROL_SOCKET)
@@ -236,8 +244,20 @@ class ControlServer:
             self._send(caller, {"version": VERSION, "ok": False, "error": str(strange)})
             return None
         caller.follows = caller.follows or word is _Command.FOLLOW
-        self._send(caller, {"version": VERSION, "ok": True, "run": self._run, "runner": os.getpid()})
-        return ask
+        reply = {"version": VERSION, "ok": True, "run": self._run, "runner": os.getpid()}
+        if word is _Command.LEAVE:
+            reply["others"] = self.people()
+        self._send(caller, reply)
+        return None if reply.get("others") or self._is_repeated(ask) else ask
+
+    def _is_repeated(self, ask: ControlRequest | None) -> bool:
+        """Whether the message arrived before: a sender that got no confirmation may repeat its request."""
+        message = ask.then if isinstance(ask, InterruptRequest) else ask
+        if not isinstance(message, TellRequest):
+            return False
+        known = message.id in self._received
+        self._received.add(message.id)
+        return known
 
     def _send(self, caller: _Caller, message: dict[str, object]) -> None:
         try:

@@ -130,7 +130,9 @@ class RunHost:
         return load.cpu_below(os.getpid())
 
     def open_viewers(self) -> ViewerServer:
-        return ViewerServer(self._run_dir)
+        viewers = ViewerServer(self._run_dir)
+        self.asks.people = viewers.people
+        return viewers
 
     def start_aside(self, program: Program) -> Child:
         """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import legion
 from legion.drivers import registry
@@ -112,22 +112,32 @@ def wait(
 
 def stop(run_dir: Path, grace: float | None = None) -> bool:
     """Request the end: an interrupt now, a kill after the grace. False if no runner lives."""
-    return _ask(run_dir, "stop", grace=grace)
+    return _ask(run_dir, "stop", grace=grace) is not None
 
 
 def interrupt(run_dir: Path, id: str = "", text: str = "") -> bool:
     """Send the program what Ctrl-C sends, and the message to continue with, if any. False if no runner lives."""
-    return _ask(run_dir, "interrupt", **({"id": id, "text": text} if text else {}))
+    return _ask(run_dir, "interrupt", **({"id": id, "text": text} if text else {})) is not None
+
+
+def leave(run_dir: Path) -> int | None:
+    """Interrupt it unless other people are at its terminal: how many there are. None if no runner lives."""
+    try:
+        answer = _ask(run_dir, "leave")
+    except RunnerError:
+        # A runner of an earlier release does not count them.
+        answer = _ask(run_dir, "interrupt")
+    return None if answer is None else int(answer.get("others", 0))
 
 
 def tell(run_dir: Path, id: str, text: str) -> bool:
     """Send a message to the agent in its current turn. False if no runner lives."""
-    return _ask(run_dir, "tell", id=id, text=text)
+    return _ask(run_dir, "tell", id=id, text=text) is not None
 
 
 def permit(run_dir: Path, question: str, allowed: bool, why: str = "") -> bool:
     """A person's answer to a question of this run. False if no runner lives."""
-    return _ask(run_dir, "permit", question=question, allowed=allowed, why=why)
+    return _ask(run_dir, "permit", question=question, allowed=allowed, why=why) is not None
 
 
 class Launcher:
@@ -313,7 +323,8 @@ def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
         home.group(run_dir).remove()
 
 
-def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
+def _ask(run_dir: Path, ask: str, **facts: object) -> Mapping[str, Any] | None:
+    """The runner's answer; None if no runner lives."""
     try:
         with control.connect(run_dir, ANSWER_PATIENCE) as connection:
             control.send(connection, ask, **facts)
@@ -324,13 +335,11 @@ def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
             f"The runner of {run_dir} did not answer in {ANSWER_PATIENCE:g} s; if it never does, kill it by its pid."
         ) from None
     except OSError:
-        return False
-    if not line:
-        return False
-    answer = json.loads(line)
-    if not answer["ok"]:
+        return None
+    answer: dict[str, Any] | None = json.loads(line) if line else None
+    if answer is not None and not answer["ok"]:
         raise RunnerError(answer["error"])
-    return True
+    return answer
 
 
 class _JournalFollower:

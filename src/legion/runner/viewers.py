@@ -92,6 +92,12 @@ class ViewerServer:
     def watched(self) -> bool:
         return any(viewer.size is not None for viewer in self._viewers)
 
+    def people(self) -> int:
+        """Viewers that can type. One that has closed its end is gone, although that may not have been read yet."""
+        return sum(
+            not (viewer.size is None or viewer.only_looks or _is_closed(viewer.socket)) for viewer in self._viewers
+        )
+
     def take(self) -> list[TerminalInput]:
         """What viewers typed, and the sizes that the terminal should have, in order."""
         taken: list[TerminalInput] = []
@@ -193,3 +199,12 @@ class ViewerServer:
             self._viewers.discard(viewer)
             self._selector.unregister(viewer.socket)
             viewer.socket.close()
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

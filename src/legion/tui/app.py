@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -86,7 +87,7 @@ class LegionApp(App[None]):
         self.keys = KeyMap()
         self.drafts = Drafts(options.memory)
         self.store = BoardStore(options.data_dir, options.cwd, start=options.start, known=known)
-        self._attachment = Attachment(self.store.requests, self.suspend)
+        self._attachment = Attachment(self.store.requests, self.suspend, self._waiting)
         self._typed = TypedAhead(self, super().on_event)
         self._places: dict[str, Place] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -202,6 +203,17 @@ class LegionApp(App[None]):
         self._begin(go())
 
     # Terminals
+
+    @contextmanager
+    def _waiting(self, what: str) -> Iterator[asyncio.Event]:
+        from legion.tui.screens.wait_dialog import WaitDialog
+
+        dialog = WaitDialog(what)
+        self.push_screen(dialog)
+        try:
+            yield dialog.given_up
+        finally:
+            dialog.dismiss()
 
     def attach(self, id: int) -> None:
         self._begin(self._in_terminal(self._attachment.attach(id)))

@@ -5,6 +5,7 @@ While a person is attached nothing of the UI runs; it reads everything again aft
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -20,22 +21,30 @@ from legion.wire.terminal import Attach, OpenShell, OpenTerminal
 
 Answer = TypeVar("Answer")
 Suspend = Callable[[], AbstractContextManager[None]]
+WaitingDialog = Callable[[str], AbstractContextManager[asyncio.Event]]
+"""Shows what is waited for; its event says that the person gave up."""
 
 
 class Attachment:
     """One for the UI. Its methods run on the loop and return a sentence for the person; they raise LegionError."""
 
-    def __init__(self, requests: Requests, suspend: Suspend) -> None:
+    def __init__(self, requests: Requests, suspend: Suspend, waiting: WaitingDialog) -> None:
         self._requests = requests
         self._suspend = suspend
+        self._waiting = waiting
 
     async def attach(self, ticket: int) -> str:
-        began = time.monotonic()
-        while True:
-            waited = time.monotonic() - began
-            found = await self._ask(partial(_attach, ticket, Attach(waited=waited)))
-            if found.socket:
-                break
+        with self._waiting(f"Waiting for a safe moment of the agent of #{ticket}") as given_up:
+            leaving = asyncio.ensure_future(given_up.wait())
+            opening = asyncio.ensure_future(self._opened(ticket))
+            try:
+                await asyncio.wait({leaving, opening}, return_when=asyncio.FIRST_COMPLETED)
+                found = opening.result() if opening.done() else None
+            finally:
+                leaving.cancel()
+                opening.cancel()
+        if found is None:
+            return (await self._ask(lambda legion: legion.give_back(ticket))).message
         left = self._relay(found, detach=DETACH)
         if left.how is How.DETACHED and found.wheel:
             return (await self._ask(lambda legion: legion.give_back(ticket))).message
@@ -44,6 +53,14 @@ class Attachment:
         return (
             f"The terminal of #{ticket} has ended." if left.how is How.ENDED else f"The terminal of #{ticket} is gone."
         )
+
+    async def _opened(self, ticket: int) -> OpenTerminal:
+        began, waited = time.monotonic(), 0.0
+        while True:
+            found = await self._ask(partial(_attach, ticket, Attach(waited=waited)))
+            if found.socket:
+                return found
+            waited = time.monotonic() - began
 
     async def shell(self, ticket: int) -> str:
         size = window_size(1)

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from legion.cli.attach.relay import opened, refuse_elsewhere, sit_down, sit_down_with_agent
+from legion.cli.attach.relay import AttachTarget, opened, refuse_elsewhere, sit_down, sit_down_with_agent
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.tickets.log import watch_ticket
@@ -32,8 +32,8 @@ def attach(call: CommandCall, id: int | str, only_looks: bool) -> int:
         return sit_down_with_agent(call, id, only_looks=only_looks)
     if not only_looks:
         refuse_elsewhere()
-    found = opened(call.legion(), id, only_looks=only_looks)
-    if not found.socket:
+    found = opened(call, AttachTarget.of_ticket(id), only_looks=only_looks)
+    if found is not None and not found.socket:
         call.say(found.message)
         return watch_ticket(call, id)
     refuse_elsewhere()

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from legion.cli.attach.relay import opened, refuse_elsewhere, sit_down
+from legion.cli.attach.relay import AttachTarget, opened, refuse_elsewhere, sit_down
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import ticket_argument
 from legion.cli.base.texts import read_text
@@ -45,7 +45,7 @@ def new(call: CommandCall, name: str, prompt: str, accepts: bool, detach: bool, 
         call.notes(made.notes)
         return 0
     call.notes(made.notes)
-    return sit_down(call, ticket, opened(call.legion(), ticket, only_looks=False), only_looks=False)
+    return sit_down(call, ticket, opened(call, AttachTarget.of_ticket(ticket), only_looks=False), only_looks=False)
 
 
 @command("checkout", example="legion checkout 12\nlegion checkout 12 --branch try-it")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from legion.cli.base.command import CommandCall
 from legion.cli.base.output import sanitize
@@ -17,6 +19,8 @@ from legion.wire.projects import Done
 from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, OpenTerminal
 
 LOST = 1
+GAVE_UP = 130
+"""As any command that Ctrl-C ended."""
 
 
 def refuse_elsewhere() -> None:
@@ -26,31 +30,59 @@ def refuse_elsewhere() -> None:
         raise BadInput("Attaching needs Legion on this machine: unset LEGION_URL, or log in where it runs.")
 
 
-def opened(legion: Legion, ticket: int, *, only_looks: bool) -> OpenTerminal:
-    """Wait until the ticket has a terminal."""
-    began = time.monotonic()
-    with progress("Waiting for a safe moment of the agent"):
-        while True:
-            found = legion.attach(ticket, Attach(only_looks=only_looks, waited=time.monotonic() - began))
-            if found.socket or only_looks:
-                return found
+@dataclass(frozen=True, kw_only=True)
+class AttachTarget:
+    """Where a person sits down: how to ask for the conversation, and how to give it back."""
+
+    ask: Callable[[Legion, float, bool], OpenTerminal]
+    """Gets the seconds that the person has waited, and whether they only look."""
+    give_back: Callable[[Legion], Done]
+
+    @staticmethod
+    def of_ticket(id: int) -> AttachTarget:
+        return AttachTarget(
+            ask=lambda legion, waited, looks: legion.attach(id, Attach(only_looks=looks, waited=waited)),
+            give_back=lambda legion: legion.give_back(id),
+        )
+
+    @staticmethod
+    def of_agent(id: str) -> AttachTarget:
+        return AttachTarget(
+            ask=lambda legion, waited, looks: legion.attach_agent(AttachAgent(id=id, only_looks=looks, waited=waited)),
+            give_back=lambda legion: legion.give_back_agent(GiveBackAgent(id=id)),
+        )
+
+
+def opened(call: CommandCall, target: AttachTarget, *, only_looks: bool) -> OpenTerminal | None:
+    """Wait until there is a terminal. None: the person gave up, or closed their own, and the agent works on alone."""
+    began, waited = time.monotonic(), 0.0
+    before = signal.signal(signal.SIGHUP, signal.default_int_handler)
+    try:
+        with progress("Waiting for a safe moment of the agent", "Ctrl-C gives up"):
+            while True:
+                found = target.ask(call.legion(), waited, only_looks)
+                if found.socket or only_looks:
+                    return found
+                waited = time.monotonic() - began
+    except KeyboardInterrupt:
+        call.say(given_back(call, target.give_back))
+        return None
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> int:
     """A standing agent, by its name or id. The exit code of the command."""
-    began = time.monotonic()
-    with progress("Waiting for a safe moment of the agent"):
-        while True:
-            wanted = AttachAgent(id=agent, only_looks=only_looks, waited=time.monotonic() - began)
-            found = call.legion().attach_agent(wanted)
-            if found.socket or only_looks:
-                break
+    target = AttachTarget.of_agent(agent)
+    found = opened(call, target, only_looks=only_looks)
+    if found is None:
+        return GAVE_UP
     if not found.socket:
         call.say(sanitize(found.message))
         return 0
     left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and not only_looks:
-        call.say(given_back(call, lambda legion: legion.give_back_agent(GiveBackAgent(id=agent))))
+        call.say(given_back(call, target.give_back))
     elif left.how is How.LOST:
         call.say(f"The terminal is gone, and opens again for ten minutes: `legion attach {sanitize(agent)}` returns.")
     elif left.how is not How.DETACHED:
@@ -58,11 +90,13 @@ def sit_down_with_agent(call: CommandCall, agent: str, *, only_looks: bool) -> i
     return LOST if left.how is How.LOST else 0
 
 
-def sit_down(call: CommandCall, ticket: int, found: OpenTerminal, *, only_looks: bool) -> int:
+def sit_down(call: CommandCall, ticket: int, found: OpenTerminal | None, *, only_looks: bool) -> int:
     """The exit code of the command."""
+    if found is None:
+        return GAVE_UP
     left = relay(found.socket, message=sanitize(found.message), only_looks=only_looks)
     if left.how is How.DETACHED and found.wheel and not only_looks:
-        call.say(given_back(call, lambda legion: legion.give_back(ticket)))
+        call.say(given_back(call, AttachTarget.of_ticket(ticket).give_back))
     elif left.how is How.DETACHED:
         call.say(f"Detached: `legion attach {ticket}` returns.")
     else:

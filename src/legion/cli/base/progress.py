@@ -12,8 +12,8 @@ from legion.cli.base.output import duration
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Print what is being done after one second; on a terminal, count the seconds."""
+def progress(what: str, hint: str = "") -> Iterator[None]:
+    """Print what is being done after one second; on a terminal, count the seconds, and say what the person can do."""
     done = threading.Event()
     started = time.monotonic()
     tty = sys.stderr.isatty()
@@ -22,7 +22,8 @@ def progress(what: str) -> Iterator[None]:
         shown = False
         while not done.wait(1.0):
             if tty:
-                sys.stderr.write(f"\r{what} ({duration(time.monotonic() - started)})")
+                passed = duration(time.monotonic() - started)
+                sys.stderr.write(f"\r{what}, {passed}; {hint}\x1b[K" if hint else f"\r{what} ({passed})")
                 sys.stderr.flush()
             elif not shown:
                 sys.stderr.write(f"{what} ...\n")

@@ -126,6 +126,13 @@ class DaemonSettings:
         help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
     )
     slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
+    attach_timeout: float = number(
+        20.0,
+        0.0,
+        86_400.0,
+        unit="seconds",
+        help="How long `legion attach` waits for a call of the agent to return. Then the call is cut off.",
+    )
     labels: tuple[str, ...] = machine_labels("What `--on` finds this machine by, in addition to its name.")
     database: str = text(
         "",

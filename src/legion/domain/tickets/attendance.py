@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.domain.wheel import Wheel
+
 
 class AttendMode(Enum):
     WHEEL = "wheel"
@@ -14,11 +16,10 @@ class AttendMode(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attendance:
+class Attendance(Wheel):
     ticket: int
     mode: AttendMode
     submitted: bool = False
     """The person submitted the change: the next end of a run, or its next start, judges it."""
     accepts: bool = False
     """What the program's description names is accepted without a person."""
-    since: float = 0.0

@@ -253,12 +253,12 @@ class ClaudeSession:
 
     async def _handle(self, ask: ControlRequest) -> None:
         match ask:
-            case TellRequest() if self._requests.is_new(ask):
+            case TellRequest():
                 self._host.record("told", id=ask.id, text=ask.text)
                 # The run's own prompt comes first.
                 await self._prompted.wait()
                 await self._send(ask)
-            case InterruptRequest(then=then) if then is None or self._requests.is_new(then):
+            case InterruptRequest(then=then):
                 await self._interrupt(then)
             case PermissionAnswer():
                 waiting = self._questions.get(ask.question)

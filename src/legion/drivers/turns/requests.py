@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from legion.drivers import ControlRequest, ControlRequests, TellRequest
+from legion.drivers import ControlRequest, ControlRequests
 
 Handler = Callable[[ControlRequest], Coroutine[Any, Any, None]]
 
@@ -17,7 +17,6 @@ class RequestTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._received: set[str] = set()
 
     @contextlib.contextmanager
     def listening(self, asks: ControlRequests, handle: Handler) -> Iterator[None]:
@@ -38,12 +37,6 @@ class RequestTasks:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def is_new(self, message: TellRequest) -> bool:
-        """A sender that got no confirmation may repeat its request."""
-        known = message.id in self._received
-        self._received.add(message.id)
-        return not known
 
     def cancel(self) -> None:
         for task in self._tasks:

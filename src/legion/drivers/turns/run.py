@@ -226,10 +226,10 @@ class TurnRun:
 
     async def _handle(self, ask: ControlRequest) -> None:
         match ask:
-            case TellRequest() if self._requests.is_new(ask):
+            case TellRequest():
                 self._host.record("told", id=ask.id, text=ask.text)
                 self._queue.append(ask)
-            case InterruptRequest(then=then) if then is None or self._requests.is_new(then):
+            case InterruptRequest(then=then):
                 await self._interrupt(then)
             case PermissionAnswer():
                 self._agent.answer(ask)

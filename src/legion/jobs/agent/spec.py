@@ -57,6 +57,8 @@ def spec(
     """Everything the runner needs. The agent can read the files in `given`."""
     with context.store.read() as tx:
         attended = attendances.of_ticket(tx, ticket.id)
+    if attended is not None and not attended.opens(this_run.id):
+        attended = None
     driver = escalation.driver(context, ticket) or ticket.spec.driver
     chosen = choose_program(context, project.config, ticket.spec.command, driver)
     if attended is not None and chosen.driver is _plain():

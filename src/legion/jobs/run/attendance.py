@@ -7,10 +7,11 @@ from dataclasses import replace
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import Park, ParkReason, Resume, State, Step, Ticket
+from legion.domain.wheel import WheelStage
 from legion.jobs.context import Context
 from legion.jobs.supervise.wheel import was_wheel
 from legion.store.board import tickets
-from legion.store.database.transactions import Transaction
+from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import attendances
 
 TAKEN = "a person takes over its conversation"
@@ -22,29 +23,39 @@ def of_ticket(context: Context, ticket: Ticket) -> Attendance | None:
         return attendances.of_ticket(tx, ticket.id)
 
 
+def is_wanted(context: Context, tx: ReadTransaction, ticket: Ticket, this_run: Run) -> bool:
+    """False for a run that opens for a person who gave up meanwhile."""
+    attended = attendances.of_ticket(tx, ticket.id)
+    return not was_wheel(context, this_run) or (attended is not None and attended.opens(this_run.id))
+
+
 def step_after(context: Context, ticket: Ticket, this_run: Run, outcome: Outcome) -> Step | None:
     """The next step where a person decides it; None: the run is judged as any other."""
+    if was_wheel(context, this_run):
+        return Resume(GIVEN_BACK)
     attended = of_ticket(context, ticket)
     if attended is None:
         return None
     if attended.mode is AttendMode.WHEEL:
-        held = was_wheel(context, this_run)
-        if held and outcome is not Outcome.NOT_STARTED:
-            return Resume(GIVEN_BACK)
-        return Resume(TAKEN) if outcome is Outcome.INTERRUPTED else None
+        taken = GIVEN_BACK if attended.stage is WheelStage.WITHDRAWN else TAKEN
+        return Resume(taken) if outcome is Outcome.INTERRUPTED else None
     if attended.submitted or outcome in (Outcome.LOST, Outcome.NOT_STARTED):
         return None
     how = f"`legion resume {ticket.id}` opens it again, `legion submit {ticket.id}` submits its change"
     return Park(ParkReason.PAUSED, f"its program has ended: {how}")
 
 
-def settle(tx: Transaction, ticket_id: int, *, held: bool) -> None:
-    """In the transaction that moves the ticket: a wheel lasts for one run, a submission for one judgement."""
+def settle(tx: Transaction, ticket_id: int, held: int | None) -> None:
+    """In the transaction that moves the ticket: a wheel lasts for one run, a submission for one judgement.
+
+    `held` is the run in which a person held the conversation.
+    """
     attended = attendances.of_ticket(tx, ticket_id)
     if attended is None:
         return
     if attended.mode is AttendMode.WHEEL:
-        if held or tickets.get(tx, ticket_id).state is not State.QUEUED:
+        over = attended.stage is WheelStage.WITHDRAWN or (held is not None and attended.opens(held))
+        if over or tickets.get(tx, ticket_id).state is not State.QUEUED:
             attendances.end(tx, ticket_id)
     elif attended.submitted:
         attendances.put(tx, replace(attended, submitted=False))

@@ -69,8 +69,8 @@ class _Verdict:
     plan: str = ""
     """The plan that the agent proposes."""
     advice: Advice | None = None
-    held: bool = False
-    """A person held the conversation in this run."""
+    held: int | None = None
+    """The run, if a person held the conversation in it."""
     planted: bool = False
     """The run's machine used the ticket's start point."""
 
@@ -148,7 +148,7 @@ def _judge(
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
     end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
-    held = was_wheel(context, this_run)
+    held = this_run.id if was_wheel(context, this_run) else None
     planted = bool(this_run.machine) and ticket.plant is not None
     return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
 
@@ -202,7 +202,7 @@ def _record(context: Context, tx: Transaction, claim: Claim, verdict: _Verdict) 
     ticket = tickets.get(tx, claim.subject)
     _move(context, tx, ticket, verdict)
     if verdict.advice is None:
-        attendance.settle(tx, ticket.id, held=verdict.held)
+        attendance.settle(tx, ticket.id, verdict.held)
 
 
 def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) -> None:
@@ -241,13 +241,13 @@ def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_
             context,
             this_run,
             job=lambda: _travelling(context, project, ticket, this_run),
-            wanted=lambda: _wanted(context, ticket),
+            wanted=lambda: _wanted(context, ticket, this_run),
             on_event=journal_events.listener(context, source, this_run),
         )
     return wait.run_to_end(
         context,
         this_run,
-        wanted=lambda: _wanted(context, ticket),
+        wanted=lambda: _wanted(context, ticket, this_run),
         prepare=lambda: prepare(context, project, ticket, this_run),
         start=start,
         on_event=journal_events.listener(context, source, this_run),
@@ -260,10 +260,11 @@ def _travelling(context: Context, project: ProjectContext, ticket: Ticket, this_
     return placements.build_job(context, project, ticket, this_run)
 
 
-def _wanted(context: Context, ticket: Ticket) -> bool:
-    """False where a person stopped or paused the ticket since this job started."""
+def _wanted(context: Context, ticket: Ticket, this_run: Run) -> bool:
+    """False where a person stopped or paused the ticket since this job started, or gave up what opens for them."""
     with context.store.read() as tx:
-        return tickets.get(tx, ticket.id).state is State.WORKING
+        working = tickets.get(tx, ticket.id).state is State.WORKING
+        return working and attendance.is_wanted(context, tx, ticket, this_run)
 
 
 def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> None:

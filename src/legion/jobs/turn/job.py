@@ -156,7 +156,7 @@ def _run_to_end(context: Context, project: ProjectContext, agent: Agent, this_ru
     return wait.run_to_end(
         context,
         this_run,
-        wanted=lambda: _is_employed(context, agent),
+        wanted=lambda: _wanted(context, agent, this_run),
         prepare=lambda: _prepare(context, project, agent, this_run),
         start=start,
         on_event=_listener(context, project, agent, this_run),
@@ -175,9 +175,10 @@ def _listener(context: Context, project: ProjectContext, agent: Agent, this_run:
     return handle
 
 
-def _is_employed(context: Context, agent: Agent) -> bool:
+def _wanted(context: Context, agent: Agent, this_run: Run) -> bool:
+    """False for an agent that was fired, and for a turn that opens for a person who gave up."""
     with context.store.read() as tx:
-        return agents.get(tx, agent.id).fired_at is None
+        return agents.get(tx, agent.id).fired_at is None and wheel.is_wanted(context, tx, agent, this_run)
 
 
 def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> None:
@@ -218,7 +219,7 @@ def _spec(
     chosen = AgentProgram(driver=standing_program.profile(agent), timeout=project.config.agents.timeout)
     run_input = replace(_input(context, project, agent, this_run), tool_link=access.link)
     with context.store.read() as tx:
-        attended = wheel.attendance(tx, agent)
+        attended = wheel.attendance(tx, agent, this_run)
     return model_run.spec(context, this_run, chosen, run_input, paths, attended)
 
 

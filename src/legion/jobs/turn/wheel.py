@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from legion.domain.agents.agent import Agent
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.wheel import WheelStage
 from legion.jobs.context import Context
 from legion.jobs.supervise.wheel import was_wheel
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agent_wheels, agents
 
 
-def attendance(tx: ReadTransaction, agent: Agent) -> Attendance | None:
-    """How the next turn opens: in a terminal where a person wants the conversation; None: alone."""
+def attendance(tx: ReadTransaction, agent: Agent, this_run: Run) -> Attendance | None:
+    """How this turn opens: in a terminal where a person wants the conversation; None: alone."""
     wanted = agent_wheels.of_agent(tx, agent.number)
-    return None if wanted is None else Attendance(ticket=0, mode=AttendMode.WHEEL)
+    return None if wanted is None or not wanted.opens(this_run.id) else Attendance(ticket=0, mode=AttendMode.WHEEL)
+
+
+def is_wanted(context: Context, tx: ReadTransaction, agent: Agent, this_run: Run) -> bool:
+    """False for a turn that opens for a person who gave up meanwhile."""
+    return not was_wheel(context, this_run) or attendance(tx, agent, this_run) is not None
 
 
 def settle(context: Context, tx: Transaction, agent: Agent, this_run: Run, outcome: Outcome) -> bool:
     """In the transaction that ends the turn: True where a person decides what follows, so that nothing is reported."""
     wanted = agent_wheels.of_agent(tx, agent.number)
+    withdrawn = wanted is not None and wanted.stage is WheelStage.WITHDRAWN
+    if withdrawn:
+        agent_wheels.end(tx, agent.number)
     if was_wheel(context, this_run):
-        if wanted is not None and outcome is not Outcome.LOST:
+        if wanted is not None and wanted.opens(this_run.id) and outcome is not Outcome.LOST:
             agent_wheels.end(tx, agent.number)
-        agents.hold(tx, agent, owes=wanted is None or wanted.owes or outcome is Outcome.LOST)
+        lost = outcome is Outcome.LOST and not withdrawn
+        agents.hold(tx, agent, owes=wanted is None or wanted.owes or lost)
         return True
     if wanted is not None and outcome is Outcome.INTERRUPTED:
-        agent_wheels.put(tx, agent.number, owes=True)
+        if not withdrawn:
+            agent_wheels.put(tx, replace(wanted, owes=True))
         agents.hold(tx, agent, owes=True)
         return True
     return False
@@ -34,6 +47,7 @@ def settle(context: Context, tx: Transaction, agent: Agent, this_run: Run, outco
 
 def call_again(tx: Transaction, agent: Agent) -> None:
     """A turn ended by itself while a person wanted the conversation: the next one opens for them."""
-    if agent_wheels.of_agent(tx, agent.number) is not None and agent.fired_at is None:
-        agent_wheels.put(tx, agent.number, owes=agent.owes)
+    wanted = agent_wheels.of_agent(tx, agent.number)
+    if wanted is not None and agent.fired_at is None:
+        agent_wheels.put(tx, replace(wanted, owes=agent.owes))
         agents.hold(tx, agent, owes=True)

@@ -5,14 +5,16 @@ The request is a row, and the terminal is a turn like any other, so everything m
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from legion.domain.agents.agent import Agent
-from legion.domain.agents.wheel import AgentWheel
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
+from legion.domain.wheel import AgentWheel, WheelStage
 from legion.jobs.agent import standing_program
 from legion.jobs.context import Context
 from legion.runner import launch
-from legion.service.shared.terminals import TerminalLook, terminal_of, wait_for_terminal
+from legion.service.shared.terminals import PATIENCE, leave, terminal_of, wait_for_terminal
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agent_wheels, agents
 from legion.store.work import runs
@@ -20,40 +22,52 @@ from legion.wire.projects import Done
 from legion.wire.terminal import AttachAgent, GiveBackAgent, OpenTerminal
 
 
-def attach(context: Context, wanted: AttachAgent) -> OpenTerminal:
-    """The agent's terminal, once there is one; an answer without a socket: ask again."""
-    return wait_for_terminal(context, lambda: _look(context, wanted), waited=wanted.waited)
+def attach(context: Context, wanted: AttachAgent, patience: float = PATIENCE) -> OpenTerminal:
+    """The agent's terminal, once there is one; an answer without a socket: ask again. Only the first request asks for
+    the conversation.
+    """
+    if not wanted.only_looks and not wanted.waited:
+        _ask(context, wanted.id)
+    return wait_for_terminal(
+        context,
+        lambda: _look(context, wanted),
+        lambda: _cut(context, wanted.id),
+        waited=wanted.waited,
+        patience=patience,
+    )
 
 
-def _look(context: Context, wanted: AttachAgent) -> TerminalLook:
+def _look(context: Context, wanted: AttachAgent) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
         agent = agents.find(tx, wanted.id)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
-    if agent.fired_at is not None:
-        raise StateConflict(f"{agent.name} was fired: `legion agents` lists the others.")
+    _refuse_fired(agent)
     found = None if turn is None else terminal_of(context, turn)
     if found is not None:
         message = f"{agent.name}. Ctrl-Q gives it back: it works alone again."
-        return TerminalLook(opened=OpenTerminal(run=found.parent.name, socket=str(found), message=message, wheel=True))
+        return OpenTerminal(run=found.parent.name, socket=str(found), message=message, wheel=True)
     if wanted.only_looks:
-        return TerminalLook(opened=OpenTerminal(run="", socket="", message=f"{agent.name} has no terminal now."))
+        return OpenTerminal(run="", socket="", message=f"{agent.name} has no terminal now.")
     if wheel is None:
-        _take(context, agent, turn)
-        return TerminalLook()
-    return TerminalLook(interrupts=turn)
+        raise StateConflict(
+            f"The request for the conversation of {agent.name} has ended: it was given up, or its program ended. "
+            f"`legion attach {agent.name}` asks again."
+        )
+    return turn if turn is not None and wheel.may_interrupt(turn.id) else None
 
 
 def give_back(context: Context, wanted: GiveBackAgent) -> Done:
-    """The person leaves. Nothing to do where no one holds the conversation."""
+    """The person leaves, or gives up waiting. Nothing to do where no one holds the conversation."""
     with context.store.read() as tx:
         agent = agents.find(tx, wanted.id)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
-    opened = turn is not None and terminal_of(context, turn) is not None
-    # A runner that was just killed takes no request: then the request ends, or the conversation would open again.
-    if turn is None or not opened or not launch.interrupt(context.data.runs / turn.name):
-        _let_go(context, agent, wheel, turn)
+    others = None if turn is None or not wheel.opens(turn.id) else leave(context, turn)
+    if others:
+        return Done(message=f"Another person is still at {agent.name}: the last one gives it back.")
+    if others is None:
+        _withdraw(context, agent)
     return Done(message=f"{agent.name} works alone again.")
 
 
@@ -62,23 +76,55 @@ def _turn(tx: ReadTransaction, agent: Agent) -> Run | None:
     return latest if latest is not None and latest.ended_at is None else None
 
 
-def _take(context: Context, agent: Agent, turn: Run | None) -> None:
+def _ask(context: Context, id: str) -> None:
     """Record that a person wants the conversation. An idle agent gets a turn for it, without mail."""
-    driver = standing_program.profile(agent)
-    if not driver.capabilities.interactive:
-        raise StateConflict(f"{driver.title} has no interactive form: `legion tell {agent.name}` sends it a message.")
     with context.store.write() as tx:
-        if agent_wheels.of_agent(tx, agent.number) is None:
-            agent_wheels.put(tx, agent.number, owes=agent.owes)
+        agent = agents.find(tx, id)
+        _refuse_fired(agent)
+        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        driver = standing_program.profile(agent)
+        if not driver.capabilities.interactive:
+            raise StateConflict(
+                f"{driver.title} has no interactive form: `legion tell {agent.name}` sends it a message."
+            )
+        if wheel is None:
+            alone = None if turn is None else turn.id
+            agent_wheels.put(tx, AgentWheel(agent=agent.number, owes=agent.owes, alone=alone))
             if turn is None:
                 agents.hold(tx, agent, owes=True)
+        elif wheel.stage is WheelStage.WITHDRAWN:
+            agent_wheels.put(tx, replace(wheel, stage=WheelStage.CUT))
         tx.tell()
 
 
-def _let_go(context: Context, agent: Agent, wheel: AgentWheel, turn: Run | None) -> None:
-    """Before its terminal opened: the agent does what it would have done."""
+def _cut(context: Context, id: str) -> bool:
     with context.store.write() as tx:
-        agent_wheels.end(tx, agent.number)
+        agent = agents.find(tx, id)
+        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        if turn is None or wheel is None or not wheel.may_interrupt(turn.id):
+            return False
+        agent_wheels.put(tx, replace(wheel, stage=WheelStage.CUT))
+        return True
+
+
+def _withdraw(context: Context, agent: Agent) -> None:
+    """The agent does what it would have done; a turn that was interrupted or opened already ends first."""
+    with context.store.write() as tx:
+        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        if wheel is None:
+            return
         if turn is None:
+            agent_wheels.end(tx, agent.number)
             agents.hold(tx, agents.get(tx, agent.id), owes=wheel.owes)
+        elif turn.id == wheel.alone and wheel.stage is WheelStage.ASKED:
+            agent_wheels.end(tx, agent.number)
+        else:
+            agent_wheels.put(tx, replace(wheel, stage=WheelStage.WITHDRAWN))
         tx.tell()
+    if turn is not None and turn.id != wheel.alone:
+        launch.interrupt(context.data.runs / turn.name)
+
+
+def _refuse_fired(agent: Agent) -> None:
+    if agent.fired_at is not None:
+        raise StateConflict(f"{agent.name} was fired: `legion agents` lists the others.")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 
+from legion.domain.agents.teams import RolePart
 from legion.domain.errors import Retryable, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.attendance import Attendance, AttendMode
 from legion.domain.tickets.ticket import State, Ticket
+from legion.domain.wheel import WheelStage
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
 from legion.runner.spec import RunnerError, RunSpec, read_spec
-from legion.service.shared.terminals import TerminalLook, terminal_of, wait_for_terminal
+from legion.service.shared.terminals import PATIENCE, leave, terminal_of, wait_for_terminal
 from legion.service.tickets.dispatch import get_ticket
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import attendances, runs
 from legion.wire.projects import Done
 from legion.wire.terminal import Attach, OpenTerminal
@@ -25,46 +29,100 @@ _NO_FORM = (
 )
 
 
-def attach(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal:
+def attach(context: Context, ticket_id: int, wanted: Attach, patience: float = PATIENCE) -> OpenTerminal:
     """The ticket's terminal, once there is one; an answer without a socket: ask again.
 
-    An agent that works alone is interrupted between two calls, and its conversation opens in a terminal.
+    An agent that works alone is interrupted between two calls, and its conversation opens in a terminal. Only the
+    first request of a client asks for that, so what has ended or was withdrawn does not begin again.
     """
-    return wait_for_terminal(context, lambda: _look(context, ticket_id, wanted), waited=wanted.waited)
+    if not wanted.only_looks and not wanted.waited:
+        _ask(context, ticket_id)
+    return wait_for_terminal(
+        context,
+        lambda: _look(context, ticket_id, wanted),
+        lambda: _cut(context, ticket_id),
+        waited=wanted.waited,
+        patience=patience,
+    )
 
 
-def _look(context: Context, ticket_id: int, wanted: Attach) -> TerminalLook:
+def _look(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
-        ticket, run = get_ticket(tx, ticket_id), runs.at_work(tx, ticket_id)
+        ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
         attended = attendances.of_ticket(tx, ticket_id)
-    if run is None or run.ended_at is not None:
-        run = None
     found = None if run is None else terminal_of(context, run)
     if found is not None:
-        return TerminalLook(opened=_answer(ticket, found))
+        return _answer(ticket, found)
     if wanted.only_looks:
-        return TerminalLook(opened=_nothing_to_see(ticket))
-    if not _may_open(ticket, attended):
+        return _nothing_to_see(ticket)
+    if attended is None or ticket.state not in (State.WORKING, State.QUEUED):
         raise _refusal(ticket)
-    if attended is None:
-        _take(context, ticket, run)
-        return TerminalLook()
-    return TerminalLook(interrupts=run if attended.mode is AttendMode.WHEEL else None)
+    if run is None or not attended.may_interrupt(run.id):
+        return None
+    spec = _spec(context, run)
+    if spec is not None and not spec.profile.capabilities.interactive:
+        give_back(context, ticket_id)
+        raise StateConflict(_NO_FORM.format(id=ticket.id))
+    return run
 
 
 def give_back(context: Context, ticket_id: int) -> Done:
-    """The person leaves: the agent works alone again, with what was said. Nothing to do where no one holds it."""
+    """The person leaves, or gives up waiting: the agent works alone again, with what was said."""
     with context.store.read() as tx:
         get_ticket(tx, ticket_id)
-        run, attended = runs.at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
-    if attended is None or attended.mode is not AttendMode.WHEEL:
+        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
+    if attended is not None and attended.mode is AttendMode.PERSON:
+        return Done(message=f"Ticket {ticket_id} stays open: `legion attach {ticket_id}` returns.")
+    if attended is None:
         return Done(message=f"No person holds the conversation of ticket {ticket_id}.")
-    opened = run is not None and run.ended_at is None and terminal_of(context, run) is not None
-    # A runner that was just killed takes no request.
-    if run is None or not opened or not launch.interrupt(run_dir(context, run)):
-        with context.store.write() as tx:
-            attendances.end(tx, ticket_id)
+    others = None if run is None or not attended.opens(run.id) else leave(context, run)
+    if others:
+        return Done(message=f"Another person is still at the agent of ticket {ticket_id}: the last one gives it back.")
+    if others is None:
+        _withdraw(context, ticket_id)
     return Done(message=f"The agent of ticket {ticket_id} works alone again.")
+
+
+def _ask(context: Context, ticket_id: int) -> None:
+    """Record that a person wants the conversation, and which run works alone now."""
+    with context.store.write() as tx:
+        ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
+        attended = attendances.of_ticket(tx, ticket_id)
+        if ticket.state is not State.WORKING or (run is not None and terminal_of(context, run) is not None):
+            return
+        if attended is None:
+            alone = run.id if run is not None and run.part is RolePart.BUILD else None
+            attendances.put(tx, Attendance(ticket=ticket.id, mode=AttendMode.WHEEL, alone=alone))
+        elif attended.stage is WheelStage.WITHDRAWN:
+            attendances.put(tx, replace(attended, stage=WheelStage.CUT))
+
+
+def _cut(context: Context, ticket_id: int) -> bool:
+    with context.store.write() as tx:
+        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
+        if run is None or attended is None or not attended.may_interrupt(run.id):
+            return False
+        attendances.put(tx, replace(attended, stage=WheelStage.CUT))
+        return True
+
+
+def _withdraw(context: Context, ticket_id: int) -> None:
+    """What was interrupted or opened for the person already continues alone when it has ended."""
+    with context.store.write() as tx:
+        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
+        if attended is None:
+            return
+        if run is None or (run.id == attended.alone and attended.stage is WheelStage.ASKED):
+            attendances.end(tx, ticket_id)
+            return
+        attendances.put(tx, replace(attended, stage=WheelStage.WITHDRAWN))
+    if run.id != attended.alone:
+        launch.interrupt(run_dir(context, run))
+
+
+def _at_work(tx: ReadTransaction, ticket_id: int) -> Run | None:
+    run = runs.at_work(tx, ticket_id)
+    return run if run is not None and run.ended_at is None else None
 
 
 def connect(opened: OpenTerminal) -> socket.socket:
@@ -76,16 +134,6 @@ def connect(opened: OpenTerminal) -> socket.socket:
         raise Retryable(f"The terminal is gone ({gone.strerror}): open it again.") from None
     connection.setblocking(False)
     return connection
-
-
-def _take(context: Context, ticket: Ticket, run: Run | None) -> None:
-    """Record that a person wants the wheel, before anything is interrupted for it."""
-    spec = None if run is None else _spec(context, run)
-    if spec is not None and not spec.profile.capabilities.interactive:
-        raise StateConflict(_NO_FORM.format(id=ticket.id))
-    with context.store.write() as tx:
-        if attendances.of_ticket(tx, ticket.id) is None:
-            attendances.put(tx, Attendance(ticket=ticket.id, mode=AttendMode.WHEEL))
 
 
 def _spec(context: Context, run: Run) -> RunSpec | None:
@@ -106,14 +154,12 @@ def _nothing_to_see(ticket: Ticket) -> OpenTerminal:
     return OpenTerminal(run="", socket="", message=f"Ticket {ticket.id} has no terminal now; its output follows.")
 
 
-def _may_open(ticket: Ticket, attended: Attendance | None) -> bool:
-    """Whether a terminal opens by itself, now or after a while."""
-    if ticket.state is State.WORKING:
-        return True
-    return ticket.state is State.QUEUED and attended is not None
-
-
 def _refusal(ticket: Ticket) -> StateConflict:
+    if ticket.state is State.WORKING:
+        ended = (
+            f"The request for the conversation of ticket {ticket.id} has ended: it was given up, or its program ended"
+        )
+        return StateConflict(f"{ended}. `legion log {ticket.id}` shows it, `legion attach {ticket.id}` asks again.")
     after = {
         State.PARKED: f"`legion resume {ticket.id}` continues it, then attach",
         State.QUEUED: "it has not started yet, so wait for it",

@@ -7,6 +7,7 @@ from sqlalchemy import Column, Double, Integer, Table, Text
 from legion.domain.agents.agent import Planning, Tier
 from legion.domain.agents.mail import Delivery, MessageKind
 from legion.domain.tickets.attendance import AttendMode
+from legion.domain.wheel import WheelStage
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
 
 agents = Table(
@@ -108,6 +109,8 @@ agent_wheels = Table(
     Column("agent", Integer, primary_key=True, autoincrement=False),
     Column("owes", Flag, nullable=False),
     Column("since", Double, nullable=False),
+    Column("alone", Integer),
+    Column("stage", one_of(WheelStage), nullable=False),
 )
 
 attendances = Table(
@@ -118,4 +121,6 @@ attendances = Table(
     Column("submitted", Flag, nullable=False),
     Column("accepts", Flag, nullable=False),
     Column("since", Double, nullable=False),
+    Column("alone", Integer),
+    Column("stage", one_of(WheelStage), nullable=False),
 )

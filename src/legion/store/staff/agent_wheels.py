@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy import delete, insert, select
 
-from legion.domain.agents.wheel import AgentWheel
+from legion.domain.wheel import AgentWheel
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -18,10 +18,10 @@ def of_agent(tx: ReadTransaction, agent: int) -> AgentWheel | None:
     return None if row is None else AgentWheel(**row._mapping)
 
 
-def put(tx: Transaction, agent: int, *, owes: bool) -> None:
+def put(tx: Transaction, wanted: AgentWheel) -> None:
     """In place of the row of this agent, if it has one."""
-    end(tx, agent)
-    tx.execute(insert(schema.agent_wheels), [asdict(AgentWheel(agent=agent, owes=owes, since=tx.now))])
+    end(tx, wanted.agent)
+    tx.execute(insert(schema.agent_wheels), [asdict(replace(wanted, since=tx.now))])
 
 
 def end(tx: Transaction, agent: int) -> None:

@@ -41,11 +41,24 @@ export function TicketTerminal({ page, id }) {
   </section>`;
 }
 
+// The seconds since it began, counted while it lasts.
+function useSeconds(lasts) {
+  const [passed, setPassed] = useState(0);
+  useEffect(() => {
+    if (!lasts) return undefined;
+    const began = Date.now();
+    const timer = setInterval(() => setPassed(Math.floor((Date.now() - began) / 1000)), 1000);
+    return () => { clearInterval(timer); setPassed(0); };
+  }, [lasts]);
+  return passed;
+}
+
 function Opened({ id, open, leave }) {
   const box = useRef(null);
   const held = useRef(null);
   const left = useRef(false);
   const [state, setState] = useState({ news: "connecting", message: "Connecting" });
+  const seconds = useSeconds(state.news === "waiting");
   const go = () => { left.current = true; leave(); };
   useEffect(() => {
     let gone = false;
@@ -64,9 +77,9 @@ function Opened({ id, open, leave }) {
     return () => { gone = true; held.current?.close(left.current); };
   }, [id]);
   const over = ["ended", "refused", "none"].includes(state.news);
-  const words = { open: open.kind === "agent" && !state.wheel ? "What you type goes to its agent; it stays open when you leave." : WORDS[open.kind], waiting: "Waiting for a safe moment of the agent" }[state.news] ?? state.message;
+  const words = { open: open.kind === "agent" && !state.wheel ? "What you type goes to its agent; it stays open when you leave." : WORDS[open.kind], waiting: `${state.message}, ${seconds} s. It works on alone when you give up.` }[state.news] ?? state.message;
   return html`<section class="terminal">
-    <div class="toolbar"><button onClick=${go}>${over ? "Close" : "Leave"}</button><span class="hint" role="status">${words}</span></div>
+    <div class="toolbar"><button onClick=${go}>${over ? "Close" : state.news === "waiting" ? "Give up" : "Leave"}</button><span class="hint" role="status">${words}</span></div>
     <div class="screen" ref=${box} data-news=${state.news}></div>
     ${open.kind !== "look" && !over && html`<div class="toolbar touch" aria-label="Keys">${TOUCH.map(([name, text]) => html`<button key=${name} onClick=${() => held.current?.type(text)}>${name}</button>`)}</div>`}
   </section>`;
