@@ -223,13 +223,6 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
 }
 
 
-@pytest.mark.parametrize("line", ["-e .[full]", "-e .", ".", ".[test]  # all", "--editable=."])
-def test_requirements_that_install_the_project_are_enough(line: str):
-    _, config = guessed({"requirements.txt": f"{line}\npytest\n", "setup.py": "", "tests/test_a.py": ""})
-    assert config.setup is not None
-    assert config.setup.run.endswith("pip install -q -r requirements.txt")
-
-
 @pytest.mark.parametrize(
     ("files", "install", "note"),
     [

@@ -65,3 +65,10 @@ def test_checks_import_the_packages_of_their_own_tree(name: str):
     path = f'PYTHONPATH="{expected}" ' if expected else ""
     assert config.checks[0].command.startswith(path)
     assert config.checks[0].command.removeprefix(path).startswith((".venv/bin/python", "python3"))
+
+
+@pytest.mark.parametrize("line", ["-e .[full]", "-e .", ".", ".[test]  # all", "--editable=."])
+def test_requirements_that_install_the_project_are_enough(line: str):
+    _, config = guessed({"requirements.txt": f"{line}\npytest\n", "setup.py": "", "tests/test_a.py": ""})
+    assert config.setup is not None
+    assert config.setup.run.endswith("pip install -q -r requirements.txt")
