@@ -201,13 +201,14 @@ def _listed(sandbox: Sandbox) -> Iterator[str]:
     binds = [(path, "--ro-bind-try") for path in sandbox.readable] + [(path, "--bind") for path in sandbox.writable]
     listed = {path for path, _ in binds}
     for path, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
-        if not _is_visible_link(path, listed):
+        if not _is_left_as_link(path, listed, sandbox.writable):
             yield from (option, str(path), str(path))
 
 
-def _is_visible_link(path: Path, listed: Collection[Path]) -> bool:
-    """A link in a listed folder to something listed. bubblewrap follows it, and may find no target yet."""
-    if not (path.is_symlink() and any(parent in listed for parent in path.parents)):
+def _is_left_as_link(path: Path, listed: Collection[Path], writable: Collection[Path]) -> bool:
+    """A path in a listed folder that leads through a link to something listed, which bubblewrap may not find yet; or
+    from a writable folder to anywhere: a program made that link, and bubblewrap would follow it out of the sandbox."""
+    outer = next((folder for folder in path.parents if folder in listed), None)
+    if outer is None or (target := path.resolve()) == outer.resolve() / path.relative_to(outer):
         return False
-    target = path.resolve()
-    return target in listed or any(parent in listed for parent in target.parents)
+    return outer in writable or any(place in listed for place in (target, *target.parents))
