@@ -27,6 +27,12 @@ run = "true"
 """
 BLIND = """\
 [setup]
+run = "mkdir -p deps/lib && echo 'price() { echo 7; }' > deps/lib/price.sh"
+[checks.test]
+run = "for one in deps/lib/*; do . ./$one; done; test $(price) = 7"
+"""
+COPIES = """\
+[setup]
 run = "mkdir -p deps && cp -r lib deps"
 [checks.test]
 run = "for one in deps/lib/*; do . ./$one; done; test $(price) = 7"
@@ -78,6 +84,14 @@ def test_a_check_that_tests_what_setup_installed_is_reported(make: Make):
     assert "[setup]" in found.advice
     assert found.detail in notes(board)
     assert [one["green"] for one in tries(board)] == [{"test": True}]
+
+
+def test_a_check_of_a_copy_that_setup_makes_is_not_blind(make: Make):
+    """Setup reads what it copies, so it runs again for each change of that."""
+    board = make(COPIES)
+    CanaryRunner(board.context).run_due()
+    assert finding(board).ok
+    assert [one["green"] for one in tries(board)] == [{"test": False}]
 
 
 def test_checks_that_notice_are_left_alone_with_the_linters_beside_them(make: Make):

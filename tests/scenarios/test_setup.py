@@ -100,11 +100,11 @@ def test_setup_runs_again_only_where_a_key_file_changed(make: Callable[..., Proj
         "[setup]\nrun = 'mkdir -p deps && cp lock.txt deps/installed && date +%s%N > deps/when'\nkey = ['lock.txt']\n"
         "[checks.test]\nrun = 'cmp lock.txt deps/installed && cat deps/when'\n"
         "[landing]\nchecks_at_once = 1\n",
-        files={"lock.txt": "1\n"},
+        files={"lock.txt": "1\n", "src/code.txt": "1\n"},
     )
-    first = project.dispatch("first", "touch a.txt")
+    first = project.dispatch("first", "touch src/a.txt")
     project.until_settled()
-    second = project.dispatch("second", "touch b.txt")
+    second = project.dispatch("second", "echo 2 > src/code.txt")
     project.until_settled()
     locked = project.dispatch("locked", "echo 2 > lock.txt")
     project.until_settled()

@@ -21,6 +21,8 @@ class Check:
     """The command that really runs, where `command` is only a public name for it."""
     folder: str = ""
     """A folder outside the tree that the check reads."""
+    offline: bool = False
+    """It has no network, whatever the settings of the sandbox allow."""
     on: tuple[str, ...] = ()
     """The labels that its place must have; empty: it runs on the head."""
     toolchain: str = ""

@@ -71,21 +71,22 @@ class MachineHousekeeper:
         settings = self._context.user.worktrees
         for record in known:
             project = self._context.project_of(record)
-            if project.hub.target() is None:
+            target = project.hub.target()
+            if target is None:
                 continue
             setup.drop_stale_pool(project)
-            project.worktrees.freshen(project.target)
+            project.worktrees.freshen(target)
             if self._busy():
                 continue
             project.worktrees.fill(
                 settings.warm(project.config.agents.parallel),
-                project.target,
+                target,
                 disk_cap_bytes=int(settings.disk_gb * (1 << 30)),
-                prepare=partial(self._prepare, project) if project.config.setup.run else None,
+                prepare=partial(self._prepare, project, target) if project.config.setup.run else None,
             )
 
-    def _prepare(self, project: ProjectContext, tree: Path) -> None:
-        setup.ensure(self._context, project, tree, setup.record_of(project, tree))
+    def _prepare(self, project: ProjectContext, target: str, tree: Path) -> None:
+        setup.ensure(self._context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
 
     def tidy(self, now: float) -> None:
         for mark in self._context.data.runs.glob(f"*/{REPORTED}"):

@@ -188,7 +188,8 @@ class RunWork:
         setup.drop_stale_pool(project)
         tree = self._worktree(project) if job.saves else self._checkout(project)
         if job.has_setup:
-            setup.ensure(self._context, project, tree, setup.record_of(project, tree))
+            shows = "" if job.saves or job.files or job.plant else job.start or job.base
+            setup.ensure(self._context, project, tree, setup.record_of(project, tree), shows=shows)
         if job.has_environment:
             env = environment.prepare(self._context, project, job.run, tree)
         else:

@@ -25,6 +25,7 @@ from legion.config.base.settings import (
     texts,
     whole,
 )
+from legion.config.sections.machine import NetworkMode
 from legion.domain.review.path_patterns import glob_fault
 
 
@@ -128,3 +129,7 @@ class Acceptance:
         show=lambda folder: str(folder) if folder else "",
     )
     timeout: float = number(600.0, 1, DAY, unit="seconds", help="How long it may take before it counts as failed.")
+    network: NetworkMode = choice(
+        NetworkMode.NONE,
+        help='"none": only a loopback of its own. "open": as `sandbox.network`; code under test can send what it sees.',
+    )

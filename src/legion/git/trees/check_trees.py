@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields
@@ -37,6 +39,8 @@ class CheckTrees:
         self._side = side.absolute() / "check-trees"
         for folder in (self._scrap, self._side):
             folder.mkdir(parents=True, exist_ok=True)
+        for left in self._scrap.iterdir():
+            trees.remove(left)
 
     def prepare(self, slot: str, commit: str, keep: Sequence[str] = ()) -> Path:
         """The slot's tree with exactly the files of `commit`, and the present content of the paths in `keep`."""
@@ -60,6 +64,20 @@ class CheckTrees:
         record = {"index": tree.index.name, "inode": tree.path.stat().st_ino}
         files.write_atomic(self._record(slot), json.dumps(record))
         return tree.path
+
+    def remove(self, slot: str) -> None:
+        """Remove the slot's tree with everything in it."""
+        self._record(slot).unlink(missing_ok=True)
+        self._clear(slot)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """An empty folder on the same file system, for as long as it is needed."""
+        place = Path(tempfile.mkdtemp(dir=self._scrap))
+        try:
+            yield place
+        finally:
+            trees.remove(place)
 
     def leftovers(self, slot: str) -> tuple[str, ...]:
         """The paths in the tree besides its tracked files, ignored or not; a whole folder counts as one."""
@@ -85,6 +103,16 @@ class CheckTrees:
         return Tree(self._hub, place, index) if record["inode"] == inode and index.exists() else None
 
     def _cold(self, slot: str, commit: str) -> Tree:
+        token = self._clear(slot)
+        place = self._root / slot
+        half = Tree(self._hub, self._scrap / token, self._side / f"{token}.index")
+        half.path.mkdir()
+        half.show(commit)
+        half.path.rename(place)
+        return Tree(self._hub, place, half.index)
+
+    def _clear(self, slot: str) -> str:
+        """Remove everything of the slot. Returns a new name for what will be its own."""
         # Slot names hold no '~', so everything that starts like this belongs to this slot.
         token = f"{slot}~{uuid.uuid4().hex}"
         place = self._root / slot
@@ -92,11 +120,7 @@ class CheckTrees:
             place.rename(self._scrap / f"{token}.old")
         for old in (*self._scrap.glob(f"{slot}~*"), *self._side.glob(f"{slot}~*")):
             trees.remove(old)
-        half = Tree(self._hub, self._scrap / token, self._side / f"{token}.index")
-        half.path.mkdir()
-        half.show(commit)
-        half.path.rename(place)
-        return Tree(self._hub, place, half.index)
+        return token
 
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
         tree.show(commit)

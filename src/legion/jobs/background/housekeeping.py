@@ -201,16 +201,15 @@ def tidy(context: Context, project: ProjectContext, *, patient: bool = False) ->
     low = project.worktrees.waiting() * 4 < count
     if patient and (started or (moving and low)):
         return False
+    target = project.target
     if not moving:
-        project.worktrees.freshen(project.target)
+        project.worktrees.freshen(target)
 
     def prepare(tree: Path) -> None:
-        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        setup.ensure(context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
 
     if low or not moving:
-        project.worktrees.fill(
-            count, project.target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None
-        )
+        project.worktrees.fill(count, target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None)
     return True
 
 

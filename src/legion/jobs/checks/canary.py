@@ -88,9 +88,7 @@ def run(context: Context, project: ProjectContext, cancel: CancelToken) -> None:
         commit = _without_source(project, target, source)
         for check in config.checks:
             if check.command in sound:
-                code = execution.try_out(
-                    context, project, commit, check, why="canary", prepared_on=target, cancel=cancel
-                )
+                code = execution.try_out(context, project, commit, check, why="canary", cancel=cancel)
                 green[check.name] = code == 0
     result = _Result(key=key(config), commit=target, files=len(source), green=green)
     files.write_atomic(_file(project), json.dumps(asdict(result)))

@@ -10,6 +10,7 @@ from legion.domain.checks import Check, CheckResult, Receipt, missing
 from legion.domain.events import EventKind
 from legion.domain.rules import Rule
 from legion.jobs.checks import on_machine
+from legion.jobs.checks.prepared_tree import PreparedTree, prepared
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace import setup
@@ -137,36 +138,26 @@ def try_out(
     check: Check,
     *,
     why: str = "reversal",
-    prepared_on: str = "",
     cancel: CancelToken | None = None,
 ) -> int | None:
-    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish.
-
-    With `prepared_on`, setup has run on that commit before, as it has in a tree that is warm.
-    """
+    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
     slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:
-        record = project.folder / f"check-setup-{slot}.json"
-        setup.forget_cut_off(record)
-        try:
-            for shown in filter(None, (prepared_on, commit)):
-                made = setup.reusable(project, record)
-                place = project.check_trees.prepare(str(slot), shown, keep=made)
-                setup.ensure(context, project, place, record)
-        except setup.SetupFailed:
-            return None
-        made = setup.reusable(project, record)
-        ended = commands.run(
-            context,
-            project,
-            name=f"{why} {check.name}",
-            command=check.command,
-            tree=place,
-            timeout=check.timeout,
-            readable=tuple(place / name for name in made),
-            cancel=cancel,
-        )
+        with prepared(context, project, slot, commit) as ready:
+            place, readable = ready.show()
+            ended = commands.run(
+                context,
+                project,
+                name=f"{why} {check.name}",
+                command=check.command,
+                tree=place,
+                timeout=check.timeout,
+                readable=readable,
+                cancel=cancel,
+            )
         return ended.exit_code
+    except setup.SetupFailed:
+        return None
     finally:
         context.check_slots.give_back(project.id, slot)
 
@@ -182,41 +173,30 @@ def _run_all(
     cancel: CancelToken,
 ) -> list[Receipt]:
     cancel.raise_if_cancelled()
-    if not project.config.setup.run:
-        return [
-            _run_one(context, project, slot, commit, tree, check, owners[check.command], (), cancel) for check in todo
-        ]
-    record = project.folder / f"check-setup-{slot}.json"
-    setup.forget_cut_off(record)
-    place = project.check_trees.prepare(str(slot), commit, keep=setup.reusable(project, record))
     try:
-        setup.ensure(context, project, place, record)
+        with prepared(context, project, slot, commit) as ready:
+            return [_run_one(context, project, ready, tree, check, owners[check.command], cancel) for check in todo]
     except setup.SetupFailed as failed:
         return [_without_setup(context, project, commit, tree, check, owners[check.command], failed) for check in todo]
-    made = setup.outputs(record)
-    return [
-        _run_one(context, project, slot, commit, tree, check, owners[check.command], made, cancel) for check in todo
-    ]
 
 
 def _run_one(
     context: Context,
     project: ProjectContext,
-    slot: int,
-    commit: str,
+    ready: PreparedTree,
     tree: str,
     check: Check,
     ticket: int | None,
-    prepared: tuple[str, ...],
     cancel: CancelToken,
 ) -> Receipt:
+    commit = ready.commit
     for _ in range(2):
         machine = on_machine.choose(context, project, check)
         crash.reach(Point.CHECK_BEFORE_RUN)
         if machine:
             ended = on_machine.run(context, project, check, commit, machine=machine, ticket=ticket, cancel=cancel)
         else:
-            ended = _run_here(context, project, slot, commit, check, prepared, cancel)
+            ended = _run_here(context, project, ready, check, cancel)
         if not ended.lost:
             break
     crash.reach(Point.CHECK_BEFORE_RECEIPT)
@@ -247,15 +227,9 @@ def _run_one(
 
 
 def _run_here(
-    context: Context,
-    project: ProjectContext,
-    slot: int,
-    commit: str,
-    check: Check,
-    prepared: tuple[str, ...],
-    cancel: CancelToken,
+    context: Context, project: ProjectContext, ready: PreparedTree, check: Check, cancel: CancelToken
 ) -> commands.CommandEnd:
-    place = project.check_trees.prepare(str(slot), commit, keep=prepared)
+    place, readable = ready.show()
     return commands.run(
         context,
         project,
@@ -263,8 +237,9 @@ def _run_here(
         command=check.runs or check.command,
         tree=place,
         timeout=check.timeout,
-        readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
+        readable=(*readable, *((Path(check.folder),) if check.folder else ())),
         env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
+        offline=check.offline,
         cancel=cancel,
     )
 

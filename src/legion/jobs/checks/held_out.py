@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from legion.config.sections.evidence import Acceptance
+from legion.config.sections.machine import NetworkMode
 from legion.domain.checks import HELD_OUT, Check
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.jobs.checks import execution
@@ -54,6 +55,7 @@ def _check(name: str, one: Acceptance) -> Check:
         timeout=one.timeout,
         runs=one.run,
         folder=str(one.folder) if one.folder else "",
+        offline=one.network is NetworkMode.NONE,
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
@@ -16,6 +16,7 @@ from legion.jobs.workspace import sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
 from legion.runner.launch import EndedRun, LostRun
+from legion.runner.sandbox import SandboxNetwork
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.board import projects
 
@@ -51,6 +52,7 @@ def run(
     writable: tuple[Path, ...] = (),
     readable: tuple[Path, ...] = (),
     env: Mapping[str, str] | None = None,
+    offline: bool = False,
     cancel: CancelToken | None = None,
 ) -> CommandEnd:
     """Every call has a run folder of its own, which keeps its complete output.
@@ -60,6 +62,9 @@ def run(
     with context.store.read() as tx:
         if not projects.is_trusted(tx, project.id, project.record.config_hash):
             raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
+    box = sandbox.sandbox(context, project, writable=(tree, *writable), readable=readable)
+    if offline and box is not None:
+        box = replace(box, network=SandboxNetwork.NONE)
     run_dir = context.data.runs / f"{name.replace(' ', '-')}-{project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
     spec = RunSpec(
         run=run_dir.name,
@@ -70,7 +75,7 @@ def run(
         ),
         timeout=timeout,
         limits=sandbox.limits(context),
-        sandbox=sandbox.sandbox(context, project, writable=(tree, *writable), readable=readable),
+        sandbox=box,
     )
     write_spec(run_dir, spec)
     began = time.monotonic()

@@ -1,25 +1,33 @@
-"""Runs the project's [setup] in a tree, once per content of the lock files. Its output is not part of any change."""
+"""Runs the project's [setup] in a tree. Its output is not part of any change.
+
+In a tree that shows exactly a commit, the outputs serve other commits that differ in nothing that setup read. What
+outlives its tree (downloads, names that are kept out of changes) is written only by a setup on a commit that landed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from legion.domain.errors import LegionError
 from legion.domain.runs import Run
+from legion.git.core.errors import GitError
 from legion.git.trees import setup_changes
 from legion.git.trees.setup_changes import SetupEdit
 from legion.git.trees.tree import exactly, untracked
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command
 from legion.runner.spec import RunFolder
-from legion.system import crash, files
+from legion.system import crash, files, read_marks, trees
 from legion.system.crash import Point
+from legion.system.read_marks import ReadFiles
 
 
 class SetupFailed(LegionError):
@@ -52,10 +60,34 @@ def outputs(record: Path) -> tuple[str, ...]:
     return _read(record).outputs
 
 
-def reusable(project: ProjectContext, record: Path) -> tuple[str, ...]:
-    """The outputs that the setup in force can use again: none of them where another command made them."""
+def serves(project: ProjectContext, record: Path, commit: str) -> bool:
+    """Whether what setup made on a landed commit is what it would make on this one."""
     known = _read(record)
-    return known.outputs if known.run in (None, project.config.setup.run) else ()
+    if not known.made_on or known.run != project.config.setup.run:
+        return False
+    if known.made_on == commit:
+        return True
+    read = known.read
+    if read is None:
+        return False
+    try:
+        changed = project.hub.differences(project.hub.tree_of(known.made_on), project.hub.tree_of(commit))
+        paths = [(os.fsdecode(path), old is None or new is None or old.mode != new.mode) for path, old, new in changed]
+    except GitError:
+        return False
+    key = set(project.config.setup.key)
+    return not any(path in key or read.include(path, is_new_or_gone=moved) for path, moved in paths)
+
+
+def is_intact(record: Path, tree: Path) -> bool:
+    """Whether the outputs are still those that setup made, each in its place."""
+    known = _read(record)
+    return bool(known.key) and known.inodes == _inodes(tree, known.outputs)
+
+
+def shown(tree: Path, outputs: tuple[str, ...]) -> tuple[Path, ...]:
+    """The outputs that a sandbox can show read-only: a link among them may lead out of the tree."""
+    return tuple(tree / path for path in outputs if not (tree / path).is_symlink())
 
 
 def edited(project: ProjectContext, tree: Path) -> tuple[SetupEdit, ...]:
@@ -82,13 +114,25 @@ def drop_stale_pool(project: ProjectContext) -> None:
     files.write_atomic(mark, command_)
 
 
-def ensure(context: Context, project: ProjectContext, tree: Path, record: Path) -> None:
-    """Run setup in the tree unless it has run there for the same key."""
+def ensure(
+    context: Context, project: ProjectContext, tree: Path, record: Path, *, shows: str = "", landed: bool = False
+) -> None:
+    """Run setup in the tree unless what it would make is there.
+
+    `shows`: the tree's files are exactly those of this commit. Then outputs of another commit are used only if they
+    serve this one, and setup starts from nothing. `landed`: no file in the tree is of a change that has not landed.
+    """
     if not project.config.setup.run:
         return
     key = key_of(project, tree)
     last = _read(record)
-    if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
+    if shows and last.before is None:
+        if serves(project, record, shows) and is_intact(record, tree):
+            return
+        for path in last.outputs:
+            _remove(tree, path)
+        last = _Record()
+    elif last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
     unfinished = last.place == str(tree) and last.before is not None
     before = last.before if unfinished else None
@@ -99,17 +143,42 @@ def ensure(context: Context, project: ProjectContext, tree: Path, record: Path) 
     started = _Record(outputs=last.outputs, edited=last.edited, before=before, state=state, place=str(tree))
     _write(record, started)
     crash.reach(Point.SETUP_BEFORE_RUN)
-    project.cache.mkdir(parents=True, exist_ok=True)
-    ended = command.run(
-        context,
-        project,
-        name="setup",
-        command=project.config.setup.run,
-        tree=tree,
-        timeout=project.config.setup.timeout,
-        writable=(project.cache,),
-        env={"XDG_CACHE_HOME": str(project.cache), "PIP_CACHE_DIR": str(project.cache / "pip")},
+    marked = read_marks.mark(tree) if shows and landed and not unfinished else None
+    _run(context, project, tree, landed=landed)
+    read = None if marked is None else read_marks.read_since(tree, marked)
+    after = untracked(project.hub, tree, project.target)
+    made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
+    if landed or not shows:
+        _leave_out_of_changes(project, made)
+    now = _edits(project, tree, record, state)
+    again = {edit.path for edit in now}
+    edited = (*(edit for edit in last.edited if edit.path not in again), *now)
+    done = _Record(
+        key=key,
+        run=project.config.setup.run,
+        outputs=tuple(made),
+        edited=edited,
+        place=str(tree),
+        made_on=shows if landed and not unfinished else "",
+        read=read,
+        inodes=_inodes(tree, made),
     )
+    _write(record, done)
+    crash.reach(Point.SETUP_AFTER_RECORD)
+
+
+def _run(context: Context, project: ProjectContext, tree: Path, *, landed: bool) -> None:
+    with _downloads(project, landed=landed) as cache:
+        ended = command.run(
+            context,
+            project,
+            name="setup",
+            command=project.config.setup.run,
+            tree=tree,
+            timeout=project.config.setup.timeout,
+            writable=(cache,),
+            env={"XDG_CACHE_HOME": str(cache), "PIP_CACHE_DIR": str(cache / "pip")},
+        )
     if ended.lost:
         raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
@@ -117,15 +186,44 @@ def ensure(context: Context, project: ProjectContext, tree: Path, record: Path) 
             f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
             f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
-    after = untracked(project.hub, tree, project.target)
-    made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
-    _leave_out_of_changes(project, made)
-    now = _edits(project, tree, record, state)
-    again = {edit.path for edit in now}
-    edited = (*(edit for edit in last.edited if edit.path not in again), *now)
-    run = project.config.setup.run
-    _write(record, _Record(key=key, run=run, outputs=tuple(made), edited=edited, place=str(tree)))
-    crash.reach(Point.SETUP_AFTER_RECORD)
+
+
+@contextmanager
+def _downloads(project: ProjectContext, *, landed: bool) -> Iterator[Path]:
+    """The folder of downloads that setups share. One on a change that has not landed gets a copy of it for itself:
+    what it leaves there must reach no other."""
+    project.cache.mkdir(parents=True, exist_ok=True)
+    if landed:
+        yield project.cache
+        return
+    with project.check_trees.scratch() as scratch:
+        copy = scratch / "cache"
+        # Setups on landed commits may write to it meanwhile, so a file may be gone.
+        shutil.copytree(project.cache, copy, symlinks=True, ignore_dangling_symlinks=True, copy_function=_copy)
+        yield copy
+
+
+def _copy(source: str, place: str) -> None:
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, place, follow_symlinks=False)
+
+
+def _remove(tree: Path, path: str) -> None:
+    """Nothing outside of the tree: a link may be where a folder was."""
+    if (tree / path).parent.resolve() == (tree.resolve() / path).parent:
+        trees.remove(tree / path)
+
+
+def _inodes(tree: Path, paths: Iterable[str]) -> tuple[int, ...]:
+    """What tells these paths from others in their place; a path that is gone or behind a link has none."""
+    return tuple(_inode(tree, path) for path in paths)
+
+
+def _inode(tree: Path, path: str) -> int:
+    place = tree / path
+    if place.parent.resolve() != (tree.resolve() / path).parent or not os.path.lexists(place):
+        return 0
+    return place.lstat().st_ino
 
 
 def forget_cut_off(record: Path) -> None:
@@ -148,6 +246,12 @@ class _Record:
     """The files of the project at that start, as a tree; empty where that is not known."""
     place: str = ""
     """Where that tree was: only there does it contain the output of an unfinished setup, and its edits."""
+    made_on: str = ""
+    """The landed commit that the tree showed; empty where it showed anything else."""
+    read: ReadFiles | None = None
+    """What setup read of it; None: that is not known, so it may be anything."""
+    inodes: tuple[int, ...] = ()
+    """Of the outputs, in their order."""
 
 
 def _read(record: Path) -> _Record:
@@ -164,7 +268,14 @@ def _read(record: Path) -> _Record:
         before=None if before is None else tuple(before),
         state=known.get("state", ""),
         place=known.get("place", ""),
+        made_on=known.get("made_on", ""),
+        read=_read_files(known.get("read")),
+        inodes=tuple(known.get("inodes", ())),
     )
+
+
+def _read_files(facts: Mapping[str, Any] | None) -> ReadFiles | None:
+    return None if facts is None else ReadFiles(**{name: frozenset(paths) for name, paths in facts.items()})
 
 
 def _edit(facts: Mapping[str, Any]) -> SetupEdit:
@@ -194,7 +305,7 @@ def _index(record: Path) -> Path:
 
 def _write(record: Path, known: _Record) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
-    files.write_atomic(record, json.dumps(asdict(known)))
+    files.write_atomic(record, json.dumps(asdict(known), default=sorted))
 
 
 def _leave_out_of_changes(project: ProjectContext, paths: list[str]) -> None:
