@@ -127,3 +127,29 @@ def test_switched_off_or_with_one_check_at_a_time_nothing_is_built_ahead(make: C
         gate.open()
         project.until_settled()
         assert len(trees(project, "green")) == 3
+
+
+def test_a_batch_ends_when_one_of_its_tickets_is_stopped(make: Callable[..., Project], gates: Callable[[], Gate]):
+    """In its own test, and in one on top of it; nobody opens the gates at which the tests stand."""
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "a")
+    project.stop(one)
+    # The change on top is tested anew, without the stopped one.
+    second.arrived()
+    assert project.ticket(two).ticket.doing == "in test"
+    second.open()
+    project.until(two, "done")
+    assert project.state(one) == "stopped"
+    assert (project.landed("a.txt"), project.landed("b.txt")) == (None, "b\n")
+
+
+def test_a_stopped_ticket_on_top_ends_its_test(make: Callable[..., Project], gates: Callable[[], Gate]):
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "a")
+    project.stop(two)
+    three = project.dispatch("c", "echo c > b.txt; touch c.txt")
+    second.arrived()
+    first.open()
+    second.open()
+    project.until(three, "done")
+    assert project.states() == {one: "done", two: "stopped", three: "done"}

@@ -94,10 +94,12 @@ def _open(
     return tree, have, missing((want.check for want in wanted), tree, have)
 
 
-def confirm(context: Context, project: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+def confirm(
+    context: Context, project: ProjectContext, tested: CheckedCommit, cancel: CancelToken | None = None
+) -> CheckedCommit:
     """Run each red check once more, with no other check of the project in parallel, before a change is blamed for it.
 
-    A check that is green then is flaky, which is recorded.
+    A check that is green then is flaky, which is recorded. Raises Cancelled.
     """
     if tested.green:
         return tested
@@ -106,7 +108,7 @@ def confirm(context: Context, project: ProjectContext, tested: CheckedCommit) ->
     failed = {receipt.command: receipt for receipt in tested.red}
     todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
     with context.check_slots.alone(project.id) as slot:
-        again = _run_all(context, project, slot, tested.commit, tree, todo, owners, CancelToken())
+        again = _run_all(context, project, slot, tested.commit, tree, todo, owners, cancel or CancelToken())
     for receipt in again:
         if receipt.verdict is CheckResult.GREEN:
             _record_flaky(context, failed[receipt.command], receipt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from legion.domain.checks import CheckResult, Receipt
@@ -30,7 +31,9 @@ from legion.jobs.checks import approvals, execution, fix_tickets, held_out, reve
 from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
+from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.store.board import tickets, verdicts
 from legion.store.database.transactions import Transaction
 from legion.store.work import claims
@@ -57,7 +60,11 @@ def check(context: Context, claim: Claim) -> None:
     with context.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
     project = context.project(ticket.project)
-    judged = _judge(context, project, ticket) if ticket.state is State.CHECKING else None
+    judged = None
+    if ticket.state is State.CHECKING:
+        cancel = CancelToken()
+        with contextlib.suppress(Cancelled), cancelling(context, [ticket], cancel):
+            judged = _judge(context, project, ticket, cancel)
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with context.store.write() as tx:
         if claims.still_mine(tx, claim):
@@ -67,16 +74,16 @@ def check(context: Context, claim: Claim) -> None:
     crash.reach(Point.CHECK_AFTER_CONCLUDE)
 
 
-def _judge(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged:
+def _judge(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> _Judged:
     if ticket.spec.checkpoint:
-        return _checkpoint(context, project, ticket)
+        return _checkpoint(context, project, ticket, cancel)
     about = approvals.concern(context, project, ticket, ticket.change) if ticket.change is not None else None
     if about is not None:
         with context.store.read() as tx:
             no = approvals.refused(tx, ticket, about)
         if no is not None:
             return _Judged(step=no)
-    step = _proofs(context, project, ticket)
+    step = _proofs(context, project, ticket, cancel)
     if not isinstance(step, Prove) or ticket.change is None:
         return _Judged(step=step)
     if (refused := _refused_by_hook(context, project, ticket)) is not None:
@@ -84,7 +91,7 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged
     return _Judged(
         step=reviewers.next_step(context, project, ticket, ticket.change),
         about=about,
-        revert_proof=revert_proof.prove(context, project, ticket),
+        revert_proof=revert_proof.prove(context, project, ticket, cancel),
     )
 
 
@@ -131,21 +138,25 @@ def refuse_broken(tested: CheckedCommit) -> None:
             raise ChecksBroken(f"The check `{receipt.command}` could not be run: {receipt.tail.strip()[-600:]}")
 
 
-def confirmed(context: Context, project: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+def confirmed(
+    context: Context, project: ProjectContext, tested: CheckedCommit, cancel: CancelToken | None = None
+) -> CheckedCommit:
     """The results, with a check red only if it failed twice. Raises ChecksBroken if one could not be run."""
     refuse_broken(tested)
-    confirmed = execution.confirm(context, project, tested)
+    confirmed = execution.confirm(context, project, tested, cancel)
     refuse_broken(confirmed)
     return confirmed
 
 
-def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket) -> _Judged:
+def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> _Judged:
     if (gone := held_out.waits(context, ticket)) is not None:
         return _Judged(step=gone)
     target = project.target
     own = (*execution.proofs(ticket.id, ticket.spec.proofs), *held_out.wanted(context, ticket))
     wanted = (*execution.project_checks(project), *own)
-    tested = confirmed(context, project, execution.test(context, project, target, wanted))
+    tested = confirmed(
+        context, project, execution.test_unless_cancelled(context, project, target, wanted, cancel), cancel
+    )
     if tested.green:
         return _Judged(step=Confirm(target, unchecked=not wanted))
     named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
@@ -153,13 +164,15 @@ def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket) -> _J
     return _Judged(step=failed, red=tested.red)
 
 
-def _proofs(context: Context, project: ProjectContext, ticket: Ticket) -> Step:
+def _proofs(context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken) -> Step:
     target = project.target
     merged = candidate(context, project, target, ticket)
     if isinstance(merged, MergeConflict):
         return sent_back_for_conflict(ticket, target, merged)
     proofs = execution.proofs(ticket.id, ticket.spec.proofs)
-    tested = confirmed(context, project, execution.test(context, project, merged.commit, proofs))
+    tested = confirmed(
+        context, project, execution.test_unless_cancelled(context, project, merged.commit, proofs, cancel), cancel
+    )
     if tested.green:
         return Prove()
     return sent_back_for_red(ticket, target, merged.tree, tested)

@@ -21,6 +21,7 @@ from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -34,8 +35,10 @@ def wanted(project: ProjectContext, ticket: Ticket) -> bool:
     return project.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project.config.checks)
 
 
-def prove(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[str, RevertProof] | None:
-    """The tested tree and the result; None if that is known already, or there is nothing to do."""
+def prove(
+    context: Context, project: ProjectContext, ticket: Ticket, cancel: CancelToken
+) -> tuple[str, RevertProof] | None:
+    """The tested tree and the result; None if that is known already, or there is nothing to do. Raises Cancelled."""
     target = project.target
     merged = candidate(context, project, target, ticket)
     if not wanted(project, ticket) or isinstance(merged, MergeConflict) or merged.tree == project.hub.tree_of(target):
@@ -43,7 +46,7 @@ def prove(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[st
     with context.store.read() as tx:
         if _known(tx, ticket.id, merged.tree):
             return None
-    return merged.tree, _Trial(context, project, ticket, target, merged).run()
+    return merged.tree, _Trial(context, project, ticket, target, merged, cancel).run()
 
 
 def record(tx: Transaction, ticket: Ticket, tree: str, found: RevertProof) -> None:
@@ -65,13 +68,20 @@ def _known(tx: ReadTransaction, ticket: int, tree: str) -> bool:
 
 class _Trial:
     def __init__(
-        self, context: Context, project: ProjectContext, ticket: Ticket, target: str, merged: MergeCandidate
+        self,
+        context: Context,
+        project: ProjectContext,
+        ticket: Ticket,
+        target: str,
+        merged: MergeCandidate,
+        cancel: CancelToken,
     ) -> None:
         self._context = context
         self._project = project
         self._ticket = ticket
         self._target = target
         self._merged = merged
+        self._cancel = cancel
         self._until = time.monotonic() + project.config.reversal.seconds
         own = [want.check for want in execution.proofs(ticket.id, ticket.spec.proofs)]
         self._checks: Sequence[Check] = own or project.config.checks
@@ -109,9 +119,8 @@ class _Trial:
             left = self._time_left()
             if left < _LEAST:
                 return None
-            code = execution.try_out(
-                self._context, self._project, commit, replace(check, timeout=min(check.timeout, left))
-            )
+            limited = replace(check, timeout=min(check.timeout, left))
+            code = execution.try_out(self._context, self._project, commit, limited, cancel=self._cancel)
             if code != 0:
                 return None if code is None and self._time_left() < _LEAST else False
         return True

@@ -25,10 +25,12 @@ from legion.jobs.checks import approvals, execution, held_out
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
+from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate, offer, shown_test, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
+from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import projects
 from legion.system import crash
@@ -76,6 +78,7 @@ class Batch:
         self._start = project.target
         self._tickets = frozenset(ticket.id for ticket in tickets)
         self._chain = self._build(tickets, with_upstream)
+        self._cancel = CancelToken()
 
     def land(self, speculation: Speculation, others: frozenset[int], *, hold: bool = False) -> BatchResult | None:
         """Test the chain and move the target to what is green. None where nothing was tested.
@@ -88,8 +91,14 @@ class Batch:
         self._project = self._with_upstream_settings()
         tip, taken = self._chain[-1].commit, others | self._tickets
         ahead = contextlib.nullcontext() if hold else speculation.while_testing(self._project, tip, taken)
-        with ahead as early, self._noted():
-            search, tried = self._search(speculation, early)
+        members = [link.ticket for link in self._chain if link.ticket is not None]
+        try:
+            with cancelling(self._context, members, self._cancel), ahead as early, self._noted():
+                search, tried = self._search(speculation, early)
+        except Cancelled:
+            # A person stopped one of the tickets: the others are tested without it.
+            speculation.give_up()
+            return None
         moved = search.lands is None or self._finish(tried[search.lands], hold=hold)
         return self._result(search, tried, blame=moved)
 
@@ -281,7 +290,9 @@ class Batch:
         crash.reach(Point.LAND_BEFORE_TEST)
         wanted, complete = self._wanted(links), probe == BisectProbe(len(self._chain))
         with shown_test.of_chain(self._context, self._project, links, wanted, complete=complete):
-            tested = execution.test(self._context, self._project, links[-1].commit, wanted)
+            tested = execution.test_unless_cancelled(
+                self._context, self._project, links[-1].commit, wanted, self._cancel
+            )
         return _CheckedChain(links=links, tested=tested)
 
     def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:

@@ -17,6 +17,7 @@ from legion.jobs.checks import held_out
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import baseline, races, shown_test, target, upstream
 from legion.jobs.landing.batch import Batch
@@ -24,6 +25,7 @@ from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.landing.suspects import Suspect, Suspects
+from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.store.board import projects, tickets
 from legion.store.work import claims
 
@@ -152,12 +154,16 @@ class _QueueWorker:
             with self._context.store.read() as tx:
                 if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
                     return
-            with shown_test.repeated(self._context, project, suspect.ticket, suspect.against):
-                tested = confirmed(self._context, project, suspect.against)
+            cancel = CancelToken()
+            test = shown_test.repeated(self._context, project, suspect.ticket, suspect.against)
+            with cancelling(self._context, [suspect.ticket], cancel), test:
+                tested = confirmed(self._context, project, suspect.against, cancel)
             if tested.green:
                 self._queue.unlearn(project, suspect.room)
             elif not (suspect.alone and self._park_for_red_target(project, suspect.ticket, tested)):
                 self._send_back(project, suspect.ticket, tested)
+        except Cancelled:
+            return
         finally:
             self._forget([suspect.ticket.id])
 

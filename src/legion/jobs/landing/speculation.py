@@ -23,6 +23,7 @@ from legion.git.merge.candidates import MergeCandidate
 from legion.jobs.checks import execution, held_out
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
+from legion.jobs.checks.ticket_watch import as_they_are, cancelling
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.shown_test import shown
@@ -80,7 +81,7 @@ class Speculation:
         if not self._ahead:
             return ()
         first = self._ahead[0]
-        now = self._unchanged(first.batch) if first.base == project.target else ()
+        now = as_they_are(self._context, first.batch) if first.base == project.target else ()
         if not now:
             self.give_up()
         return now
@@ -90,8 +91,7 @@ class Speculation:
         with self._lock:
             self._closed.set()
             useless, self._ahead = self._ahead, []
-        self._context.live.queue.notes.remove(ticket.id for ahead in useless for ticket in ahead.batch)
-        cancel_all(ahead.cancel for ahead in useless)
+        self._cancel(useless)
 
     @contextlib.contextmanager
     def while_testing(
@@ -127,20 +127,11 @@ class Speculation:
             self._started = time.monotonic()
             return None
 
-    def _unchanged(self, batch: Sequence[Ticket]) -> tuple[Ticket, ...]:
-        """All of them as they are now; empty where one of them has changed."""
-        ids = [ticket.id for ticket in batch]
-        with self._context.store.read() as tx:
-            if len(tickets.states_of(tx, ids)) < len(ids):
-                return ()
-            now = tickets.get_many(tx, ids)
-        same = all(one.version == other.version for one, other in zip(now, batch, strict=True))
-        return now if same else ()
-
     def _build(self, project: ProjectContext, tip: str, taken: Collection[int], closed: threading.Event) -> None:
         try:
             interval = self._interval(project)
             while not closed.wait(_POLL):
+                self._drop_cancelled()
                 with self._lock:
                     above = tuple(self._ahead)
                 in_test = 1 + sum(1 for ahead in above if not ahead.tested.done())
@@ -152,6 +143,18 @@ class Speculation:
                     self._put_on_top(project, above[-1].tip if above else tip, waiting, closed)
         except LegionError as trouble:
             log.debug("speculation ends: %s", trouble)
+
+    def _drop_cancelled(self) -> None:
+        """Forget a batch of which a ticket was stopped, and those on top of it."""
+        with self._lock:
+            place = next((place for place, ahead in enumerate(self._ahead) if ahead.cancel.cancelled), None)
+            useless = [] if place is None else self._ahead[place:]
+            self._ahead = self._ahead[:place]
+        self._cancel(useless)
+
+    def _cancel(self, useless: Sequence[_SpeculativeBatch]) -> None:
+        self._context.live.queue.notes.remove(ticket.id for ahead in useless for ticket in ahead.batch)
+        cancel_all(ahead.cancel for ahead in useless)
 
     def _interval(self, project: ProjectContext) -> float:
         """Seconds between two starts while other tickets are about to arrive: then the slots end one after the
@@ -197,7 +200,8 @@ class Speculation:
     def _test(self, project: ProjectContext, ahead: _SpeculativeBatch) -> None:
         try:
             wanted = held_out.of_batch(self._context, project, ahead.batch)
-            with shown(self._context, project, QueueTestKind.AHEAD, ahead.batch, ahead.tip, wanted):
+            test = shown(self._context, project, QueueTestKind.AHEAD, ahead.batch, ahead.tip, wanted)
+            with cancelling(self._context, ahead.batch, ahead.cancel), test:
                 tested = execution.test_unless_cancelled(self._context, project, ahead.tip, wanted, ahead.cancel)
             ahead.tested.set_result(tested)
         except Exception as trouble:  # the batch is tested again when its turn comes, and the error shows there

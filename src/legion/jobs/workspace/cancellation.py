@@ -20,20 +20,20 @@ class Cancelled(LegionError):
 
 
 class CancelToken:
-    """Passed to a test by the thread that may cancel it."""
+    """Passed to a test, or to several at once, by the thread that may cancel them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = False
-        self._running: Path | None = None
+        self._running: set[Path] = set()
 
     def cancel(self) -> None:
         """Raises RunnerError where the runner of the test's command does not answer."""
         with self._lock:
             self._cancelled = True
-            running = self._running
-        if running is not None:
-            launch.stop(running, grace=0)
+            running = tuple(self._running)
+        for run_dir in running:
+            launch.stop(run_dir, grace=0)
 
     @property
     def cancelled(self) -> bool:
@@ -47,7 +47,7 @@ class CancelToken:
     def running(self, run_dir: Path) -> Iterator[None]:
         """Around the time in which a started command runs. Raises Cancelled at its end if that was not its own."""
         with self._lock:
-            self._running = run_dir
+            self._running.add(run_dir)
             cancelled = self._cancelled
         try:
             if cancelled:
@@ -55,7 +55,7 @@ class CancelToken:
             yield
         finally:
             with self._lock:
-                self._running = None
+                self._running.discard(run_dir)
         self.raise_if_cancelled()
 
 
