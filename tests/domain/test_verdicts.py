@@ -162,7 +162,10 @@ def test_a_reader_of_a_race_ranks_every_attempt_once():
 def test_half_characters_and_zeros_become_marks_that_everything_can_hold():
     odd = {"weight": "nit", "file": "", "line": None, "text": "a\ud800b\0c"}
     verdict = parse(said(summary="x\udfff", findings=[odd]), SUBJECT)
-    assert (verdict.summary, verdict.findings[0].text) == ("x?", "a?b\N{REPLACEMENT CHARACTER}c")
+    assert (verdict.summary, verdict.findings[0].text) == (
+        "x\N{REPLACEMENT CHARACTER}",
+        "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}c",
+    )
     assert refusal(said(findings=[{**odd, "file": "\ud800"}])).encode()
 
 

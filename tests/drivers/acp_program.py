@@ -66,9 +66,14 @@ def work(prompt: str) -> str:
     """One turn; returns its stop reason."""
     for line in prompt.splitlines():
         word, _, rest = line.partition(" ")
+        if word.endswith("!"):
+            word, rest = word[:-1], json.loads(f'"{rest}"')
         match word:
             case "say":
                 say(rest)
+            case "raw":
+                sys.stdout.write(f"{rest}\n")
+                sys.stdout.flush()
             case "edit":
                 call("edit-1", kind="edit", status="pending", rawInput={"path": rest}, locations=[{"path": rest}])
                 Path(rest).write_text("edited\n")
@@ -118,7 +123,8 @@ def main() -> None:
             case "initialize":
                 send(id=id, result={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
             case "session/new":
-                send(id=id, result={"sessionId": SESSION})
+                odd = [word.removeprefix("session=") for word in sys.argv if word.startswith("session=")]
+                send(id=id, result={"sessionId": json.loads(f'"{odd[0]}"') if odd else SESSION})
             case "session/load" if "forgets" in sys.argv:
                 send(id=id, error={"code": -32002, "message": "no such session"})
             case "session/load":
@@ -128,7 +134,9 @@ def main() -> None:
                     say("the rest of the history")
             case "session/prompt":
                 text = params["prompt"][0]["text"]
-                if "fail" in text.split():
+                if text.startswith("error! "):
+                    send(id=id, error={"code": -32603, "message": json.loads(f'"{text[7:].splitlines()[0]}"')})
+                elif "fail" in text.split():
                     send(id=id, error={"code": -32603, "message": "Internal error", "data": {"details": "it broke"}})
                 else:
                     send(id=id, result={"stopReason": work(text)})

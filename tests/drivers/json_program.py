@@ -18,12 +18,18 @@ def item(**facts: object) -> None:
 
 
 def main() -> None:
-    send(type="thread.started", thread_id="thread-1")
+    odd = [word.removeprefix("session=") for word in sys.argv if word.startswith("session=")]
+    send(type="thread.started", thread_id=json.loads(f'"{odd[0]}"') if odd else "thread-1")
     if "resume" in sys.argv:
         item(type="agent_message", text=f"resumed {sys.argv[-1]}")
     for line in sys.stdin.read().splitlines():
         word, _, rest = line.partition(" ")
+        if word.endswith("!"):
+            word, rest = word[:-1], json.loads(f'"{rest}"')
         match word:
+            case "raw":
+                sys.stdout.write(f"{rest}\n")
+                sys.stdout.flush()
             case "say":
                 item(type="agent_message", text=rest)
             case "run":

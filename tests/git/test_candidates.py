@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from legion.domain.landing.bisect import LandingMode
+from legion.git.hub.objects import write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.candidates import MergeCandidate, MergeConflict, merge, merge_person
 from tests.git.conftest import LINES
 from tests.git.making import AGENT, LEGION, WHEN, Grounds, Person, change, program
+from tests.support.attacks import Attacker, Door, attack
 
 
 def land(hub: Hub, target: str, proposal: str, mode: LandingMode = LandingMode.MERGE) -> MergeCandidate | MergeConflict:
@@ -308,3 +310,51 @@ def test_twenty_changes_land_one_after_the_other(grounds: Grounds, tmp_path: Pat
     for proposal in proposals:
         at = candidate(grounds.hub, at, proposal).commit
     assert grounds.hub.count_files(at) == 25
+
+
+@attack(Attacker.AGENT, Door.TEXT)
+@pytest.mark.parametrize("mode", list(LandingMode))
+@pytest.mark.parametrize(
+    ("subject", "landed"),
+    [
+        ("g23 \x1b]0;evil\x07", "g23 <U+001B>]0;evil<U+0007>"),
+        ("Fix login \u202egnp.exe now", "Fix login <U+202E>gnp.exe now"),
+        ("Half \ud83d", "Half \ufffd"),
+        ("Überall 👩‍💻", "Überall 👩‍💻"),
+    ],
+)
+def test_a_subject_is_text_in_the_landed_commit(
+    grounds: Grounds, tmp_path: Path, mode: LandingMode, subject: str, landed: str
+):
+    hub = grounds.hub
+    tree = hub.tree_of(change(hub, grounds.target, {"a": "1\n"}, tmp_path))
+    stamp = AGENT.stamp(WHEN)
+    raw = subject.encode("utf-8", "replace" if "\ud83d" in subject else "strict")
+    own = write_commit(hub, tree=tree, parents=(grounds.target,), author=stamp, committer=stamp, message=raw)
+    made = merge(hub, grounds.target, own, mode=mode, message=subject, author=AGENT, committer=LEGION, when=WHEN)
+    assert isinstance(made, MergeCandidate)
+    text = hub._git("log", "-1", "--format=%s", made.commit).stdout.decode().rstrip("\n")
+    assert text == landed or "\ud83d" in subject
+    assert not any(ord(letter) < 0x20 or letter == "\u202e" for letter in text)
+
+
+def test_a_message_in_another_encoding_keeps_its_bytes(grounds: Grounds):
+    hub, stamp = grounds.hub, AGENT.stamp(WHEN)
+    japanese = "日本".encode("iso2022_jp")
+
+    def written(message: bytes, encoding: bytes | None) -> bytes:
+        tree, parents = hub.tree_of(grounds.target), (grounds.target,)
+        return hub.content(
+            write_commit(
+                hub,
+                tree=tree,
+                parents=parents,
+                author=stamp,
+                committer=stamp,
+                message=message,
+                encoding=encoding,
+            )
+        )
+
+    assert written(japanese, b"ISO-2022-JP").endswith(japanese + b"\n")
+    assert written(b"caf\xe9 \x1b[31m", None).endswith(b"\n\ncaf\xe9 [31m\n")

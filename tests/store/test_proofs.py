@@ -75,7 +75,7 @@ def test_output_that_is_no_text_does_not_stop_a_receipt(store, project):
         made = add_receipt(tx, tail="\x00\x1b[31m \udc80")
     with store.read() as tx:
         assert receipts.for_tree(tx, project.id, "t1") == (made,)
-    assert made.tail == "\N{REPLACEMENT CHARACTER}\x1b[31m ?"
+    assert made.tail == "\N{REPLACEMENT CHARACTER}\x1b[31m \N{REPLACEMENT CHARACTER}"
 
 
 def test_an_open_landing_is_seen_until_it_is_closed(store, project):

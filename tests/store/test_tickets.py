@@ -299,8 +299,8 @@ def test_what_no_database_can_hold_becomes_a_visible_mark(store, project):
         found = tickets.get(tx, created.id)
         last = events.after(tx, 0)[-1]
     assert found.spec.title == created.spec.title == "a\N{REPLACEMENT CHARACTER}b"
-    assert found.spec.text == "half ? character"
-    assert found.reason == "because \N{REPLACEMENT CHARACTER} of ?"
+    assert found.spec.text == "half \N{REPLACEMENT CHARACTER} character"
+    assert found.reason == "because \N{REPLACEMENT CHARACTER} of \N{REPLACEMENT CHARACTER}"
     assert last.data["to"] == "stopped"
 
 

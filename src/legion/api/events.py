@@ -5,7 +5,6 @@ Each stream holds a thread, and each event is read from the database for it, so 
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from legion.api import devices
 from legion.api.long_polls import Waiters
 from legion.api.problems import answer
 from legion.api.routes import BIGGEST, FOLDER, caller_of, refuse_unusable
+from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.wire.errors import Retryable
@@ -156,4 +156,4 @@ async def batches(
 
 
 def as_sse(event: EventLine) -> str:
-    return f"id: {event.n}\nevent: {event.kind}\ndata: {json.dumps(vars(event))}\n\n"
+    return f"id: {event.n}\nevent: {event.kind}\ndata: {to_json(vars(event))}\n\n"

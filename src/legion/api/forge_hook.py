@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from legion.api import problems
+from legion.api.json_response import JSONResponse
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 

@@ -27,11 +27,12 @@ from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from legion.api import machine_relay, problems
+from legion.api.json_response import JSONResponse
 from legion.api.machine_news import LOOK_AGAIN, NewsBell
 from legion.service.machines.dial_in import TOKEN, DialIn, MachineOld, RelayDoor, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable

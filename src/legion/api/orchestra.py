@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -12,14 +11,15 @@ from typing import Annotated, TypeVar, cast
 
 from fastapi import Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
 from legion.api.allowed import CALLER
 from legion.api.events import Streams
+from legion.api.json_response import JSONResponse
 from legion.api.routes import FOLDER, LazyRoute, caller_of, refuse_unusable
+from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.entry.orchestra import Orchestra
 from legion.wire.errors import HTTP_STATUS, LegionError, NotAllowed, NotFound
@@ -122,7 +122,7 @@ async def _push(socket: WebSocket, orchestra: Orchestra, reading: asyncio.Task[N
         if not await run_in_threadpool(still_in):
             break
         found = await run_in_threadpool(orchestra.status)
-        await socket.send_text(json.dumps(asdict(found)))
+        await socket.send_text(to_json(asdict(found)))
         await asyncio.wait([reading], timeout=_LEAST_PAUSE)
         waiting = asyncio.ensure_future(waiters.run(partial(service.wait_for_event, seen, PUSH_SECONDS)))
         await asyncio.wait([reading, waiting], return_when=asyncio.FIRST_COMPLETED)

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
 
+from legion.api.json_response import JSONResponse
 from legion.api.problems import note_refusal
 from legion.api.routes import caller_of
 from legion.service.entry.callers import CallerRegistry

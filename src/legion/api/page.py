@@ -16,11 +16,12 @@ from pathlib import Path, PurePosixPath
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from legion import __version__, web
 from legion.api import devices, problems
+from legion.api.json_response import JSONResponse
 from legion.domain.devices import Device, DeviceRights, PushSubscription, rights_of
 from legion.service.entry.callers import CallerRegistry
 from legion.web import first_view

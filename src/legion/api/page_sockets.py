@@ -7,7 +7,6 @@ something to happen waits in a WebSocket, and any number of windows can be open.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -23,6 +22,7 @@ from legion.api.allowed import CALLER
 from legion.api.events import Streams, batches
 from legion.api.long_polls import Waiters
 from legion.api.routes import BIGGEST, refuse_unknown_fields, refuse_unstorable
+from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import LegionError
 from legion.wire.live import FollowOutput, LiveOutput
@@ -74,7 +74,7 @@ async def _send_until_closed(socket: WebSocket, parts: AsyncIterator[list[EventL
             if (found := part.result()) is None:
                 await socket.close(_POLICY)
                 return
-            await socket.send_text(json.dumps([vars(event) for event in found]))
+            await socket.send_text(to_json([vars(event) for event in found]))
     finally:
         leaving.cancel()
 
@@ -115,7 +115,7 @@ async def output(socket: WebSocket) -> None:
             found: LiveOutput = await waiters.run(partial(callers.perform, socket.scope[CALLER], _OUTPUT, given))
             if not await run_in_threadpool(still_in):
                 break
-            await socket.send_text(json.dumps(asdict(found)))
+            await socket.send_text(to_json(asdict(found)))
         await socket.close(_POLICY)
     except (ValidationError, LegionError):
         await socket.close(_POLICY)

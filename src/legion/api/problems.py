@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Mapping, Sequence
 
 from fastapi import FastAPI, Request
@@ -13,13 +12,14 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from legion.api.allowed import CALLER
+from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound, problem_of
 
 
 def problem_body(error: LegionError) -> bytes:
-    return json.dumps(vars(problem_of(error))).encode()
+    return to_json(vars(problem_of(error))).encode()
 
 
 def answer(error: LegionError, status: int | None = None) -> Response:

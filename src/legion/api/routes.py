@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
+import orjson
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
@@ -22,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from legion import wire
 from legion.api.allowed import CALLER
 from legion.api.long_polls import Waiters
+from legion.domain.text import in_all, whole
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import BadInput
@@ -119,7 +121,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
         for one in row.parameters:
             if "Folder" in str(one.annotation):
                 refuse_unusable(arguments[one.name], one.name)
-        return perform(request, row, {one.name: arguments[one.name] for one in row.parameters})
+        return sendable(perform(request, row, {one.name: arguments[one.name] for one in row.parameters}))
 
     async def waited(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
         waiters: Waiters = request.app.state.waiters
@@ -150,6 +152,15 @@ def refuse_unknown_fields(kind: object) -> None:
         setattr(kind, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010 - no field of its own
         for field in get_type_hints(kind).values():
             refuse_unknown_fields(field)
+
+
+def sendable(answer: object) -> object:
+    """The answer as JSON can hold it: the name of a file, or a transcript, may have letters that no encoding has."""
+    try:
+        orjson.dumps(answer, default=str)
+    except orjson.JSONEncodeError:
+        return in_all(answer, whole)
+    return answer
 
 
 def refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -25,6 +24,7 @@ from legion.api import devices
 from legion.api.allowed import CALLER
 from legion.api.events import HEARTBEAT
 from legion.api.long_polls import Waiters
+from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.service.tickets.attach import connect
@@ -274,7 +274,7 @@ class _PageTerminal:
             await self._room.wait()
 
     async def _notify(self, news: TerminalNews, **facts: Any) -> None:  # noqa: ANN401 - fields of the notice
-        await self._socket.send_text(json.dumps(asdict(TerminalNotice(news=news.value, **facts))))
+        await self._socket.send_text(to_json(asdict(TerminalNotice(news=news.value, **facts))))
 
     # From the browser to the runner
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.domain.text import to_json
+
 LONGEST_FRAME = 1 << 20
 _HEAD = 5
 """Bytes: the kind, then the length."""
@@ -65,7 +67,7 @@ class Hello:
 
     def to_bytes(self) -> bytes:
         facts = {"columns": self.size.columns, "rows": self.size.rows, "only_looks": self.only_looks}
-        return json.dumps(facts).encode()
+        return to_json(facts).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Hello:
@@ -83,7 +85,7 @@ class TerminalEnd:
     message: str
 
     def to_bytes(self) -> bytes:
-        return json.dumps({"exit_code": self.exit_code, "message": self.message}).encode()
+        return to_json({"exit_code": self.exit_code, "message": self.message}).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> TerminalEnd:

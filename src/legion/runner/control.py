@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from legion.domain.text import to_json
 from legion.drivers import ControlRequest, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
 from legion.runner.spec import CONTROL_SOCKET
 
@@ -79,7 +80,7 @@ def connect(run_dir: Path, timeout: float | None, name: str = CONTROL_SOCKET) ->
 
 
 def send(connection: socket.socket, ask: str, **facts: object) -> None:
-    connection.sendall(json.dumps({"version": VERSION, "ask": ask, **facts}).encode() + b"\n")
+    connection.sendall(to_json({"version": VERSION, "ask": ask, **facts}).encode() + b"\n")
 
 
 class _Command(Enum):
@@ -261,7 +262,7 @@ class ControlServer:
 
     def _send(self, caller: _Caller, message: dict[str, object]) -> None:
         try:
-            caller.socket.send(json.dumps(message).encode() + b"\n")
+            caller.socket.send(to_json(message).encode() + b"\n")
         except OSError:
             self._drop(caller)
 

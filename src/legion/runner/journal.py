@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
+from legion.domain.text import in_all, recorded, to_json
 from legion.runner.spec import RunFolder
 
 VERSION = 1
@@ -56,7 +57,7 @@ class Journal:
         self._number += 1
         name = kind.value if isinstance(kind, JournalKind) else kind
         line = {"version": VERSION, "number": self._number, "time": time.time(), "kind": name, **facts}
-        data = b"\n" * self._torn + json.dumps(line).encode() + b"\n"
+        data = b"\n" * self._torn + to_json(in_all(line, recorded)).encode() + b"\n"
         self._torn = True
         self._torn = os.write(self._handle, data) < len(data)
         self._ring()
@@ -112,10 +113,10 @@ def read_tail(run_dir: Path, most: int) -> list[JournalEvent]:
 
 def _parse(line: bytes) -> JournalEvent | None:
     try:
-        facts = json.loads(line)
+        facts = in_all(json.loads(line), recorded)
         if facts.pop("version") != VERSION:
             return None
         number, moment, kind = facts.pop("number"), facts.pop("time"), facts.pop("kind")
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, RecursionError):
         return None
     return JournalEvent(number=number, time=moment, kind=kind, facts=MappingProxyType(facts))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain.errors import LegionError
+from legion.domain.text import in_all, recorded, to_json
 from legion.drivers import EndKind, Program, registry
 from legion.drivers.profile import DriverProfile
 from legion.runner.sandbox import Sandbox
@@ -221,7 +222,7 @@ def write_result(run_dir: Path, result: RunResult) -> None:
         "until": result.until,
         "denied": list(result.denied),
     }
-    write_atomic(RunFolder(run_dir).result, json.dumps(facts, indent=1))
+    write_atomic(RunFolder(run_dir).result, to_json(in_all(facts, recorded), indent=1))
 
 
 def read_result(run_dir: Path) -> RunResult | None:
@@ -245,9 +246,9 @@ def parse_result(facts: Mapping[str, Any]) -> RunResult:
         started_at=facts["started_at"],
         ended_at=facts["ended_at"],
         output_bytes=facts["output_bytes"],
-        message=facts["message"],
+        message=recorded(facts["message"]),
         until=facts.get("until"),
-        denied=tuple(facts.get("denied", ())),
+        denied=tuple(map(recorded, facts.get("denied", ()))),
     )
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import Row, Select, Table, bindparam, column, insert, select, ta
 from sqlalchemy.exc import DBAPIError
 
 from legion.domain.events import EventKind
+from legion.domain.text import to_json
 from legion.store import events
 from legion.store.database import schema
 from legion.store.database.errors import StoreBroken
@@ -202,7 +203,7 @@ def _row_texts(one: Table, key: str, *, remember: int = 100) -> QueryByIds[_RowT
     less = _HEADS_ONLY.get(one.name, {})
 
     def text_of(row: Stored) -> _RowText:
-        return _RowText(getattr(row, key), json.dumps({**_plain(vars(row)), **less}, sort_keys=True))
+        return _RowText(getattr(row, key), to_json({**_plain(vars(row)), **less}, sort_keys=True))
 
     return QueryByIds(select(one).order_by(*one.primary_key), one.c[key], text_of, remember=remember)
 
@@ -231,7 +232,7 @@ def _record(row: Row[Any]) -> dict[str, object]:
 
 
 def _json(record: object) -> bytes:
-    return json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
+    return to_json(record, indent=1, sort_keys=True).encode() + b"\n"
 
 
 _NEXT_LINE = ",\n"
@@ -367,4 +368,4 @@ def _raw(value: object) -> object:
     """As stored in a column: flags are 0 and 1, lists and mappings are JSON."""
     if isinstance(value, bool):
         return int(value)
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    return to_json(value) if isinstance(value, list | dict) else value

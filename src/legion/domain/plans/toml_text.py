@@ -8,7 +8,6 @@ criteria = [{text = "It has a form", proof = "[test]"}]
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from legion.domain.errors import BadInput
 from legion.domain.plans import draft as drafts
 from legion.domain.plans.draft import MalformedDraft, PlanDraft
+from legion.domain.text import to_json
 
 _HEADER = re.compile(r"^\s*\[\[\s*ticket\s*\]\]")
 _NAMED = re.compile(r"`([a-z_]+)`")
@@ -76,7 +76,7 @@ def _inline(value: object) -> str:
 
 def _quoted(text: str) -> str:
     """A JSON string is a TOML string, except for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return to_json(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _escaped(text: str) -> str:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from legion.domain.text import storable, to_json
+
 LONGEST = 200_000
 """Characters of an answer that are parsed."""
 MOST_FINDINGS = 50
@@ -277,7 +279,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1)
-        raise MalformedVerdict(f"the key {json.dumps(twice)} stands twice in one object")
+        raise MalformedVerdict(f"the key {to_json(twice)} stands twice in one object")
     return found
 
 
@@ -412,22 +414,17 @@ def _below(path: str, folders: Collection[str]) -> bool:
 
 def _plain(path: str, root: str) -> str:
     """As git writes it: relative to the root of the repository."""
-    named = _clean(path).strip()
+    named = storable(path).strip()
     if root and named.startswith(f"{root}/"):
         named = named[len(root) + 1 :]
     return named.removeprefix("./").rstrip("/")
 
 
 def _shown(value: object) -> str:
-    words = json.dumps(value, ensure_ascii=False, default=str)
-    return _clean(words if len(words) <= 100 else f"{words[:100]}...")
+    words = to_json(value, ensure_ascii=False, default=str)
+    return storable(words if len(words) <= 100 else f"{words[:100]}...")
 
 
 def _cut(words: str) -> str:
-    plain = _clean(words).strip()
+    plain = storable(words).strip()
     return plain if len(plain) <= _LONGEST_TEXT else f"{plain[:_LONGEST_TEXT]}..."
-
-
-def _clean(words: str) -> str:
-    """JSON can contain unpaired surrogates, which no other format holds."""
-    return words.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

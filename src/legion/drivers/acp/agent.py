@@ -163,7 +163,7 @@ class AcpAgent:
             )
             await self._client.end_replay()
         except _Refused as refused:
-            self._process.keep(f"The conversation could not be resumed: {refused}\n".encode())
+            self._process.keep(f"The conversation could not be resumed: {refused}\n".encode(errors="replace"))
             conversations.forget(self._options.home, self._options.conversation)
             return False
         finally:

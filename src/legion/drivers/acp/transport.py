@@ -7,6 +7,7 @@ import contextlib
 import json
 from typing import Any
 
+from legion.domain.text import to_json
 from legion.drivers.turns.process import AgentProcess
 
 _MOST_UNREAD = 32 << 20
@@ -25,7 +26,7 @@ class PipeTransport:
         writer = self._process.stdin
         if writer is None or writer.is_closing():
             raise ConnectionError("The program no longer reads its input.")
-        writer.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        writer.write(to_json(message, ensure_ascii=False).encode() + b"\n")
         await writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:

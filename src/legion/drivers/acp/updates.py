@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from acp import schema
 
+from legion.domain.text import to_json
 from legion.drivers.turns.journal import RunJournal, cut
 from legion.drivers.turns.run import TurnActivity
 
@@ -155,7 +155,7 @@ class Updates:
             call.text = _raw_text(update.raw_output)
         call.text = _shortened(call.text)
         if update.raw_input is not None:
-            call.size = len(json.dumps(call.input, default=str))
+            call.size = len(to_json(call.input, default=str))
         self._forget_oldest(call)
         return call
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from legion.domain.text import to_json
 from legion.drivers.claude import transcript
 from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.profile import ToolLink
@@ -45,7 +46,7 @@ def command_line(program: Path, options: ClaudeOptions, prompt: str) -> tuple[st
 def _servers(link: ToolLink) -> str:
     """Legion's tools. The runner fills in the address; the token is in a variable, which other users cannot read."""
     headers = {"Authorization": "Bearer ${LEGION_TOOLS_TOKEN}"}
-    return json.dumps({"mcpServers": {link.server: {"type": "http", "url": "{tools_url}", "headers": headers}}})
+    return to_json({"mcpServers": {link.server: {"type": "http", "url": "{tools_url}", "headers": headers}}})
 
 
 def skip_first_questions(config_dir: Path, tree: Path) -> None:
@@ -65,4 +66,4 @@ def skip_first_questions(config_dir: Path, tree: Path) -> None:
         "bypassPermissionsModeAccepted": True,
         "projects": {**projects, str(tree): {**(mine if isinstance(mine, dict) else {}), **trusted}},
     }
-    safe_files.write(config_dir, _STATE, json.dumps(facts).encode())
+    safe_files.write(config_dir, _STATE, to_json(facts).encode())

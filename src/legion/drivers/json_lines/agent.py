@@ -105,7 +105,7 @@ class JsonLinesAgent:
         return self._code
 
     def take_session(self, id: str) -> None:
-        if id != self._session:
+        if id != self._session and conversations.is_id(id):
             self._session = id
             conversations.remember(self._options.home, self._options.conversation, id)
 
@@ -134,7 +134,7 @@ class JsonLinesAgent:
     def take_error(self, message: str) -> None:
         self._error = message
         if self._process is not None:
-            self._process.keep(f"{message}\n".encode())
+            self._process.keep(f"{message}\n".encode(errors="replace"))
 
     def end_turn(self, reason: str, usage: Mapping[str, Any], cost_usd: float | None) -> None:
         self._report = TurnReport(reason=reason, text=self._text, usage=dict(usage), cost_usd=cost_usd)

@@ -22,11 +22,17 @@ def remembered(home: Path, conversation: str) -> str:
     """The program's id; empty where there is none."""
     content = safe_files.read(home, f"{_FOLDER}/{conversation}", most=400) or b""
     text = content.decode("utf-8", "replace").strip()
-    return text if _ID.fullmatch(text) else ""
+    return text if is_id(text) else ""
+
+
+def is_id(text: str) -> bool:
+    """Can this be a program's id of a conversation? It becomes a word of a command line, and part of a file's name."""
+    return _ID.fullmatch(text) is not None
 
 
 def remember(home: Path, conversation: str, id: str) -> None:
-    safe_files.write(home, f"{_FOLDER}/{conversation}", id.encode())
+    if is_id(id):
+        safe_files.write(home, f"{_FOLDER}/{conversation}", id.encode())
 
 
 def marked(text: str, id: str) -> str:
@@ -52,7 +58,7 @@ def copy_before_load(home: Path, places: tuple[str, ...], name: str, id: str) ->
     Gemini CLI names the file after the minute of its start: resumed within that minute, it empties its own history.
     """
     short = id[:_SHORT]
-    if not name or not _ID.fullmatch(short):
+    if not name or not is_id(short):
         return
     copy = name.replace("{short}", short)
     files = [path for place in places for path in home.glob(place) if path.stem.endswith(f"-{short}")]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from legion.domain.text import to_json
 from legion.drivers.profile import ToolLink
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -51,7 +52,7 @@ class DaemonLink:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Retry until there is an answer, or the run ends."""
-        body = json.dumps({"arguments": arguments, "request": str(uuid.uuid4())}).encode()
+        body = to_json({"arguments": arguments, "request": str(uuid.uuid4())}).encode()
         tries = busy = 0
         while True:
             try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from legion.domain.text import to_json
 from legion.domain.watchdog.activity import gist, tally_of
 from legion.drivers import Host
 
@@ -134,12 +134,12 @@ def summary(input: object) -> str:
         for name in _SHOWN:
             if isinstance(input.get(name), str):
                 return cut(" ".join(input[name].split()), LONGEST_INPUT)
-    return cut(json.dumps(input, ensure_ascii=False, default=str), LONGEST_INPUT)
+    return cut(to_json(input, ensure_ascii=False, default=str), LONGEST_INPUT)
 
 
 def digest_of(input: object) -> str:
     """Distinguishes inputs whose summaries are equal."""
-    return _digest(json.dumps(input, sort_keys=True, default=str))
+    return _digest(to_json(input, sort_keys=True, default=str))
 
 
 def cut(text: str, most: int) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from legion import __version__
+from legion.domain.text import to_json
 from legion.drivers.profile import ToolLink
 from legion.drivers.turns.daemon_link import DaemonLink
 
@@ -126,7 +127,7 @@ class ToolServer:
 
 
 async def _send(writer: asyncio.StreamWriter, status: int, answer: object) -> None:
-    body = b"" if answer is None else json.dumps(answer).encode()
+    body = b"" if answer is None else to_json(answer).encode()
     head = f"HTTP/1.1 {status} Legion\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     await writer.drain()

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from legion.domain.text import reveal
 from legion.git.core.command import fields, git
 from legion.git.core.history import FOLDER, History, TreeEntry
 from legion.git.hub.repository import Hub
 
 _SHA1 = 40
 """Digits of an id, where the repository does not use SHA-256."""
+_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n\r"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +106,22 @@ def commit_text(
     encoding: bytes | None = None,
 ) -> bytes:
     """The commit as git stores it."""
-    text = message.encode("utf-8", "replace") if isinstance(message, str) else message
+    text = _visible(message) if isinstance(message, str) or encoding is None else message
     lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
     lines += [b"author " + author, b"committer " + committer]
     if encoding is not None:
         lines.append(b"encoding " + encoding)
     body = text.replace(b"\0", b"").strip(b"\n") + b"\n"
     return b"\n".join((*lines, b"", body))
+
+
+def _visible(message: str | bytes) -> bytes:
+    """Without anything that a terminal obeys or hides: `git log` in a pipe passes it on."""
+    try:
+        return reveal(message if isinstance(message, str) else message.decode()).encode()
+    except UnicodeDecodeError:
+        assert isinstance(message, bytes), "a text is not decoded"
+        return message.translate(None, _CONTROLS)
 
 
 def read_commit(hub: Hub, commit: str) -> CommitText:

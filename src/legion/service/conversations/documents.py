@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
@@ -13,6 +12,7 @@ from legion.conversations.line_files import read_all
 from legion.conversations.places import FORMATS
 from legion.conversations.plain_text import plain
 from legion.domain.errors import BadInput, NotFound
+from legion.domain.text import to_json
 from legion.service.conversations.catalog import Catalog
 from legion.wire.conversations import ConversationLine, ExportedConversation
 
@@ -90,7 +90,7 @@ def _fenced(text: str) -> str:
 
 def _json(line: ConversationLine, entries: list[ConversationEntry]) -> str:
     texts = [{"role": one.role.value, "at": one.at, "text": plain(one.text)} for one in entries]
-    return json.dumps({"conversation": vars(line), "entries": texts}, indent=1) + "\n"
+    return to_json({"conversation": vars(line), "entries": texts}, indent=1) + "\n"
 
 
 def _html(line: ConversationLine, entries: list[ConversationEntry]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from legion.config.files.providers import ProviderApi, ProviderAuth, ProviderConfig
+from legion.domain.text import to_json
 from legion.gateway import lifecycle
 from legion.gateway.files.address import GatewayAddress
 from legion.gateway.files.passes import Pass, grant, revoke
@@ -104,7 +105,7 @@ def _post(url: str, path: str, token: str, body: object, auth: ProviderAuth) -> 
         headers["anthropic-beta"] = "oauth-2025-04-20"
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_PATIENCE)
     try:
-        connection.request("POST", path, json.dumps(body), headers)
+        connection.request("POST", path, to_json(body), headers)
         answer = connection.getresponse()
         body = answer.read()
         if skipped := answer.getheader("x-legion-skipped"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from legion.domain.errors import BadInput, NotFound
 from legion.domain.events import Event, EventKind
 from legion.domain.rules import WORDS, decided_by
 from legion.domain.runs import Run
+from legion.domain.text import to_json
 from legion.jobs.context import Context
 from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
@@ -341,7 +341,7 @@ def _count(many: object, thing: str) -> str:
 
 def _facts(facts: Mapping[str, object]) -> str:
     return " ".join(
-        value if isinstance(value, str) else f"{name}={json.dumps(value, default=str)}"
+        value if isinstance(value, str) else f"{name}={to_json(value, default=str)}"
         for name, value in facts.items()
         if value not in (None, "", [], {})
     )

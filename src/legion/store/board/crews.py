@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy import bindparam, insert, select
 
 from legion.domain.agents.teams import PLAIN, Advice, Crew, Origin, Role, RolePart, TeamStage
 from legion.domain.events import EventKind
+from legion.domain.text import to_json
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -28,7 +28,7 @@ def keep(tx: Transaction, crew: Crew) -> str:
 
 def digest(crew: Crew) -> str:
     """The same for the same team with the same roles, and for no other."""
-    return hashlib.sha256(json.dumps(_body(crew), sort_keys=True).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(to_json(_body(crew), sort_keys=True).encode("utf-8", "replace")).hexdigest()
 
 
 def get(tx: ReadTransaction, digest: str) -> Crew:

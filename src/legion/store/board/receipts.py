@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, bindparam, insert, select
 
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.events import EventKind
+from legion.domain.text import storable
 from legion.store.database import schema
-from legion.store.database.columns import clean
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -46,7 +46,7 @@ def add(
         "exit_code": exit_code,
         "duration": duration,
         "made_at": tx.now,
-        "tail": clean(tail),
+        "tail": storable(tail),
         "output": output,
         "digest": digest,
         "machine": machine,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from enum import Enum
 from typing import Any
 
 from sqlalchemy import Dialect, Integer, MetaData, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
+
+from legion.domain.text import from_json, storable, to_json
 
 metadata = MetaData()
 """All tables."""
@@ -20,7 +21,7 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else clean(value)
+        return None if value is None else storable(value)
 
 
 class Json(TypeDecorator[Any]):
@@ -28,10 +29,10 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value)
+        return None if value is None else to_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> object:
-        return None if value is None else json.loads(value)
+        return None if value is None else from_json(value)
 
 
 class Flag(TypeDecorator[bool]):
@@ -45,14 +46,6 @@ class Flag(TypeDecorator[bool]):
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> bool | None:
         return None if value is None else bool(value)
-
-
-def clean(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        value = value.encode(errors="replace").decode()
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def one_of(kind: type[Enum]) -> SqlEnum:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 from legion.config.sections.claude import Answers
@@ -10,6 +9,7 @@ from legion.domain.agents import tools as rules
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.errors import NotAllowed, NotFound
+from legion.domain.text import to_json
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.service.entry.tools import agents as people
@@ -83,7 +83,7 @@ class ToolRegistry:
             data = _HANDLERS[tool](call)
         except NotYet:
             return ToolAnswer(again=True)
-        return ToolAnswer(text=json.dumps(data, ensure_ascii=False, separators=(",", ":")), data=data)
+        return ToolAnswer(text=to_json(data, ensure_ascii=False, separators=(",", ":")), data=data)
 
     def _opened(self, caller: Caller) -> frozenset[ExtraRight]:
         """The person has no extra rights here, and dispatches with a driver by other means."""
