@@ -1,8 +1,8 @@
-"""A change that adds a large file asks first, unless its ticket declares the file."""
+"""A change that adds a large file, or hides characters, asks first, unless its ticket declares the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,11 @@ import pytest
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.evidence import ProtectionSettings
+from legion.domain.review.hidden_characters import HiddenCharacter
 from legion.domain.tickets.ticket import Change, Park, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.context import Context
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
 
@@ -52,3 +54,28 @@ def test_a_large_file_is_asked_about_and_a_declared_one_is_not(board: Board):
     assert concern(board, board.tickets[1], 0) is None
     assert concern(board, board.tickets[1], 0.003) is None
     assert concern(board, board.put(2, state="working", files=["data.bin"]), 0.002) is None
+
+
+@attack(Attacker.AGENT, Door.TEXT)
+@pytest.mark.parametrize("code", [0x202A, 0x202E, 0x2066, 0x2069, 0xE0041])
+def test_code_that_reads_as_other_code_is_asked_about(tmp_path: Path, code: int):
+    theirs = Repository(tmp_path / "shop")
+    theirs.git("checkout", "--quiet", "-b", "change")
+    theirs.commit("A change", {"auth.py": f'access = "user{chr(code)} # admin only"\n', "note.md": "zero\u200bwidth\n"})
+    theirs.git("checkout", "--quiet", "main")
+    theirs.git("merge", "--quiet", "--no-ff", "--no-edit", "change")
+    board = Board(tmp_path)
+    try:
+        about = concern(board, board.put(1, state="working"), 1.0)
+        assert about is not None
+        assert f"other code than it is:\n- auth.py:1 has U+{code:04X}" in about.question
+        assert about.reason == "it hides characters (auth.py)"
+        assert concern(board, board.put(2, state="working", files=["auth.py"]), 1.0) is None
+        assert [one.code for one in found(board)] == [f"U+{code:04X}", "U+200B"]
+    finally:
+        board.close()
+
+
+def found(board: Board) -> Sequence[HiddenCharacter]:
+    base = board.repository.git("rev-parse", "main~1")
+    return approvals.find_hidden(board.context.project(1), Change(base=base, commit=board.change))

@@ -26,14 +26,14 @@ HIDDEN: tuple[tuple[int, int], ...] = (
     *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),  # tags, and more selectors of variants
 )
 """The characters that a screen does not show, or that change the order of what it shows: those that Unicode lets a
-program leave out (Default_Ignorable_Code_Point), and the controls. web/static/app/hidden.js has the same table."""
+program leave out (Default_Ignorable_Code_Point), and the controls."""
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 _JOINING = "\u0600-\u08ff\u0900-\u0dff\u1780-\u17b3\u17b6-\u17ff\u1820-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-FINE = "|".join(
+_FINE = "|".join(
     (
         "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f",  # the flag of a region
         f"[{_EMOJI}][\ufe0e\ufe0f]?(?:\u200d[{_EMOJI}]\ufe0f?|[\U0001f3fb-\U0001f3ff])*",
@@ -42,10 +42,10 @@ FINE = "|".join(
         f"[{_HAN}][\ufe00-\ufe02\U000e0100-\U000e01ef]",  # variants of Chinese and Japanese characters
     )
 )
-"""Where such a character belongs to what is shown, as a regular expression of Python and of browsers."""
+"""Where such a character belongs to what is shown."""
 
 _SET = "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN)
-_SEEN_OR_HIDDEN = re.compile(f"({FINE})|[{_SET}]")
+_SEEN_OR_HIDDEN = re.compile(f"({_FINE})|[{_SET}]")
 _HALF = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 

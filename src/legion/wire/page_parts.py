@@ -57,6 +57,17 @@ class EvidenceLine:
 
 
 @dataclass(kw_only=True)
+class HiddenCharacterLine:
+    """A character that the change adds and a screen does not show; it may make code read as other code than it is."""
+
+    path: str
+    line: int
+    """In the file as it is."""
+    code: str
+    """`U+202E`"""
+
+
+@dataclass(kw_only=True)
 class WeakeningLine:
     """One place of a change that makes tests look weaker. A hint for people, no proof."""
 

@@ -1,8 +1,21 @@
-"""Text that the service and the commands share: names of tickets and agents, predicted conflicts."""
+"""Text that the service and the commands share: names of tickets and agents, predicted conflicts, hidden characters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from legion.domain.review.hidden_characters import warning as hidden_warning
+from legion.domain.text import reveal
+
+__all__ = [
+    "SHORT_ID",
+    "conflict_partner",
+    "describe_conflict",
+    "hidden_warning",
+    "names_a_ticket",
+    "plan_number",
+    "reveal",
+]
 
 SHORT_ID = 8
 """So many characters of an agent's id are shown, and are enough to call it."""

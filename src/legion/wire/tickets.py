@@ -9,6 +9,7 @@ from legion.wire.lazy import dataclass
 from legion.wire.page_parts import (
     EnvironmentLine,
     EvidenceLine,
+    HiddenCharacterLine,
     PredictedConflictLine,
     ReversalLine,
     ReviewLine,
@@ -158,6 +159,8 @@ class TicketPage:
     """Where its change will conflict, as it stands."""
     weakened: list[WeakeningLine] = field(default_factory=list)
     """Signs that its change makes tests weaker."""
+    hidden_characters: list[HiddenCharacterLine] = field(default_factory=list)
+    """Characters that its change adds and a screen does not show."""
     evidence: list[EvidenceLine] = field(default_factory=list)
     """Each line of the criteria, and what stands behind it."""
     accept: list[str] = field(default_factory=list)
@@ -226,6 +229,8 @@ class Diff:
     text: str
     live: bool
     """Taken from the working tree of a running agent just now."""
+    hidden_characters: list[HiddenCharacterLine] = field(default_factory=list)
+    """Characters that the change adds and a screen does not show."""
 
 
 @dataclass(kw_only=True)

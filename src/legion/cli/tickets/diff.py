@@ -7,8 +7,9 @@ import sys
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Colour, Screen, sanitize_lines
+from legion.cli.base.output import Colour, Screen, reveal_lines, sanitize
 from legion.cli.base.parameters import ticket_argument
+from legion.wire.text import hidden_warning
 from legion.wire.tickets import Diff
 
 _COLOURS = (
@@ -36,12 +37,14 @@ def diff(call: CommandCall, id: int, since: str) -> None:
         call.answer(change, lambda: _coloured(change, call.screen))
     else:
         sys.stdout.write(change.text)
+    if change.hidden_characters and not call.json:
+        call.say(sanitize(hidden_warning(change.hidden_characters)))
     if change.live and not call.json:
         call.say("The agent is still working; this is its tree as of now.")
 
 
 def _coloured(change: Diff, screen: Screen) -> list[str]:
-    lines = sanitize_lines(change.text.removesuffix("\n"))
+    lines = reveal_lines(change.text.removesuffix("\n"))
     return [
         screen.paint(line, next((c for start, c in _COLOURS if line.startswith(start)), Colour.NONE)) for line in lines
     ]

@@ -32,7 +32,7 @@ from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.page_parts import CommandLine, EnvironmentLine
-from legion.wire.text import conflict_partner, describe_conflict
+from legion.wire.text import conflict_partner, describe_conflict, hidden_warning
 from legion.wire.ticket_fields import TicketField
 from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
 
@@ -62,6 +62,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_spent(page, screen),
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
+        *_hidden(page, screen),
         *_weakened(page, screen, full),
         *_reversal(page, screen, full),
         *_files(page, screen, full),
@@ -314,6 +315,13 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
 
 
 _NOTHING = "no proof; bind one with --prove 'CRITERION :: COMMAND'"
+
+
+def _hidden(page: TicketPage, screen: Screen) -> Iterator[str]:
+    if page.hidden_characters:
+        yield from _section(screen, "Hidden characters")
+        yield from screen.note(sanitize(hidden_warning(page.hidden_characters)), Colour.YELLOW)
+        yield from screen.aside(f"`legion diff {page.ticket.id}` marks them.")
 
 
 def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.wire.text import reveal
+
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links, clipboard
@@ -21,6 +23,9 @@ _ESCAPES = re.compile(
 _UNBROKEN = re.compile(r"(?:`[^`]*`|\S)+")
 """A word, or a command in backquotes, which a person copies in one piece."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BREAKS = re.compile("[\n\r\t\v\f\x85\u2028\u2029]")
+_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f\U000e0000-\U000e0fff]")
+"""What `reveal` leaves inside emoji and joined letters. Terminals disagree about its width, so a line is without it."""
 _MOST_SHOWN = 4000
 """Characters of a one-line text that are processed; no terminal is wider."""
 
@@ -45,33 +50,32 @@ class Cell:
 
 
 def sanitize(text: str) -> str:
-    """The text on one line, without control sequences."""
+    """The text on one line, without control sequences; what a terminal would not show is a mark such as <U+202E>."""
     text = text[:_MOST_SHOWN]
     if not (text.isascii() and text.isprintable()):
-        text = _without_unseen(_ESCAPES.sub("", text))
+        text = _marked(_ESCAPES.sub("", text))
     return " ".join(text.split())
 
 
 def sanitize_lines(text: str) -> list[str]:
-    """The lines of a text without control sequences; tabs become spaces."""
+    """The lines of a text without control sequences, marked as in `sanitize`; tabs become spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
-    return [_without_unseen(line) if not line.isprintable() else line for line in _ESCAPES.sub("", text).split("\n")]
+    return [_marked(line) if not line.isprintable() else line for line in _ESCAPES.sub("", text).split("\n")]
 
 
 def reveal_lines(text: str) -> list[str]:
     """The lines of a text that a person has to judge: complete, with invisible characters written as their codes."""
     lines = text.replace("\r\n", "\n").expandtabs(4).split("\n")
-    return ["".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in line) for line in lines]
+    return [line if line.isprintable() else _complete(line) for line in lines]
 
 
-def _without_unseen(text: str) -> str:
-    kept = []
-    for letter in text:
-        if letter in "\n\r\t\v\f\u2028\u2029\x85":
-            kept.append(" ")
-        elif letter != "\ufe0f" and unicodedata.category(letter) not in _UNSEEN:
-            kept.append(letter)
-    return "".join(kept)
+def _marked(text: str) -> str:
+    shown = _JOINERS.sub("", reveal(_BREAKS.sub(" ", text)))
+    return "".join(one if unicodedata.category(one) not in _UNSEEN else f"<U+{ord(one):04X}>" for one in shown)
+
+
+def _complete(line: str) -> str:
+    return "".join(one if one.isprintable() or _JOINERS.match(one) else f"<U+{ord(one):04X}>" for one in reveal(line))
 
 
 def width(text: str) -> int:
@@ -82,7 +86,7 @@ def width(text: str) -> int:
 
 
 def _letter_width(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me"):
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 

@@ -1,5 +1,5 @@
-"""Changes that need a person's approval: secrets, undeclared protected files, weakened tests, large or very many files,
-and folders that git takes for a repository.
+"""Changes that need a person's approval: secrets, undeclared protected files, weakened tests, hidden characters, large
+or very many files, and folders that git takes for a repository.
 
 The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
 when it returns to `checking` it finds the answer, or that the deadline has passed.
@@ -17,6 +17,7 @@ from legion.config.sections.evidence import GuardMode
 from legion.domain.landing.bisect import LandingMode
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
+from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
 from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import TouchedFile, stopped_by
@@ -58,6 +59,8 @@ class ApprovalConcern:
     """Files above the person's limit."""
     secrets: tuple[SecretFound, ...] = ()
     """Keys, tokens and passwords in undeclared paths."""
+    hidden: tuple[HiddenCharacter, ...] = ()
+    """Characters in undeclared paths that make code read as other code than it is."""
 
     @property
     def question(self) -> str:
@@ -66,6 +69,7 @@ class ApprovalConcern:
         count = [f"{self.many} files: more than `protection.most_files` allows without a question"] if self.many else []
         parts = [
             ("It seems to hold secrets, which stay in the history once it has landed:", _sentences(self.secrets)),
+            ("It has characters that make it read as other code than it is:", _sentences(self.hidden)),
             ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
@@ -80,6 +84,7 @@ class ApprovalConcern:
     def reason(self) -> str:
         parts = [
             ("it seems to hold secrets", tuple(dict.fromkeys(one.path for one in self.secrets))),
+            ("it hides characters", tuple(dict.fromkeys(one.path for one in self.hidden))),
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
@@ -110,6 +115,11 @@ def find_weakenings(project: ProjectContext, ticket: Ticket, change: Change) -> 
     return weakenings(diffs.read(project.hub.patch(change.base, change.commit)), commands)
 
 
+def find_hidden(project: ProjectContext, change: Change) -> tuple[HiddenCharacter, ...]:
+    """Every character that the change adds and a screen does not show."""
+    return hidden_characters(diffs.read(project.hub.patch(change.base, change.commit)))
+
+
 def concern(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
     """None for a change that needs no approval."""
     if ticket.spec.undoes is not None:
@@ -124,11 +134,13 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     many = len(changed) if most and len(changed) > most else 0
     large = _large(context, project, ticket, changed)
     secrets = _secrets(context, project, ticket, change)
-    if not (stopped or weak or found or links or many or large or secrets):
+    hidden = _disguises(context, project, ticket, change)
+    if not (stopped or weak or found or links or many or large or secrets or hidden):
         return None
     paths = {
         *stopped,
         *(one.path for one in weak),
+        *(one.path for one in hidden),
         *links,
         *(one.path for one in large),
         *_inside(changed, ["."] if many else found),
@@ -142,6 +154,7 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         many=many,
         large=large,
         secrets=secrets,
+        hidden=hidden,
     )
 
 
@@ -176,6 +189,15 @@ def _undeclared(
     stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
     weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
     return stopped, tuple(weak)
+
+
+def _disguises(
+    context: Context, project: ProjectContext, ticket: Ticket, change: Change
+) -> tuple[HiddenCharacter, ...]:
+    if context.user.protection.mode is GuardMode.OFF:
+        return ()
+    declared = _declared(context, ticket)
+    return tuple(one for one in find_hidden(project, change) if one.disguises and not matches(one.path, declared))
 
 
 def _secrets(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[SecretFound, ...]:
@@ -251,7 +273,7 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    signs = [*(sentence(one) for one in about.weakened), *(one.sentence for one in about.large)]
+    signs = [*map(sentence, about.weakened), *_sentences(about.large), *_sentences(about.hidden)]
     secrets = _sentences(about.secrets)
     text = feedback.touched_protected(about.paths, signs, question.why, many=about.many, secrets=secrets)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
@@ -272,7 +294,7 @@ def _key(
     return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
 
 
-def _sentences(found: Sequence[LargeFile] | Sequence[SecretFound]) -> tuple[str, ...]:
+def _sentences(found: Sequence[LargeFile] | Sequence[SecretFound] | Sequence[HiddenCharacter]) -> tuple[str, ...]:
     return tuple(one.sentence for one in found)
 
 

@@ -12,8 +12,10 @@ from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.landing.gate import gate_key, is_gated
 from legion.domain.questions import BACK, LAND, STOP, Question, QuestionKind
+from legion.domain.review.hidden_characters import warning
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
+from legion.jobs.checks import approvals
 from legion.jobs.context import Context, ProjectContext
 from legion.store.board import epics, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -33,11 +35,13 @@ def waits(tx: ReadTransaction, project: ProjectContext, ticket: Ticket) -> bool:
 
 def stop_for_person(context: Context, ticket: Ticket, because: Sequence[Receipt]) -> None:
     """Park the ticket and ask, unless a person has moved it or released it meanwhile. `because`: what it passed."""
+    assert ticket.change is not None, "it was tested"
+    hidden = warning(approvals.find_hidden(context.project(ticket.project), ticket.change))
     with context.store.write() as tx:
         current = tickets.get(tx, ticket.id)
         if current.version != ticket.version:
             return
-        question = _ask(tx, ticket, gate_key(ticket))
+        question = _ask(tx, ticket, gate_key(ticket), f" {hidden}".rstrip())
         if question.choice == LAND:
             return
         why = f"it passed everything and waits for `legion land {ticket.id}`"
@@ -55,7 +59,8 @@ def release(tx: Transaction, ticket: Ticket) -> None:
         questions.settle(tx, question.id, LAND)
 
 
-def _ask(tx: Transaction, ticket: Ticket, key: str) -> Question:
+def _ask(tx: Transaction, ticket: Ticket, key: str, said: str = "") -> Question:
+    """`said`: what else the person should know."""
     return questions.ask(
         tx,
         key=key,
@@ -63,8 +68,9 @@ def _ask(tx: Transaction, ticket: Ticket, key: str) -> Question:
         project=ticket.project,
         ticket=ticket.id,
         words=(
-            f"Shall it land? It passed its checks on the target.\n`{LAND}` lands it (`legion land {ticket.id}` does the"
-            f" same), `{BACK}` sends it back with your reason, `{STOP}` stops it.\n"
+            f"Shall it land? It passed its checks on the target.{said}\n"
+            f"`{LAND}` lands it (`legion land {ticket.id}` does the same), `{BACK}` sends it back with"
+            f" your reason, `{STOP}` stops it.\n"
             f"`legion diff {ticket.id}` shows the change, `legion try {ticket.id}` opens a tree with it."
         ),
         deadline=tx.now + _PATIENCE,

@@ -18,7 +18,7 @@ from legion.jobs.context import ProjectContext
 from legion.service.shared.fragments import shaped
 from legion.store.board import receipts as store
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.page_parts import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
+from legion.wire.page_parts import EvidenceLine, HiddenCharacterLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
 def weakened(project: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
@@ -26,6 +26,13 @@ def weakened(project: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
     if ticket.change is None or project.record.removed_at is not None:
         return []
     return [shaped(WeakeningLine, one) for one in approvals.find_weakenings(project, ticket, ticket.change)]
+
+
+def hidden(project: ProjectContext, ticket: Ticket) -> list[HiddenCharacterLine]:
+    """Characters that its change adds and a screen does not show."""
+    if ticket.change is None or project.record.removed_at is not None:
+        return []
+    return [shaped(HiddenCharacterLine, one) for one in approvals.find_hidden(project, ticket.change)]
 
 
 def lines(

@@ -6,6 +6,8 @@ from codecs import getincrementaldecoder
 from os import SEEK_END
 
 from legion.domain.errors import NotFound
+from legion.domain.review import diffs
+from legion.domain.review.hidden_characters import hidden_characters
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.trees.snapshots import snapshot
@@ -14,8 +16,10 @@ from legion.jobs.run.job import run_dir
 from legion.jobs.workspace import rewind_points
 from legion.jobs.workspace.save import AUTHOR, worktree_name
 from legion.runner.spec import RunFolder
+from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
 from legion.store.work import runs
+from legion.wire.page_parts import HiddenCharacterLine
 from legion.wire.tickets import Diff, LogText
 
 _MOST = 512 * 1024
@@ -86,7 +90,9 @@ def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
         head, base, live = _current_tree(context, ticket)
     if since:
         base = rewind_points.tree_at(context, project, ticket, moment(since))
-    return Diff(ticket=ticket_id, base=base, head=head, text=project.hub.diff(base, head), live=live)
+    text = project.hub.diff(base, head)
+    hidden = [shaped(HiddenCharacterLine, one) for one in hidden_characters(diffs.read(text))]
+    return Diff(ticket=ticket_id, base=base, head=head, text=text, live=live, hidden_characters=hidden)
 
 
 def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:

@@ -85,6 +85,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         undone_by=undone_by,
         clashes=_conflict_lines(context, ticket),
         weakened=evidence.weakened(project, ticket),
+        hidden_characters=evidence.hidden(project, ticket),
         accept=list(spec.acceptance),
         crew=crews.crew_line(context, project, ticket, all_runs),
         reversal=evidence.reversal(history),

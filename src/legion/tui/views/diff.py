@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from legion.client.text.terminal import Cell, Colour, cut, sanitize_lines, width
+from legion.client.text.terminal import Cell, Colour, cut, reveal_lines, width
 from legion.tui.views.rows import Row, clean, fit, paragraph, row
 from legion.tui.views.syntax import Colouring
 
@@ -231,7 +231,7 @@ def _comment(text: str, available: int) -> list[Row]:
 
 
 def _shown(text: str) -> str:
-    return sanitize_lines(text)[0]
+    return reveal_lines(text)[0]
 
 
 def feedback(comments: Mapping[str, str], files: Sequence[ShownFile]) -> str:
