@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+import pytest
+
+from legion.wire.errors import StateConflict
+from legion.wire.questions import AnswerQuestion
 from tests.support.gates import Gate
 from tests.support.legion import Project
 
@@ -24,6 +29,14 @@ def in_test(make: Callable[..., Project], gate: Gate) -> tuple[Project, int]:
 def left_behind(project: Project) -> list[object]:
     lines = project.squad.client.history(project.cwd).lines
     return [line.data["left"] for line in lines if line.kind == "person.seen" and "left" in line.data]
+
+
+def merge_what_was_dropped(project: Project) -> None:
+    """Collecting asks first; the answer is to go on as usual."""
+    with pytest.raises(StateConflict, match="was rewritten, and landed work stands on what it dropped") as refused:
+        project.collect()
+    (number,) = re.findall(r"legion answer (\d+)", refused.value.message)
+    project.squad.client.answer(int(number), AnswerQuestion(choice="leave"))
 
 
 def marks(project: Project, ticket: int) -> list[str]:
@@ -71,6 +84,7 @@ def test_a_rebase_in_the_middle_of_a_test_is_noticed_and_both_histories_are_kept
     assert holds(project, old, f"refs/legion/before/{old}")
     assert not [line for line in project.squad.client.history(project.cwd).lines if line.kind == "landing.left-behind"]
     assert only_tested_commits_landed(project)
+    merge_what_was_dropped(project)
     project.collect()
     assert all((project.repository.root / name).exists() for name in files)
 
@@ -113,3 +127,15 @@ def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_a
     assert (project.state(first), project.ticket(first).ticket.reason) == ("done", "")
     project.collect()
     assert all((project.repository.root / name).exists() for name in ("first.txt", "later.txt", "look.txt"))
+
+
+def test_collect_brings_nothing_back_that_was_dropped_before_the_person_has_decided(project: Project):
+    project.until_settled(project.dispatch("first", "echo first > dropped.txt"))
+    project.collect()
+    project.until_settled(project.dispatch("second", "echo second > second.txt"))
+    project.repository.git("reset", "--quiet", "--hard", "HEAD~1")
+    dropped = project.repository.git("rev-parse", "HEAD")
+    merge_what_was_dropped(project)
+    assert project.repository.git("rev-parse", "HEAD") == dropped
+    project.collect()
+    assert (project.repository.root / "dropped.txt").exists()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from legion.domain.projects import Project
-from legion.domain.questions import BIND, LEAVE, REBASE, REBUILD, RECREATE, QuestionKind, SettledBy
+from legion.domain.questions import BIND, LEAVE, REBASE, REBUILD, RECREATE, Question, QuestionKind, SettledBy
 from legion.jobs.context import Context
 from legion.store.board import questions
-from legion.store.database.transactions import Transaction
+from legion.store.database.transactions import ReadTransaction, Transaction
 
 _ANSWER_WITHIN = 7 * 86_400.0
 
@@ -30,6 +30,12 @@ def ask_rewritten(context: Context, record: Project, before: str) -> None:
         f"merges your new commits into the target, as usual."
     )
     _ask(context, record, f"rewritten:{before}", words, (REBASE, REBUILD, LEAVE))
+
+
+def about_rewritten(tx: ReadTransaction, project: int) -> Question | None:
+    """The open question about a branch that was rewritten."""
+    start = f"{QuestionKind.BRANCH.value}:{project}:rewritten:"
+    return next((one for one in questions.open_ones(tx) if one.key.startswith(start)), None)
 
 
 def settle_open(tx: Transaction, project: int, choice: str) -> None:

@@ -11,7 +11,7 @@ from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
 from legion.jobs.checks import red_checks
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import upstream
+from legion.jobs.landing import branch_questions, upstream
 from legion.service.projects import registry as project_cases
 from legion.store import events
 from legion.wire.projects import CollectResult
@@ -39,6 +39,7 @@ def _ready(context: Context, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = project_cases.find(context, cwd)
     project = upstream.fetch(context, context.project_of(project))
+    _refuse_dropped(context, project)
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:
             refused = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
@@ -56,6 +57,17 @@ def _ready(context: Context, cwd: str) -> Project:
             "try again in a moment, or run `legion collect --wait`."
         )
     return project
+
+
+def _refuse_dropped(context: Context, project: Project) -> None:
+    """Collecting would bring back what the person dropped from the branch: they decide about that first."""
+    with context.store.read() as tx:
+        asked = branch_questions.about_rewritten(tx, project.id)
+    if asked is not None:
+        raise StateConflict(
+            f"{project.branch} was rewritten, and landed work stands on what it dropped: `legion answer {asked.id} "
+            f"{'|'.join(asked.choices)}` says what shall happen (`legion inbox` explains it), then collect again."
+        )
 
 
 def _result(record: Project, project: ProjectContext, moved: CollectedRange, verb: str) -> CollectResult:
