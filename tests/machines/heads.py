@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -92,6 +93,13 @@ class EmptyEngine(PostgresQueue):
 
     def __init__(self) -> None:
         self.rooms: list[int] = []
+        self.placed = threading.Event()
+
+    def place(self, job: PlacedJob, *, taken: bool = False) -> None:
+        self.placed.set()
+
+    def finish(self, run: str, generation: int) -> None:
+        pass
 
     def take(self, machine: str, most: int, *, running: Collection[RunKey] = ()) -> Sequence[PlacedJob]:
         self.rooms.append(most)

@@ -9,7 +9,7 @@ from pathlib import Path
 from legion.git.hub import machine_packs
 from legion.git.hub.repository import Hub
 from legion.jobs.machines.travel import MachineJob
-from legion.machine.errors import OffsetGap
+from legion.machine.errors import HeadRefused, OffsetGap
 from legion.machine.link import HeadLink
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -106,6 +106,9 @@ def send(link: HeadLink, mirror: Hub, job: MachineJob, folder: Path, commit: str
         piece = pack[offset : offset + _PIECE]
         try:
             size = link.call("PUT", path, query={**query, "offset": str(offset)}, body=piece, patience=60.0)
-            offset = int(size.json()["size"])
+            now = int(size.json()["size"])
         except OffsetGap as gap:
-            offset = gap.size
+            now = gap.size
+        if now == offset:
+            raise HeadRefused(f"The head takes nothing more of {file.name}.")
+        offset = now

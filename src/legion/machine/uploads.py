@@ -88,6 +88,8 @@ class Uploader:
                 return
             try:
                 self._offsets[name] = self._put(name, offset, piece)
+                if self._offsets[name] == offset:
+                    raise HeadRefused("The head takes nothing more of it.")
             except OffsetGap as gap:
                 self._offsets[name] = gap.size
             except HeadRefused as refused:

@@ -53,6 +53,8 @@ log = logging.getLogger("legion")
 _LONGEST_WAIT = 25.0
 _PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _LOCK_PATIENCE = 2.0
+_NEWS = ("jobs", "stop", "commands", "targets")
+"""What makes the head answer a long poll at once."""
 
 
 class Worker:
@@ -134,20 +136,25 @@ class Worker:
             self._over.wait(self._times.beat)
 
     def _keep_asking(self) -> None:
-        """The long poll for jobs; it is a beat too."""
-        pause = _PAUSE
+        """The long poll for jobs; it is a beat too. News that this worker cannot deal with comes again at once, so the
+        same news twice waits, as an error does.
+        """
+        pause, known = _PAUSE, None
         while not self._over.is_set():
             fresh = self.phase() is LeasePhase.FRESH
             # A request to start again is acknowledged at once.
             wait = min(_LONGEST_WAIT, self._times.quiet / 2) if fresh and self._update is None else 0.0
-            if self._beat(self._poll, free=1000, wait=wait, patience=wait + self._times.beat):
+            answer = self._beat(self._poll, free=1000, wait=wait, patience=wait + self._times.beat)
+            news = None if answer is None else {name: answer.get(name) for name in _NEWS}
+            if news is not None and (news != known or not any(news.values())):
                 pause = _PAUSE
             else:
                 self._over.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE, self._times.beat)
+            known = news
 
-    def _beat(self, link: HeadLink, *, free: int, wait: float, patience: float) -> bool:
-        """One request. Whether the head answered."""
+    def _beat(self, link: HeadLink, *, free: int, wait: float, patience: float) -> Mapping[str, Any] | None:
+        """One request. What the head answered; None where it did not."""
         with self._lock:
             running = [RunRef(run=one.name, generation=one.job.run.generation) for one in self._works.values()]
             acks = set(self._acks)
@@ -170,17 +177,17 @@ class Worker:
             answer = link.call("POST", "/beat", content=asdict(wanted), patience=patience).json()
         except NotAMachine as removed:
             self._end(removed)
-            return False
+            return None
         except OutOfDate as far:
             # Its runs continue for the rest of the lease: an update takes less.
             self.exit_code = far.exit_code
             log.error("%s", far.message)
             self._over.set()
-            return False
+            return None
         except (HeadUnreachable, HeadRefused) as away:
             if not self._over.is_set():
                 log.warning("%s", away.message)
-            return False
+            return None
         self._knows_toolchain = True
         self._renew(sent, answer)
         with self._lock:
@@ -189,9 +196,9 @@ class Worker:
         if knows:
             self.starts_again = True
             self._over.set()
-            return True
+            return answer
         self._obey(answer)
-        return True
+        return answer
 
     def _renew(self, sent: float, answer: Mapping[str, Any]) -> None:
         """The lease counts from the moment at which the answered beat was sent."""

@@ -123,16 +123,13 @@ def _wait(
             proxy.grown.clear()
             if proxy.moved.is_set():
                 proxy.moved.clear()
-                found = _placed(context, this_run)
-                assert found is not None, "a placed run stays placed"
-                now = found
+                now = _still_placed(_placed(context, this_run))
             for event in journal.read_on():
                 listener(event)
+            if now.state is PlacementState.PLACED and not wanted():
+                now = _withdraw(context, this_run)
             if not now.open:
                 return now
-            if now.state is PlacementState.PLACED and not wanted():
-                _withdraw(context, this_run)
-                continue
             if proxy.grown.wait(_LOOK_EVERY):
                 continue
             proxy.moved.set()
@@ -150,11 +147,17 @@ def stop_again(context: Context, placed: PlacedRun) -> None:
             machines.send(tx, placed, CommandKind.STOP, {"grace": 0})
 
 
-def _withdraw(context: Context, this_run: Run) -> None:
+def _withdraw(context: Context, this_run: Run) -> PlacedRun:
+    """The row as it is then: the machine may have taken the run meanwhile."""
     with context.store.write() as tx:
-        now = machines.placed(tx, this_run.id)
-        if now is not None and now.state is PlacementState.PLACED:
+        if _still_placed(machines.placed(tx, this_run.id)).state is PlacementState.PLACED:
             machines.move(tx, this_run.id, PlacementState.LAPSED, _UNWANTED)
+        return _still_placed(machines.placed(tx, this_run.id))
+
+
+def _still_placed(found: PlacedRun | None) -> PlacedRun:
+    assert found is not None, "a placed run stays placed"
+    return found
 
 
 def _ended(context: Context, this_run: Run, placed: PlacedRun) -> EndedRun | LostRun | None:
