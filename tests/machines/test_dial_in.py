@@ -266,6 +266,7 @@ def test_a_machine_fetches_a_moved_target_before_a_job_needs_it(head: Head):
     desk = head.machine("desk")
     link = head.link(desk)
     job = packs.job_of(head.board.context, head.taken(1, "desk").name)
+    (head.folder / "machine-desk" / "runs" / job.run.name).mkdir(parents=True)
     mirrors = Mirrors(DataDir(head.folder / "machine-desk"), link)
     mirrors.prepare(job)
     known = [MirrorTarget(project=project, commit=commit) for project, commit in mirrors.targets().items()]

@@ -288,8 +288,6 @@ async def _get_target(call: MachineCall) -> Response:
         commit=call.request.query_params.get("commit", ""),
         have=_haves(call.request),
     )
-    if len(pack) > _MOST_PIECE:
-        raise BadInput(f"That pack is larger than {_MOST_PIECE >> 20} MB: wait for a job of the project.")
     return Response(pack, media_type="application/octet-stream")
 
 

@@ -19,6 +19,8 @@ from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineE
 PREFIX = "/machine/v1"
 PATIENCE = 20.0
 _MOST_ANSWER = 64 << 20
+_MOST_IDLE = 8
+"""Connections that wait for the next request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,9 @@ class HeadAnswer:
 
 
 class HeadLink:
-    """Many threads may use it; each has a connection of its own, which is opened again after any fault."""
+    """Many threads may use it. A request has a connection to itself; a few wait open for the next requests, whichever
+    thread sends them, and one that had a fault is closed.
+    """
 
     def __init__(self, url: str, *, authority: str, token: str = "", others: Sequence[str] = ()) -> None:
         """`others`: addresses of the same head, the one to prefer first. All have certificates of its authority."""
@@ -45,8 +49,8 @@ class HeadLink:
         self._urls = _all_of(others, url)
         self._token = token
         self._context = tls_context(authority)
-        self._local = threading.local()
         self._open: set[http.client.HTTPSConnection] = set()
+        self._idle: list[http.client.HTTPSConnection] = []
         self._lock = threading.Lock()
         self._hung_up = False
 
@@ -56,6 +60,7 @@ class HeadLink:
             for connection in self._open:
                 connection.close()
             self._open.clear()
+            self._idle.clear()
 
     def hang_up(self) -> None:
         """End the request that waits, and send no other. For a signal handler: it waits for no lock."""
@@ -105,16 +110,18 @@ class HeadLink:
         asked = f"{PREFIX}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"legion-machine": self._token, "content-type": "application/json"}
         place = _place(self.url)
+        connection = self._lend(place, patience)
         try:
-            answer = self._request(place, method, asked, data, headers, patience)
+            answer = self._request(connection, method, asked, data, headers)
             content_ = answer.read(_MOST_ANSWER)
         except (OSError, http.client.HTTPException) as broken:
-            self._forget()
+            self._drop(connection)
             self._try_next(place)
             raise HeadUnreachable(f"The head at {place[0]} does not answer ({broken}).") from broken
         except BaseException:
-            self._forget()
+            self._drop(connection)
             raise
+        self._take_back(connection, whole=answer.isclosed())
         if answer.status >= 500:
             self._try_next(place)
         if answer.status >= 300:
@@ -123,15 +130,13 @@ class HeadLink:
 
     def _request(
         self,
-        place: tuple[str, int],
+        connection: http.client.HTTPSConnection,
         method: str,
         asked: str,
         data: bytes | None,
         headers: Mapping[str, str],
-        patience: float,
     ) -> http.client.HTTPResponse:
         """The head closes connections that were idle; requests may be repeated, so such a one is sent again at once."""
-        connection = self._connection(place, patience)
         was_open = connection.sock is not None
         try:
             connection.request(method, asked, body=data, headers=headers)
@@ -139,33 +144,40 @@ class HeadLink:
         except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
             if not was_open or self._hung_up:
                 raise
-        self._forget()
-        connection = self._connection(place, patience)
+        connection.close()
         connection.request(method, asked, body=data, headers=headers)
         return connection.getresponse()
 
-    def _connection(self, place: tuple[str, int], patience: float) -> http.client.HTTPSConnection:
-        known: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
-        if known is not None and (known.host, known.port) != place:
-            self._forget()
-            known = None
-        if known is None:
-            known = http.client.HTTPSConnection(*place, timeout=patience, context=self._context)
-            self._local.connection = known
+    def _lend(self, place: tuple[str, int], patience: float) -> http.client.HTTPSConnection:
+        with self._lock:
+            fitting = [one for one in self._idle if (one.host, one.port) == place]
+            elsewhere = [one for one in self._idle if one not in fitting]
+            connection = fitting.pop() if fitting else None
+            self._idle = fitting
+        for one in elsewhere:
+            self._drop(one)
+        if connection is None:
+            connection = http.client.HTTPSConnection(*place, context=self._context)
             with self._lock:
-                self._open.add(known)
-        known.timeout = patience
-        if known.sock is not None:
-            known.sock.settimeout(patience)
-        return known
+                self._open.add(connection)
+        connection.timeout = patience
+        if connection.sock is not None:
+            connection.sock.settimeout(patience)
+        return connection
 
-    def _forget(self) -> None:
-        known: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if known is not None:
-            known.close()
-            with self._lock:
-                self._open.discard(known)
+    def _take_back(self, connection: http.client.HTTPSConnection, *, whole: bool) -> None:
+        """`whole`: the answer was read to its end."""
+        with self._lock:
+            keep = whole and connection in self._open and len(self._idle) < _MOST_IDLE
+            if keep:
+                self._idle.append(connection)
+        if not keep:
+            self._drop(connection)
+
+    def _drop(self, connection: http.client.HTTPSConnection) -> None:
+        connection.close()
+        with self._lock:
+            self._open.discard(connection)
 
 
 def _place(url: str) -> tuple[str, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 import threading
 from collections import defaultdict
 from pathlib import Path
+from typing import IO
 
 from legion.git.hub import machine_packs
 from legion.git.hub.repository import Hub
 from legion.jobs.machines.travel import MachineJob
 from legion.machine.errors import HeadRefused, OffsetGap
 from legion.machine.link import HeadLink
-from legion.system import crash, files
+from legion.system import crash
 from legion.system.crash import Point
 from legion.system.paths import DataDir
 
@@ -47,9 +50,12 @@ class Mirrors:
             object_format = "sha256" if len(job.base) == _SHA256 else "sha1"
             mirror = machine_packs.make_mirror(self._path(project), object_format=object_format)
             if machine_packs.lacks(mirror, job.commits):
-                pack = _fetch(self._link, job, machine_packs.mirrored(mirror))
+                pack = _fetch(self._link, job, machine_packs.mirrored(mirror), self._data.runs / job.run.name)
                 crash.reach(Point.MACHINE_FETCH_AFTER_PACK)
-                machine_packs.receive(mirror, pack, commits=job.commits, target=job.target)
+                try:
+                    machine_packs.receive(mirror, pack, commits=job.commits, target=job.target)
+                finally:
+                    pack.unlink()
             else:
                 machine_packs.set_target(mirror, job.target)
             known.update(job.commits)
@@ -65,8 +71,11 @@ class Mirrors:
             mirror = self._hub(project)
             if machine_packs.lacks(mirror, [target]):
                 query = {"commit": target, "have": ",".join(machine_packs.mirrored(mirror))}
-                pack = self._link.call("GET", f"/projects/{project}/pack", query=query).body
-                machine_packs.receive(mirror, pack, commits=[target], target=target)
+                answer = self._link.call("GET", f"/projects/{project}/pack", query=query)
+                with tempfile.NamedTemporaryFile(dir=mirror.path, suffix=".pack") as pack:
+                    pack.write(answer.body)
+                    pack.flush()
+                    machine_packs.receive(mirror, Path(pack.name), commits=[target], target=target)
             else:
                 machine_packs.set_target(mirror, target)
             self._known[project].add(target)
@@ -78,15 +87,19 @@ class Mirrors:
         return self._data.project(project) / "hub.git"
 
 
-def _fetch(link: HeadLink, job: MachineJob, have: tuple[str, ...]) -> bytes:
-    pack = bytearray()
+def _fetch(link: HeadLink, job: MachineJob, have: tuple[str, ...], folder: Path) -> Path:
+    """The pack as a file in the run's folder. What arrived before a fault is not sent again: the head answers the same
+    question with the same bytes.
+    """
     path = f"/runs/{job.run.name}/{job.run.generation}/pack"
-    while True:
-        query = {"have": ",".join(have), "offset": str(len(pack))}
-        answer = link.call("GET", path, query=query, patience=60.0)
-        pack += answer.body
-        if len(pack) >= int(answer.headers.get("legion-size", "0")) or not answer.body:
-            return bytes(pack)
+    named = hashlib.sha256(f"{job.run.generation} {' '.join(have)}".encode()).hexdigest()[:16]
+    file = folder / f"arriving-{named}.pack"
+    with file.open("ab") as pack:
+        while True:
+            answer = link.call("GET", path, query={"have": ",".join(have), "offset": str(pack.tell())}, patience=60.0)
+            pack.write(answer.body)
+            if pack.tell() >= int(answer.headers.get("legion-size", "0")) or not answer.body:
+                return file
 
 
 def send(link: HeadLink, mirror: Hub, job: MachineJob, folder: Path, commit: str, *, late: bool) -> None:
@@ -97,18 +110,22 @@ def send(link: HeadLink, mirror: Hub, job: MachineJob, folder: Path, commit: str
     file = folder / f"leaving-{commit}.pack"
     if not file.exists():
         have = [one for one in (job.base, job.start, job.target) if one is not None]
-        files.write_atomic(file, machine_packs.change_pack(mirror, head=commit, have=have))
-    pack = file.read_bytes()
+        machine_packs.write_change(mirror, file, head=commit, have=have)
     path = f"/runs/{job.run.name}/{job.run.generation}/pack"
     query = {"late": "1"} if late else {}
     offset = 0
-    while offset < len(pack):
-        piece = pack[offset : offset + _PIECE]
-        try:
-            size = link.call("PUT", path, query={**query, "offset": str(offset)}, body=piece, patience=60.0)
-            now = int(size.json()["size"])
-        except OffsetGap as gap:
-            now = gap.size
-        if now == offset:
-            raise HeadRefused(f"The head takes nothing more of {file.name}.")
-        offset = now
+    with file.open("rb") as pack:
+        while piece := _piece(pack, offset):
+            try:
+                size = link.call("PUT", path, query={**query, "offset": str(offset)}, body=piece, patience=60.0)
+                now = int(size.json()["size"])
+            except OffsetGap as gap:
+                now = gap.size
+            if now == offset:
+                raise HeadRefused(f"The head takes nothing more of {file.name}.")
+            offset = now
+
+
+def _piece(pack: IO[bytes], offset: int) -> bytes:
+    pack.seek(offset)
+    return pack.read(_PIECE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -50,13 +51,23 @@ def run(
     stdin: bytes = b"",
     timeout: float | None = 600.0,
     lingers: bool = False,
+    source: Path | None = None,
+    sink: Path | None = None,
 ) -> FinishedProcess:
     """Run to the end and collect the output. A timeout kills the program's process group.
+
+    `source` and `sink`: the program reads that file, and writes into this one, which must not exist yet; nothing of
+    either is held in memory.
 
     With `lingers` only the program itself is waited for, not what it leaves running in the background. A program that
     is named by its path and needs no folder of its own starts at half the cost.
     """
     command = tuple(os.fspath(one) for one in argv)
+    if source is not None or sink is not None:
+        with contextlib.ExitStack() as opened:
+            given = subprocess.PIPE if source is None else opened.enter_context(source.open("rb"))
+            goal = subprocess.PIPE if sink is None else opened.enter_context(sink.open("xb"))
+            return _run(command, cwd, env, stdin, timeout, goal, subprocess.PIPE, given)
     if _CAN_SPAWN and not lingers and cwd is None and env is not None and command[0].startswith("/"):
         return _spawn(command, env, stdin, timeout)
     if not lingers:
@@ -76,13 +87,14 @@ def _run(
     timeout: float | None,
     out_to: int | IO[bytes],
     err_to: int | IO[bytes],
+    given: int | IO[bytes] = subprocess.PIPE,
 ) -> FinishedProcess:
     try:
         child = subprocess.Popen(
             command,
             cwd=cwd,
             env=dict(env) if env is not None else None,
-            stdin=subprocess.PIPE,
+            stdin=given,
             stdout=out_to,
             stderr=err_to,
             start_new_session=True,
@@ -92,7 +104,7 @@ def _run(
             raise
         raise ProgramMissing(command[0]) from missing
     try:
-        out, err = child.communicate(stdin, timeout)
+        out, err = child.communicate(stdin if given == subprocess.PIPE else None, timeout)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()

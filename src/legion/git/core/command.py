@@ -68,8 +68,11 @@ def git(
     timeout: float = _TIMEOUT,
     accept: tuple[int, ...] = (0,),
     settings: Mapping[str, str] | None = None,
+    source: Path | None = None,
+    sink: Path | None = None,
 ) -> FinishedProcess:
-    """Run git and raise GitError for an exit code that is not in `accept`.
+    """Run git and raise GitError for an exit code that is not in `accept`. It reads `source`, and writes into `sink`,
+    where they are given.
 
     `git_dir=None` lets git find the repository of `cwd`. New objects go to `objects`, and those of `borrow` are
     readable next to them. Paths are literal unless the first argument is `--no-literal-pathspecs`.
@@ -91,7 +94,7 @@ def git(
     # By its own option: a program that is started in our folder costs less to start.
     at = () if place is None else ("-C", place)
     try:
-        finished = run((git_program(), *at, *args), env=env, stdin=stdin, timeout=timeout)
+        finished = run((git_program(), *at, *args), env=env, stdin=stdin, timeout=timeout, source=source, sink=sink)
     except ProgramMissing:
         raise GitMissing from None
     if finished.timed_out:

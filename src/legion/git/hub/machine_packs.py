@@ -16,7 +16,6 @@ from legion.git.core.command import git
 from legion.git.core.errors import GitError
 from legion.git.hub.incoming import adopt_objects
 from legion.git.hub.repository import TARGET, Hub
-from legion.system import files
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _OURS = "refs/legion/"
@@ -29,17 +28,31 @@ def is_id(text: str) -> bool:
 
 
 def write(hub: Hub, file: Path, *, wanted: Sequence[str], have: Iterable[str]) -> None:
-    files.write_atomic(file, pack(hub, wanted=wanted, have=have), durable=False)
-
-
-def pack(hub: Hub, *, wanted: Sequence[str], have: Iterable[str]) -> bytes:
     """A thin pack with what leads to the wanted commits and is not part of those in `have`."""
     known = [one for one in have if hub.resolve(f"{one}^{{commit}}") is not None]
-    revisions = "".join(f"{one}\n" for one in (*wanted, *(f"^{one}" for one in known)))
-    return git(
-        "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset",
-        git_dir=hub.path, stdin=revisions.encode(),
-    ).stdout  # fmt: skip
+    _write(hub, file, wanted, known)
+
+
+def write_change(mirror: Hub, file: Path, *, head: str, have: Iterable[str]) -> None:
+    """A thin pack of the commits up to `head`, for a hub that has those in `have`."""
+    _write(mirror, file, [head], have)
+
+
+def _write(repository: Hub, file: Path, wanted: Iterable[str], have: Iterable[str]) -> None:
+    """git itself writes the file: a pack may be larger than the memory."""
+    revisions = "".join(f"{one}\n" for one in (*wanted, *(f"^{one}" for one in have)))
+    half = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    listed = half.with_name(f"{half.name}.revisions")
+    try:
+        listed.write_text(revisions)
+        git(
+            "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset",
+            git_dir=repository.path, source=listed, sink=half,
+        )  # fmt: skip
+        half.rename(file)
+    finally:
+        half.unlink(missing_ok=True)
+        listed.unlink(missing_ok=True)
 
 
 def take(hub: Hub, pack: Path | None, *, base: str, head: str) -> bool:
@@ -51,7 +64,7 @@ def take(hub: Hub, pack: Path | None, *, base: str, head: str) -> bool:
     folder = hub.path / "incoming" / uuid.uuid4().hex
     (folder / "pack").mkdir(parents=True)
     try:
-        if not _is_sound(hub, folder, pack.read_bytes(), base=base, head=head):
+        if not _is_sound(hub, folder, pack, base=base, head=head):
             return False
         adopt_objects(folder, hub.objects)
     finally:
@@ -59,13 +72,13 @@ def take(hub: Hub, pack: Path | None, *, base: str, head: str) -> bool:
     return True
 
 
-def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> bool:
-    def ask(*args: str, stdin: bytes = b"") -> bytes:
-        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, stdin=stdin).stdout
+def _is_sound(hub: Hub, folder: Path, pack: Path, *, base: str, head: str) -> bool:
+    def ask(*args: str, source: Path | None = None) -> bytes:
+        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, source=source).stdout
 
     try:
         # Strict: every object is valid. A thin pack is completed from the hub.
-        ask("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+        ask("index-pack", "--stdin", "--fix-thin", "--strict", source=pack)
         if head == base:
             return True
         # Fails where an object is missing. The base is at the boundary exactly where the head descends from it.
@@ -111,9 +124,9 @@ def _is_part(mirror: Hub, commit: str, target: str) -> bool:
     return mirror.resolve(f"{commit}^{{commit}}") is not None and mirror.is_ancestor(commit, target)
 
 
-def receive(mirror: Hub, pack: bytes, *, commits: Sequence[str], target: str) -> None:
+def receive(mirror: Hub, pack: Path, *, commits: Sequence[str], target: str) -> None:
     """Take a pack of the head, and remember the commits that are complete now. Raises GitError for a damaged one."""
-    git("index-pack", "--stdin", "--fix-thin", "--strict", git_dir=mirror.path, stdin=pack)
+    git("index-pack", "--stdin", "--fix-thin", "--strict", git_dir=mirror.path, source=pack)
     for commit in commits:
         git("rev-list", "--quiet", "--objects", commit, git_dir=mirror.path)
         mirror.keep(f"{_MIRRORED}/{commit}", commit)
@@ -132,12 +145,3 @@ def _forget_merged(mirror: Hub, target: str) -> None:
 def set_target(mirror: Hub, commit: str) -> None:
     """The head alone moves targets; a mirror follows wherever its next job says."""
     git("update-ref", TARGET, commit, git_dir=mirror.path)
-
-
-def change_pack(mirror: Hub, *, head: str, have: Iterable[str]) -> bytes:
-    """A thin pack of the commits up to `head`, for a hub that has those in `have`."""
-    known = "".join(f"^{one}\n" for one in have)
-    return git(
-        "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset",
-        git_dir=mirror.path, stdin=f"{head}\n{known}".encode(),
-    ).stdout  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from legion.domain.machines.machine import Machine, PlacedRun
 from legion.git.hub import machine_packs
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence
-from legion.jobs.machine_runs.arrivals import PACK, drop_pack
+from legion.jobs.machine_runs.arrivals import MOST_PIECE, PACK, drop_pack
 from legion.jobs.machines.travel import FILE, MachineJob
 from legion.store.board import projects
 from legion.store.work import machines, runs
@@ -42,7 +43,8 @@ def outgoing(context: Context, machine: Machine, *, run: str, generation: int, h
 def ahead(context: Context, machine: Machine, *, project: int, commit: str, have: Collection[str]) -> bytes:
     """A pack with the project's target, before a run needs it. Only for a machine that was given a run of the project.
 
-    Raises NotAllowed, and BadInput for a commit that is no longer the target.
+    Raises NotAllowed, and BadInput for a commit that is no longer the target, and for a pack that is too long for one
+    answer: the next job of the project brings it.
     """
     with context.store.read() as tx:
         given = machines.was_given(tx, machine.id, project)
@@ -52,7 +54,12 @@ def ahead(context: Context, machine: Machine, *, project: int, commit: str, have
     _check_haves(have)
     if commit != target:
         raise BadInput("The target of that project has moved on: ask for the one of the next beat.")
-    return machine_packs.pack(context.hub(project), wanted=[commit], have=sorted(have))
+    with tempfile.TemporaryDirectory(prefix="ahead-", dir=context.data.runs) as folder:
+        file = Path(folder) / "target.pack"
+        machine_packs.write(context.hub(project), file, wanted=[commit], have=sorted(have))
+        if file.stat().st_size > MOST_PIECE:
+            raise BadInput(f"That pack is larger than {MOST_PIECE >> 20} MB: wait for a job of the project.")
+        return file.read_bytes()
 
 
 def _check_haves(have: Collection[str]) -> None:

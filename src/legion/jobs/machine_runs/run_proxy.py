@@ -36,8 +36,11 @@ class RunProxy:
         self._context = context
         self._placed = placed
         self._folder = folder
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
+        self._pipe = threading.Lock()
+        self._reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        self._writing: int | None = writing
+        """None once the run has ended."""
         self._ended = False
         self.grown = threading.Event()
         """Set when a file of the run has grown, or its state has changed."""
@@ -48,9 +51,10 @@ class RunProxy:
         if not grown:
             self.moved.set()
         self.grown.set()
-        # One byte in a full pipe is as good as two; a closed one belongs to a run that has ended.
-        with contextlib.suppress(BlockingIOError, OSError):
-            os.write(self._writing, b".")
+        # One byte in a full pipe is as good as two. A closed one may be another file of this process by now.
+        with self._pipe, contextlib.suppress(BlockingIOError):
+            if self._writing is not None:
+                os.write(self._writing, b".")
 
     @contextlib.contextmanager
     def open(self) -> Iterator[RunProxy]:
@@ -67,7 +71,10 @@ class RunProxy:
             thread.join()
             server.close()
             held.release()
-            os.close(self._writing)
+            with self._pipe:
+                writing, self._writing = self._writing, None
+            assert writing is not None, "opened once"
+            os.close(writing)
             os.close(self._reading)
 
     def _serve(self, server: ControlServer) -> None:
