@@ -17,29 +17,25 @@ from typing import Any
 
 from legion.domain.errors import LegionError
 from legion.domain.machines.leases import LeasePhase
-from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets.spec import TicketSpec
-from legion.domain.tickets.ticket import Ticket
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import on_machine
 from legion.jobs.agent.on_machine import RelayAddress
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.machines.travel import FILE, MachineJob
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import environment, quota, setup
-from legion.jobs.workspace.save import Saved, branch_name, save
-from legion.machine import mirror
+from legion.jobs.workspace.save import Saved, save
+from legion.machine import job_tree, mirror
 from legion.machine.errors import Fenced, HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
 from legion.machine.link import HeadLink
 from legion.machine.mirror import Mirrors
 from legion.machine.snapshots import TreeSnapshots
 from legion.machine.uploads import Uploader
 from legion.runner import launch
-from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun
+from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun, RunnerSilent, RunNotStarted
 from legion.runner.spec import RunFolder, RunnerError, write_spec
-from legion.store.board import projects, tickets
-from legion.store.work import mirrored, runs
-from legion.system import crash, files, safe_files
+from legion.store.work import runs
+from legion.system import crash, files
 from legion.system.crash import Point
 from legion.wire.machines import MachineRunEnd
 
@@ -50,6 +46,8 @@ REPORTED = "reported.json"
 _PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _MOST_SENDS = 3
 """Tries of a pack that the head finds damaged."""
+_MOST_STARTS = 3
+"""Tries of a runner that does not answer in time."""
 _CANCELLED = "stopped before its program was started"
 
 
@@ -88,6 +86,8 @@ class RunWork:
         self._fenced = threading.Event()
         self._cancelled = threading.Event()
         self._closing = threading.Event()
+        self._unsaved = ""
+        """Why its tree could not be saved the last time."""
         self._uploader: Uploader | None = None
         self._thread = threading.Thread(target=self._run, name=job.run.name, daemon=True)
 
@@ -129,18 +129,43 @@ class RunWork:
             log.warning("run %s does not stop yet: %s", self.name, silent)
 
     def _run(self) -> None:
+        with self._seat:
+            is_over = self._try_to_the_end()
+        if is_over:
+            self._ended(self.name)
+
+    def _try_to_the_end(self) -> bool:
+        """Whether this machine has nothing more to do for it. The next run of the seat gets its tree after that."""
         try:
-            with self._seat:
-                self._to_the_end()
+            self._to_the_end()
         except _Over:
-            return
+            return False
         except NotAMachine:
             self._stop_program(grace=0.0)
-            return
+            return False
         except Exception as trouble:  # whatever it is, the head must get to know that this run ended here
             log.error("run %s: %s", self.name, trouble, exc_info=not isinstance(trouble, LegionError))
+            self._end_program()
             self._report_trouble(trouble)
-        self._ended(self.name)
+        return True
+
+    def _end_program(self) -> None:
+        """Returns when no process of the run is left, and none can start: the head gives it to another place next. A
+        disk that is full makes it try again.
+        """
+        while not self._closing.is_set():
+            try:
+                # A runner that comes up late finds it, and starts nothing.
+                RunFolder(self._folder).fenced.touch()
+                if not isinstance(self._settle(), LivingRun):
+                    return
+                self._stop_program(grace=0.0)
+                launch.wait(self._folder)
+            except RunNotStarted:
+                return
+            except OSError as trouble:
+                log.warning("run %s: its program is not ended yet, will retry: %s", self.name, trouble)
+                self._closing.wait(_PAUSE)
 
     def _to_the_end(self) -> None:
         if not self._fenced.is_set():
@@ -166,7 +191,7 @@ class RunWork:
                 self._report(MachineRunEnd(failed=_CANCELLED))
                 return
         else:
-            self._write_rows()
+            job_tree.write_rows(self._context, self.job)
         ended = self._wait()
         if self._fenced.is_set():
             raise Fenced("the head has given it away")
@@ -175,7 +200,7 @@ class RunWork:
         crash.reach(Point.MACHINE_SEND_AFTER_FILES)
         self._send_end(ended, saved)
         if not self.job.saves:
-            self._project().worktrees.discard(self.job.run.seat)
+            job_tree.project(self._context, self.job).worktrees.discard(self.job.run.seat)
 
     def _settle(self) -> FreshRun | LivingRun | EndedRun | LostRun:
         return launch.settle(self._folder)
@@ -184,9 +209,9 @@ class RunWork:
         """Code, worktree, dependencies, environment, spec."""
         job = self.job
         self._insist(lambda: self._mirrors.prepare(job))
-        project = self._write_rows()
+        project = job_tree.write_rows(self._context, self.job)
         setup.drop_stale_pool(project)
-        tree = self._worktree(project) if job.saves else self._checkout(project)
+        tree = job_tree.worktree(project, job) if job.saves else job_tree.checkout(project, job)
         if job.has_setup:
             shows = "" if job.saves or job.files or job.plant else job.start or job.base
             setup.ensure(self._context, project, tree, setup.record_of(project, tree), shows=shows)
@@ -209,67 +234,6 @@ class RunWork:
         )
         write_spec(self._folder, spec)
 
-    def _write_rows(self) -> ProjectContext:
-        """What the steps of a run read of its project, its ticket and itself. Returns the project."""
-        record = self._record()
-        with self._context.store.write() as tx:
-            mirrored.put_project(tx, record)
-            # The head sends jobs only of what the person trusts there.
-            projects.trust(tx, record.id, record.config_hash)
-            if self.job.run.ticket is not None:
-                tickets.mirror(tx, self._ticket())
-            mirrored.put_run(tx, self.job.run)
-        return self._context.project_of(record)
-
-    def _project(self) -> ProjectContext:
-        return self._context.project_of(self._record())
-
-    def _record(self) -> Project:
-        """The project as the head has it, with this machine's own folders."""
-        job = self.job
-        folder = self._context.data.project(job.project.id)
-        place = self._context.data.root / "worktrees" / str(job.project.id)
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Project(
-            id=job.project.id,
-            name=job.project.name,
-            root=str(place),
-            common_dir=str(folder / "hub.git"),
-            branch=job.project.branch,
-            worktrees=str(place),
-            config_text=job.project.config_text,
-            config_hash=job.project.config_hash,
-            config_origin=ConfigOrigin.TARGET,
-            target=job.target,
-        )
-
-    def _worktree(self, project: ProjectContext) -> Path:
-        """The one of the run before, where that was here; else a new one with the files that it left."""
-        job = self.job
-        seat, branch = job.run.seat, branch_name(job.run.ticket or 0)
-        last = project.folder / "worktrees" / f"{seat}.run"
-        before = last.read_text() if last.exists() else ""
-        here = before in (job.previous, job.run.name) and before != "" and job.plant is None
-        exists = project.worktrees.path(seat).exists()
-        if (here and exists) or (job.plant is None and job.start is None and not exists):
-            tree = project.worktrees.acquire(seat, job.base, branch)
-        else:
-            start = job.plant or project.hub.tree_of(job.start or job.base)
-            tree = project.worktrees.replant(seat, job.base, start, branch, attempt=job.run.id)
-        # An empty file means another run, whose worktree is replaced.
-        files.write_atomic(last, job.run.name, durable=False)
-        return tree
-
-    def _checkout(self, project: ProjectContext) -> Path:
-        """A fresh one: what an earlier run left there does not count."""
-        job = self.job
-        seat = job.run.seat
-        start = job.plant or project.hub.tree_of(job.start or job.base)
-        tree = project.worktrees.replant(seat, job.base, start, f"legion/{seat}", attempt=job.run.id)
-        for path, text in job.files.items():
-            safe_files.write(tree, path, text.encode())
-        return tree
-
     def _launch(self) -> bool:
         """Start the program once, and only while the lease is fresh. False where it was stopped before."""
         pause = threading.Event()
@@ -280,9 +244,24 @@ class RunWork:
             return False
         self._check()
         crash.reach(Point.MACHINE_START_BEFORE_LAUNCH)
-        self._context.launcher.start(self._folder)
+        self._start_or_adopt()
         crash.reach(Point.MACHINE_START_AFTER_LAUNCH)
         return True
+
+    def _start_or_adopt(self) -> None:
+        """On a loaded machine a runner may answer late. Starting it again is safe: the program starts once."""
+        for left in reversed(range(_MOST_STARTS)):
+            try:
+                self._context.launcher.start(self._folder)
+            except RunnerSilent as late:
+                log.warning("run %s: %s", self.name, late.message)
+                if isinstance(self._settle(), FreshRun):
+                    if not left:
+                        raise
+                    self._closing.wait(_PAUSE)
+                    self._check()
+                    continue
+            return
 
     def _check(self) -> None:
         if self._closing.is_set():
@@ -318,27 +297,16 @@ class RunWork:
 
     def _save(self) -> Saved | None:
         """The tree as a commit in the mirror. Same tree, same commit."""
-        project = self._project()
+        project = job_tree.project(self._context, self.job)
         tree = project.worktrees.path(self.job.run.seat)
         try:
-            saved = save(self._context, project, self._ticket(), self.job.run, tree)
+            saved = save(self._context, project, job_tree.ticket(self.job), self.job.run, tree)
         except GitProblem as wrong:
             log.error("run %s: its tree could not be saved: %s", self.name, wrong.message)
+            self._unsaved = wrong.message
             return None
         crash.reach(Point.MACHINE_SAVE_AFTER_KEEP)
         return saved
-
-    def _ticket(self) -> Ticket:
-        job = self.job
-        spec = TicketSpec(title=job.title, text="")
-        return Ticket(
-            id=job.run.ticket or 0,
-            project=job.project.id,
-            spec=spec,
-            attempt=job.run.attempt,
-            base=job.base,
-            plant=job.plant,
-        )
 
     def _release(self, ended: EndedRun | LostRun) -> None:
         """Undo what was prepared, and release the slot."""
@@ -351,11 +319,12 @@ class RunWork:
 
     def _send_end(self, ended: EndedRun | LostRun, saved: Saved | None) -> None:
         result = json.loads(RunFolder(self._folder).result.read_bytes()) if isinstance(ended, EndedRun) else None
-        tree = str(self._project().worktrees.path(self.job.run.seat))
+        tree = str(job_tree.project(self._context, self.job).worktrees.path(self.job.run.seat))
         over = quota.exceeded(self._context, self.job.run)
         end = MachineRunEnd(
             result=result,
             saved=None if saved is None else _facts(saved),
+            unsaved=self._unsaved[:500] if saved is None else "",
             over_quota=[] if over is None else [over.bytes, over.limit],
             tree=tree,
         )
@@ -390,12 +359,10 @@ class RunWork:
 
     def _send_late(self) -> None:
         """Whatever is in the tree reaches the head, under a name of its own."""
+        self._end_program()
         found = self._settle()
-        if isinstance(found, LivingRun):
-            self._stop_program(grace=0.0)
-            found = launch.wait(self._folder)
-        if not isinstance(found, FreshRun):
-            self._write_rows()
+        if isinstance(found, EndedRun | LostRun):
+            job_tree.write_rows(self._context, self.job)
             saved = self._save() if self.job.saves else None
             self._release(found)
             if saved is not None:

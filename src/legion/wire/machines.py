@@ -142,6 +142,8 @@ class MachineRunEnd:
     """The runner's result.json; null: the runner was killed without one."""
     saved: dict[str, Any] | None = None
     """What the machine saved of the tree; null: nothing could be saved."""
+    unsaved: str = ""
+    """Why nothing could be saved, where that is so. The run counts as lost then, whatever its agent reports."""
     failed: str = ""
     """Why the run could not be prepared on this machine, where that is so."""
     setup_failed: bool = False

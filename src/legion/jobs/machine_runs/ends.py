@@ -32,6 +32,7 @@ def accept(
     result: Mapping[str, Any] | None,
     saved: Mapping[str, Any] | None,
     failed: str,
+    unsaved: str = "",
     setup_failed: bool = False,
     over_quota: Sequence[int] = (),
     tree: str = "",
@@ -43,7 +44,7 @@ def accept(
             return
         fence.current(tx, machine, run, generation)
     content = _result(run, result)
-    facts = {**(saved or {}), "failed": failed, "setup_failed": setup_failed, "tree": tree}
+    facts = {**(saved or {}), "failed": failed, "could_not_save": unsaved, "setup_failed": setup_failed, "tree": tree}
     explained = json.dumps(facts)
     if len(explained) > _MOST_FACTS:
         raise BadInput(f"The report about run {run} is too long: at most {_MOST_FACTS >> 20} MB.")

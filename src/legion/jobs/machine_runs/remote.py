@@ -11,14 +11,15 @@ from typing import Any
 
 from legion.domain.errors import LegionError
 from legion.domain.machines.machine import CommandKind, PlacedRun, PlacementState
-from legion.domain.runs import Run
+from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.unfinished import GitOperation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs import packs, placements
 from legion.jobs.machine_runs.run_proxy import RunProxy
 from legion.jobs.machines.travel import SAVED, SNAPSHOT, MachineJob
 from legion.jobs.supervise import usage
+from legion.jobs.supervise.outcome import outcome
 from legion.jobs.supervise.wait import stop_when_unwanted
 from legion.jobs.workspace.save import Saved, found_tree
 from legion.runner.journal import JournalEvent, JournalReader
@@ -62,6 +63,12 @@ def why_lost(context: Context, this_run: Run) -> str:
     failed = str(facts.get("failed", "")) if facts else ""
     if failed:
         return f"machine {this_run.machine} could not prepare it: {failed}"
+    if _is_unsaved(context, this_run):
+        reason = f": {facts['could_not_save']}" if facts.get("could_not_save") else ""
+        return (
+            f"its agent finished, and machine {this_run.machine} could not save its tree{reason}; "
+            "what it wrote since the last state that arrived stays there"
+        )
     why = placed.why if placed is not None else ""
     return why or f"its runner on machine {this_run.machine} was killed"
 
@@ -163,8 +170,15 @@ def _still_placed(found: PlacedRun | None) -> PlacedRun:
 def _ended(context: Context, this_run: Run, placed: PlacedRun) -> EndedRun | LostRun | None:
     if placed.state is PlacementState.ENDED:
         result = read_result(context.data.runs / this_run.name)
-        return EndedRun(result) if result is not None else LostRun()
+        return EndedRun(result) if result is not None and not _is_unsaved(context, this_run) else LostRun()
     return LostRun() if placed.taken else None
+
+
+def _is_unsaved(context: Context, this_run: Run) -> bool:
+    """Whether its agent finished a change that did not arrive: what arrived earlier is not what it calls finished."""
+    result = read_result(context.data.runs / this_run.name)
+    finished = result is not None and outcome(EndedRun(result))[0] is Outcome.FINISHED
+    return finished and packs.job_of(context, this_run.name).saves and not _saved_file(context, this_run).get("commit")
 
 
 def _placed(context: Context, this_run: Run) -> PlacedRun | None:

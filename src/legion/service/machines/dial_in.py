@@ -156,6 +156,7 @@ class DialIn:
             result=end.result,
             saved=end.saved,
             failed=end.failed[:2000],
+            unsaved=end.unsaved[:2000],
             setup_failed=end.setup_failed,
             over_quota=end.over_quota,
             tree=end.tree[:4096],
