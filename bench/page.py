@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, Page, Response, sync_playwright
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Origin
+from websockets.typing import Origin, Subprotocol
 
 from bench.report import Report, say
 from legion.domain.events import EventKind
@@ -72,11 +72,10 @@ def _first_view(browser: Browser, served: Served, report: Report) -> None:
     weight = 0
     for _ in range(_ROUNDS):
         before = _enter(browser, served)
-        cookies = before.context.cookies()
+        kept = before.context.storage_state()
         before.context.close()
-        # A new context has an empty cache; the cookie lets it in as a known device.
-        context = browser.new_context(viewport=DESK)
-        context.add_cookies([{"name": one["name"], "value": one["value"], "url": _url(served)} for one in cookies])
+        # A new context has an empty cache; the secret lets it in as a known device.
+        context = browser.new_context(viewport=DESK, storage_state=kept)
         page = context.new_page()
         page.add_init_script(_NOTE_THE_FIRST_CARD)
         loaded: list[Response] = []
@@ -146,10 +145,11 @@ def _stream(served: Served) -> ClientConnection:
     connection = http.client.HTTPConnection("127.0.0.1", served.port)
     connection.request("POST", "/web/login", json.dumps({"code": code, "name": "bench"}), _PAGE_HEADERS)
     answer = connection.getresponse()
-    cookie = (answer.getheader("set-cookie") or "").partition(";")[0]
-    answer.read()
+    secret = json.loads(answer.read())["secret"]
     connection.close()
     url = f"http://127.0.0.1:{served.port}"
     socket = url.replace("http", "ws", 1) + f"/ws/events?after={served.board.last_event}"
     # Nothing reads what arrives: the devices that are let in later are events, too.
-    return connect(socket, origin=Origin(url), additional_headers={"cookie": cookie}, max_queue=None)
+    return connect(
+        socket, origin=Origin(url), subprotocols=[Subprotocol("legion"), Subprotocol(secret)], max_queue=None
+    )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from legion.api.allowed import may_call
 from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
 from legion.wire.errors import NotAllowed
@@ -102,19 +101,21 @@ def test_a_foreign_host_name_is_misdirected(served: Served, host):
     assert served.board.callers.asked == []
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:7000", "LOCALHOST", "[::1]:6666"])
-def test_our_own_names_are_answered_on_any_port(served: Served, host):
-    answer, _ = ask(served, "/v1/status", {**BEARER, "Host": host})
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+def test_our_own_names_are_answered_on_the_port_that_we_listen_on(served: Served, host):
+    answer, _ = ask(served, "/v1/status", {**BEARER, "Host": f"{host}:{served.port}"})
     assert answer.status == 200
+    for other in ("", ":", ":1", f":{served.port + 1}", f":0{served.port}", f":{served.port}:1"):
+        assert ask(served, "/v1/status", {**BEARER, "Host": f"{host}{other}"})[0].status == 421, other
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1", "http://127.0.0.1:6666.evil"],
+    ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1", "http://127.0.0.1:{port}.evil"],
 )
 def test_a_foreign_origin_is_refused_even_with_the_token(served: Served, method, origin):
-    answer, content = ask(served, "/v1/status", {**BEARER, "Host": "127.0.0.1:6666", "Origin": origin}, method)
+    answer, content = ask(served, "/v1/status", {**BEARER, "Origin": origin.format(port=served.port)}, method)
     assert answer.status == 403
     assert "other sites" in content["message"]
     assert served.board.callers.asked == []
@@ -126,12 +127,13 @@ def test_a_request_that_a_browser_calls_foreign_is_refused_even_with_the_token(s
 
 
 def test_the_pages_own_origin_is_let_through(served: Served):
-    answer, _ = ask(served, "/v1/status", {**BEARER, "Host": "localhost:6666", "Origin": "http://localhost:6666"})
+    own = f"localhost:{served.port}"
+    answer, _ = ask(served, "/v1/status", {**BEARER, "Host": own, "Origin": f"http://{own}"})
     assert answer.status == 200
 
 
 def test_there_is_no_cors(served: Served):
-    headers = {"Host": "localhost:6666", "Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
     answer, _ = ask(served, "/v1/status", headers, "OPTIONS")
     assert answer.status == 403
     assert not [name for name, _ in answer.getheaders() if name.lower().startswith("access-control")]
@@ -149,7 +151,7 @@ def test_every_answer_says_its_version_and_forbids_caching(served: Served):
 def test_a_declared_body_that_is_too_big_is_refused_unread(served: Served):
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as line:
         line.sendall(
-            f"POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            f"POST /v1/tickets HTTP/1.1\r\nHost: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\n"
             "Content-Length: 99999999\r\n\r\n".encode()
         )
         assert line.recv(65536).startswith(b"HTTP/1.1 413 ")
@@ -226,9 +228,6 @@ CLOSED = [
     ("GET", "/v1/openapi.json"),
     ("POST", "/v1/tickets/1/drop"),
     ("POST", "/v1/tickets/1/tell"),
-    ("GET", "/v1/status/../config"),
-    ("GET", "/v1//status"),
-    ("POST", "/v1/status"),
 ]
 
 
@@ -240,18 +239,6 @@ def test_what_is_not_listed_is_closed_to_agents(served: Served, agent: Agent, of
         assert "not open to agents" in content["message"]
     assert refused(served) == [(agent.id, f"{method} {path}"), ("ticket-12", f"{method} {path}")]
     assert served.board.callers.asked == []
-
-
-def test_a_new_route_is_closed_to_agents_until_it_is_listed(served: Served):
-    """Every route that there is, but for those that were opened on purpose."""
-    _, document = ask(served, "/v1/openapi.json", BEARER)
-    routes = [(method.upper(), path) for path, methods in document["paths"].items() for method in methods]
-    concrete = [(method, path.replace("{id}", "1").replace("{name}", "x")) for method, path in routes]
-    open_ones = sorted(f"{m} {p}" for m, p in concrete if may_call(m, p, of_a_ticket=False))
-    assert not [route for route in open_ones if any(word in route for word in ("project", "provider", "shutdown"))]
-    for method, path in concrete:
-        if may_call(method, path, of_a_ticket=True):
-            assert path in ("/health", "/v1/tools", "/v1/tools/x", "/mcp")
 
 
 def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served, of_a_ticket: Agent):
@@ -267,7 +254,7 @@ def test_a_client_says_who_it_believes_to_be(served: Served, agent: Agent):
 
 def test_a_row_that_is_not_open_to_agents_is_closed_behind_the_guard_too(served: Served, agent: Agent):
     acting = served.board.callers.acting(served.board.callers.known(agent.token))
-    closed = [row for row in OPERATIONS.values() if row.open_to is OpenTo.PERSON]
+    closed = [row for row in OPERATIONS.values() if OpenTo.AGENTS not in row.open_to]
     assert len(closed) > 30
     for row in closed:
         with pytest.raises(NotAllowed, match="not open to agents"):

@@ -9,8 +9,9 @@ from websockets.exceptions import InvalidStatus
 
 from legion.wire.web import RevokeDevice
 from tests.api.serving import Served
+from tests.api.test_devices import let_in
 from tests.api.test_guard import BEARER
-from tests.api.test_orchestra import PATIENCE, close_code, opened, page_of
+from tests.api.test_orchestra import PATIENCE, close_code, opened
 
 PATHS = ("/ws/events", "/ws/output")
 
@@ -47,13 +48,15 @@ def test_what_is_no_request_for_output_ends_the_socket(served: Served, sent: str
 
 @pytest.mark.parametrize("path", PATHS)
 def test_only_the_own_page_of_a_browser_that_is_let_in_opens_one(served: Served, path: str):
-    cookie, own = page_of(served), {"Origin": f"http://127.0.0.1:{served.port}"}
+    secret, own = let_in(served), {"Origin": f"http://127.0.0.1:{served.port}"}
+    cookie = {"Cookie": f"legion-{served.port}={secret['Legion-Device']}"}
     _, token = served.board.token_of_agent()
-    foreign = {**cookie, "Origin": "https://evil.example"}
-    for headers in (own, cookie, foreign, {"Authorization": f"Bearer {token}"}):
+    foreign, marked = {**secret, "Origin": "https://evil.example"}, {**secret, **own, "Sec-Fetch-Site": "cross-site"}
+    for headers in (own, secret, foreign, marked, {**own, **cookie}, {"Authorization": f"Bearer {token}"}):
         with pytest.raises(InvalidStatus), opened(served, headers, path):
             pass
-    with opened(served, {**cookie, **own}, path) as line:
+    with opened(served, {**secret, **own}, path) as line:
+        assert line.subprotocol == "legion"
         served.over_socket.revoke_device(RevokeDevice())
         served.board.put(1, "First", "working")
         served.board.run(1, "Reading\n", ended=False)

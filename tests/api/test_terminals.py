@@ -23,7 +23,7 @@ AGENT, SHELL, LOOK = (f"/ws/tickets/1/terminal?{query}" for query in ("kind=agen
 
 def page_of(served: Served, *, read_only: bool) -> dict[str, str]:
     return {
-        "Cookie": let_in(served, read_only=read_only)["Cookie"],
+        **let_in(served, read_only=read_only),
         "Origin": f"http://127.0.0.1:{served.port}",
         "Sec-Fetch-Site": "same-origin",
     }
@@ -43,10 +43,10 @@ def test_a_read_only_device_cannot_type(served: Served, path: str):
 
 def test_a_foreign_page_an_agent_and_a_browser_without_origin_open_no_terminal(served: Served):
     served.board.put(1, state="working")
-    cookie = {"Cookie": page_of(served, read_only=False)["Cookie"]}
+    secret = let_in(served)
     _, token = served.board.token_of_agent()
-    foreign = {**cookie, "Origin": "https://evil.example"}
-    for headers in ({}, cookie, foreign, {"Authorization": f"Bearer {token}"}):
+    foreign = {**secret, "Origin": "https://evil.example"}
+    for headers in ({}, secret, foreign, {"Authorization": f"Bearer {token}"}):
         for path in (AGENT, SHELL, LOOK):
             with pytest.raises(InvalidStatus), opened(served, headers, path):
                 pass

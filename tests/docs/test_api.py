@@ -13,7 +13,9 @@ MARK, END = "<!-- operations -->\n", "<!-- end -->"
 def line(row: Operation) -> str:
     query = ", ".join(f"`{one.name}`" for one in row.in_query)
     body = "" if row.body is None else f"`{shape(str(row.body.annotation))}`"
-    callers = "" if row.open_to is OpenTo.PERSON else row.open_to.value
+    callers = (
+        "all agents" if OpenTo.TICKET in row.open_to else "standing agents" if OpenTo.AGENTS in row.open_to else ""
+    )
     cells = (f"`{row.method} {row.path}`", row.summary, query, body, f"`{shape(row.answer_name)}`", callers)
     return f"| {' | '.join(cells)} |"
 

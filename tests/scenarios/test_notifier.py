@@ -137,10 +137,9 @@ def subscribe(one: Squad, subscription: dict[str, str]) -> int:
     headers = {"Legion-Page": "1", "Content-Type": "application/json"}
     code = one.client.offer_device(OfferDevice()).code
     connection.request("POST", "/web/login", json.dumps({"code": code, "name": "phone"}), headers)
-    answer = connection.getresponse()
-    cookie = str(answer.getheader("Set-Cookie")).partition(";")[0]
-    device: int = json.loads(answer.read())["device"]
-    connection.request("POST", "/web/push", json.dumps(subscription), {**headers, "Cookie": cookie})
+    session = json.loads(connection.getresponse().read())
+    device: int = session["device"]
+    connection.request("POST", "/web/push", json.dumps(subscription), {**headers, "Legion-Device": session["secret"]})
     assert connection.getresponse().status == 200
     connection.close()
     return device

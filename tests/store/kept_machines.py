@@ -6,7 +6,7 @@ from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.wheel import AgentWheel, WheelStage
 from legion.store.board import receipts, tickets
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agent_wheels, agents
+from legion.store.staff import agent_wheels, agents, devices
 from legion.store.work import adoptions, attendances, machines, runs
 
 
@@ -49,10 +49,16 @@ def adoption(tx: Transaction) -> None:
     assert (found.conversation, found.source, found.at) == ("c-of-ticket", "c-of-person", 1950.0)
 
 
+def browser_secret(tx: Transaction) -> None:
+    """Of the browsers, only the one that never had a cookie is still let in."""
+    assert [one.name for one in devices.accepted(tx)] == ["laptop"]
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
     "agent_drivers": agent_driver,
     "wheel_runs": wheel_run,
+    "browser_secrets": browser_secret,
 }
 """The latest steps, in their order."""

@@ -82,7 +82,9 @@ def main(handle: int, life: int | None) -> None:
     toolchain.fingerprint()
     for row in OPERATIONS.values():
         # Else every daemon compiles the shapes of each route that it is asked for.
-        routes.route_of(row, routes.perform).made()
+        route = routes.route_of(row, routes.perform).route
+        assert isinstance(route, routes.LazyRoute)
+        route.made()
     compile_statements()
     # A terminal's interrupt is for the tests, which still ask us how their daemons ended.
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)

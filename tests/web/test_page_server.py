@@ -35,7 +35,11 @@ def server(board: Board) -> Iterator[PageServer]:
 
 
 def new_server(board: Board) -> PageServer:
-    return PageServer(board.data, lambda token, hosts: make_app(board.callers, token=token, hosts=hosts), local=LOCAL)
+    return PageServer(
+        board.data,
+        lambda hosts, behind: make_app(board.callers, token=None, hosts=hosts, behind=behind),
+        local=LOCAL,
+    )
 
 
 def get(url: str, path: str, headers: dict[str, str] | None = None, trusted: Path | None = None, body: str = "") -> int:
@@ -59,6 +63,7 @@ def test_it_serves_the_page_and_lets_a_device_in_but_knows_no_token(board: Board
     board.data.token.write_text("the-person\n")
     assert get(url, "/v1/status", {"Authorization": "Bearer the-person"}) == 401
     assert get(url, "/v1/status", {"Authorization": "Bearer "}) == 401
+    assert get(url, "/v1/status", {"Authorization": f"Bearer {board.token_of_agent()[1]}"}) == 401
     assert get(url, "/", {"Host": "127.0.0.1"}) == 421
     code = board.service.offer_device(OfferDevice()).code
     assert get(url, "/web/login", {"Legion-Page": "1"}, body=json.dumps({"code": code})) == 200

@@ -5,32 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fastapi.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from legion import __version__
 from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, page_sockets, problems, routes, terminals
 from legion.api.guard import Guard
+from legion.api.json_response import JSONResponse
 from legion.api.long_polls import Waiters
+from legion.api.route_table import GuardedRoute, RouteTable
 from legion.api.routes import LazyApp, LazyRoute
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations
-from legion.wire.table import rows
+from legion.wire.table import OpenTo, rows
 
 
 def make_app(
-    callers: CallerRegistry, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT
+    callers: CallerRegistry,
+    *,
+    token: str | None,
+    hosts: Collection[str],
+    behind: str = "",
+    heartbeat: float = events.HEARTBEAT,
 ) -> Guard:
-    """The complete ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
-    app = LazyApp(
-        title="Legion",
-        version=__version__,
-        openapi_url="/v1/openapi.json",
-        # Their pages load scripts from other hosts.
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    """The complete ASGI app. `hosts` are the names, without port, under which it answers over TCP.
+
+    Without `token` it is opened by browsers alone. `behind` is the name that a proxy in front of it has.
+    """
+    # The pages of FastAPI's documents load scripts from other hosts.
+    app = LazyApp(title="Legion", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
     app.state.waiters = Waiters()
     app.state.streams = events.Streams()
@@ -40,19 +45,47 @@ def make_app(
     app.state.page = page.PageFiles()
     app.state.terminals = terminals.OpenTerminals()
     problems.install(app)
-    # First: a browser that opens the page requests many of these at once.
-    app.router.routes += page.ROUTES
-    app.take(OPERATIONS.values(), routes.perform)
-    app.take(rows(OrchestrateOperations).values(), orchestrate.perform)
-    app.router.routes += [
-        LazyRoute(events.PATH, "GET", lambda: events.events, summary=events.SUMMARY, response_class=StreamingResponse),
-        LazyRoute("/health", "GET", lambda: _health, summary="Check that the daemon answers; needs no token"),
-        forge_hook.ROUTE,
-        Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
-    ]
-    app.router.routes += [*orchestra.ROUTES, *page_sockets.ROUTES, terminals.ROUTE]
-    return Guard(app, callers, token=token, hosts=hosts)
+    app.serve(table(callers, app.state.waiters))
+    return Guard(app, app.table, callers, token=token, hosts=hosts, behind=behind)
+
+
+def table(callers: CallerRegistry, waiters: Waiters) -> RouteTable:
+    """Every route of the daemon, with those who may call it."""
+    mcp_route = Route(mcp.PATH, mcp.McpApp(callers, waiters), methods=["GET", "POST", "DELETE"])
+    return RouteTable(
+        (
+            *page.ROUTES,
+            *(routes.route_of(row, routes.perform) for row in OPERATIONS.values()),
+            *(routes.route_of(row, orchestrate.perform) for row in rows(OrchestrateOperations).values()),
+            GuardedRoute(
+                route=LazyRoute(
+                    events.PATH,
+                    "GET",
+                    lambda: events.events,
+                    summary=events.SUMMARY,
+                    response_class=StreamingResponse,
+                ),
+                open_to=OpenTo.LOOKS,
+            ),
+            GuardedRoute(
+                route=LazyRoute(
+                    "/health", "GET", lambda: _health, summary="Check that the daemon answers; needs no token"
+                ),
+                open_to=OpenTo.NO_LOGIN,
+            ),
+            GuardedRoute(route=Route("/v1/openapi.json", _openapi, methods=["GET"]), open_to=OpenTo.LOOKS),
+            forge_hook.ROUTE,
+            GuardedRoute(route=mcp_route, open_to=OpenTo.ALL | OpenTo.PLUGIN),
+            *orchestra.ROUTES,
+            *page_sockets.ROUTES,
+            terminals.ROUTE,
+        )
+    )
 
 
 async def _health() -> dict[str, str]:
     return {"status": "healthy"}
+
+
+async def _openapi(request: Request) -> Response:
+    return JSONResponse(request.app.openapi())

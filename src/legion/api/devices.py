@@ -1,44 +1,37 @@
-"""Browsers at the guard: the cookie of a device, the signs of a request of the page, the rights of a device.
+"""Browsers at the guard: the secret of a device, the signs of a request of the page, the rights of a device.
+
+The page keeps its secret where each origin has a place of its own, and sends it as a header; a WebSocket sends it as
+its second subprotocol. A browser sends neither by itself. Cookies are not used: it sends them to every port of a host,
+so to every server that an agent starts there.
 
 A browser on this machine, or behind TLS, may do what the person may. One that reaches Legion over a plain network
-cannot add others and cannot change what runs as the person: its cookie can be read in that network.
+cannot add others and cannot change what runs as the person: its secret can be read in that network.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from legion.api.allowed import pattern
-from legion.domain.devices import Device, DeviceRights, rights_of
+from legion.domain.devices import Device, DeviceRights, is_loopback, rights_of
+from legion.domain.questions import ALWAYS
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import NotAllowed
-from legion.wire.operations import OPERATIONS
+from legion.wire.table import OpenTo, Operation
 
 DEVICE = "legion.device"
 """The key in a request's scope where the guard stores the Device."""
+SECRET_HEADER = b"legion-device"
 PAGE_HEADER = b"legion-page"
-"""The page sends it with every request. A page of another site cannot, without a permission that is never given."""
-
-_DAYS = 30
-_ONLY_WITH_TOKEN = ("offer_device", "open_web", "close_web", "shutdown", "attach", "attach_agent", "shell")
-"""Open to the command line alone."""
-_NOT_OVER_A_PLAIN_NETWORK = (
-    *("add_project", "remove_project", "trust", "save_role", "remove_role", "save_team", "remove_team"),
-    *("add_provider", "remove_provider", "begin_login", "finish_login", "set_route", "remove_route"),
-    *("add_forge", "remove_forge", "forge_hook"),
-    *("switch_recording", "revoke_device", "add_driver", "new_by_hand", "push", "use_account"),
-    *("invite_machine", "remove_machine", "update_machine"),
-    *("export_conversation", "ask_conversation", "adopt", "handoff"),
-)
-
-_READS = ("output",)
-"""Sent as POST because of what it asks with; it changes nothing."""
+"""The page sends it with its login. A page of another site cannot, without a permission that is never given."""
+PROTOCOL = "legion"
+"""The first subprotocol of the page's WebSockets, and the one that the daemon chooses."""
 
 _ONLY_LOOKS = "This device may only look; run `legion web` without --read-only to let it act."
 _ENCRYPT = "This is not possible over an unencrypted network; do it on Legion's machine, or use `legion web --tls`."
+_OLD_COOKIE = re.compile(r"\s*(legion(?:-\d{1,5})?)=")
 
 Headers = Collection[tuple[bytes, bytes]]
 
@@ -47,51 +40,73 @@ def host_of(headers: Headers) -> str:
     return next((value.decode("latin-1").lower() for name, value in headers if name == b"host"), "")
 
 
-def secret_in(headers: Headers) -> str:
-    """The secret in the cookie of this address; empty where there is none."""
-    wanted = _cookie_name(headers)
-    for name, value in headers:
-        if name == b"cookie":
-            try:
-                found = SimpleCookie(value.decode("latin-1")).get(wanted)
-            except CookieError:
-                continue
-            if found is not None:
-                return found.value
-    return ""
+def secret_in(scope: Mapping[str, Any]) -> str:
+    """The secret that the page has sent; empty where there is none."""
+    if scope["type"] == "websocket":
+        given = list(scope.get("subprotocols", ()))
+        return given[1] if len(given) == 2 and given[0] == PROTOCOL else ""
+    found = [value.decode("latin-1") for name, value in scope["headers"] if name == SECRET_HEADER]
+    return found[0] if len(found) == 1 else ""
 
 
-def sent_by_the_page(headers: Headers, *, socket: bool = False) -> bool:
+def sent_by_the_page(headers: Headers, *, mark: bytes = PAGE_HEADER) -> bool:
     """Whether the request can come from Legion's own page only. The guard has compared Origin already.
 
-    A page can add no header to a WebSocket, but its browser always sends Origin there.
+    A page can add no header to a WebSocket, but its browser always sends Origin there: then that is the mark.
     """
     given = dict(headers)
-    return (b"origin" if socket else PAGE_HEADER) in given and given.get(
-        b"sec-fetch-site", b"same-origin"
-    ) == b"same-origin"
+    return mark in given and given.get(b"sec-fetch-site", b"same-origin") == b"same-origin"
 
 
-def remember(headers: Headers, secret: str, *, encrypted: bool) -> tuple[bytes, bytes]:
-    """The header that stores the secret in the browser. No script can read it, and no other site can send it."""
-    return _set_cookie(headers, secret, _DAYS * 86_400, "; Secure" if encrypted else "")
+def old_cookies(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
+    """What deletes the cookies of releases that logged in with them."""
+    for name, value in headers:
+        if name == b"cookie":
+            for one in value.decode("latin-1").split(";"):
+                if found := _OLD_COOKIE.match(one):
+                    yield b"set-cookie", f"{found[1]}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict".encode()
 
 
-def forget(headers: Headers) -> tuple[bytes, bytes]:
-    return _set_cookie(headers, "", 0, "")
+def identity_of(device: Device, scope: Mapping[str, Any]) -> OpenTo:
+    """All of it must be among those that a route is open to."""
+    encrypted = scope.get("scheme") in ("https", "wss")
+    rights = rights_of(device, encrypted=encrypted)
+    if rights is DeviceRights.READ_ONLY:
+        return OpenTo.READ_ONLY if encrypted or is_loopback(device.host) else OpenTo.READ_ONLY | OpenTo.LIMITED
+    return OpenTo.LIMITED if rights is DeviceRights.LIMITED else OpenTo.BROWSER
 
 
-def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
-    """Why the device may not call this; empty where it may."""
-    rights = rights_of(device, encrypted=scheme in ("https", "wss"))
-    asked = f"{method} {path}"
-    if rights is DeviceRights.READ_ONLY and method != "GET" and not _READING.fullmatch(asked):
-        return _ONLY_LOOKS
-    if _WITH_TOKEN.fullmatch(asked):
+def refusal(identity: OpenTo, open_to: OpenTo, asked: str) -> str:
+    """Why a browser may not call a route that is not open to it."""
+    if OpenTo.BROWSER not in open_to:
         return f"{asked[:80]} is open to the command line only."
-    if rights is DeviceRights.LIMITED and _NOT_PLAIN.fullmatch(asked):
-        return _ENCRYPT
-    return ""
+    return _ONLY_LOOKS if OpenTo.READ_ONLY in identity and OpenTo.READ_ONLY not in open_to else _ENCRYPT
+
+
+def refuse_over_plain_network(scope: Mapping[str, Any], row: Operation, arguments: Mapping[str, Any]) -> None:
+    """Raises NotAllowed where a browser over a plain network sets more than the row's `plain` fields."""
+    device: Device | None = scope.get(DEVICE)
+    if row.body is None or device is None or OpenTo.LIMITED not in identity_of(device, scope):
+        return
+    chosen = set(_chosen(arguments[row.body.name]))
+    if more := sorted({name for name, _ in chosen} - row.plain):
+        raise NotAllowed(f"`{more[0]}` cannot be chosen over an unencrypted network; leave it out, or use --tls.")
+    if row.name == "answer" and ("choice", ALWAYS) in chosen:
+        raise NotAllowed(f"`{ALWAYS}` changes what agents may do. {_ENCRYPT}")
+
+
+def _chosen(body: object) -> Iterator[tuple[str, str]]:
+    """The fields, at any depth, that differ from what they are when they are left out."""
+    if isinstance(body, list | tuple):
+        for one in body:
+            yield from _chosen(one)
+    elif dataclasses.is_dataclass(body):
+        for one in dataclasses.fields(body):
+            value = getattr(body, one.name)
+            usual = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+            if value != usual:
+                yield one.name, str(value)
+                yield from _chosen(value)
 
 
 def terminal_fault(scope: Mapping[str, Any], *, only_looks: bool) -> str:
@@ -99,8 +114,8 @@ def terminal_fault(scope: Mapping[str, Any], *, only_looks: bool) -> str:
     device: Device | None = scope.get(DEVICE)
     if only_looks or device is None:
         return ""
-    rights = rights_of(device, encrypted=scope.get("scheme") in ("https", "wss"))
-    return {DeviceRights.READ_ONLY: _ONLY_LOOKS, DeviceRights.LIMITED: _ENCRYPT}.get(rights, "")
+    identity = identity_of(device, scope)
+    return "" if identity is OpenTo.BROWSER else refusal(identity, OpenTo.BROWSER, "a terminal")
 
 
 def is_still_in(callers: CallerRegistry, scope: Mapping[str, Any]) -> bool:
@@ -108,27 +123,7 @@ def is_still_in(callers: CallerRegistry, scope: Mapping[str, Any]) -> bool:
     if DEVICE not in scope:
         return True
     try:
-        callers.device(secret_in(scope["headers"]), host=host_of(scope["headers"]))
+        callers.device(secret_in(scope), host=host_of(scope["headers"]))
     except NotAllowed:
         return False
     return True
-
-
-def _set_cookie(headers: Headers, value: str, seconds: int, more: str) -> tuple[bytes, bytes]:
-    text = f"{_cookie_name(headers)}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict{more}"
-    return b"set-cookie", text.encode()
-
-
-def _cookie_name(headers: Headers) -> str:
-    """With the port: cookies are shared between all ports of a host, and two daemons must not replace each other's."""
-    _, _, port = host_of(headers).rpartition(":")
-    return f"legion-{port}" if port.isdigit() else "legion"
-
-
-def _requests(names: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"{OPERATIONS[name].method} {pattern(OPERATIONS[name])}" for name in names))
-
-
-_READING = _requests(_READS)
-_WITH_TOKEN = re.compile(f"{_requests(_ONLY_WITH_TOKEN).pattern}|POST /legion/config")
-_NOT_PLAIN = _requests(_NOT_OVER_A_PLAIN_NETWORK)

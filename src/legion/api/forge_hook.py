@@ -9,8 +9,10 @@ from starlette.routing import Route
 
 from legion.api import problems
 from legion.api.json_response import JSONResponse
+from legion.api.route_table import GuardedRoute
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.table import OpenTo
 
 PATH = "/v1/forge/hook"
 
@@ -36,4 +38,8 @@ async def _receive(request: Request) -> Response:
     return JSONResponse({"new": new}, status_code=202)
 
 
-ROUTE = Route(PATH, _receive, methods=["POST"])
+_MOST_BYTES = 2 * 1024 * 1024
+"""What is longer is not lost: the next look at the forge finds it."""
+ROUTE = GuardedRoute(
+    route=Route(PATH, _receive, methods=["POST"]), open_to=OpenTo.NO_LOGIN, most_body=_MOST_BYTES, any_host=True
+)

@@ -1,14 +1,16 @@
 """The guard in front of every route: decides which requests reach the app at all.
 
-In this order: the Host must be one of ours (421, stops DNS rebinding; a webhook may come through a tunnel of any name,
-since its signature proves more), an Origin must be the page's own (403), the bearer token must be right (401, all
-routes but /health and the webhook), an agent must call under its own name and only what is open to agents (403,
-written down), the body must not be too big (413).
-Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
+In this order: the request's route is found in the table of routes; Host and port must be those on which Legion listens
+(421, stops DNS rebinding; a route whose requests are signed has any), an Origin must be the page's own (403), the token
+or a browser's secret must be right (401, but for routes that need no login), the identity that it proves must be
+among those that the route is open to (403; an agent's attempt is recorded), the body must not be too big (413) or too
+slow (408). Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller and the
+route to the request's scope.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from typing import Any, NoReturn
@@ -16,12 +18,13 @@ from typing import Any, NoReturn
 from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
-from legion.api import devices, forge_hook, page
-from legion.api.allowed import CALLER, may_call
+from legion.api import devices
 from legion.api.problems import problem_body
+from legion.api.route_table import CALLER, MOST_BYTES_WITHOUT_LOGIN, GuardedRoute, RouteTable
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import PERSON, Caller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.table import OpenTo
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,10 +32,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MOST_BODY_BYTES = 32 * 1024 * 1024
-OPEN_PATHS = frozenset({"/health", forge_hook.PATH, *page.OPEN_PATHS})
-_TOOLS_PATH = "/mcp"
-"""All that the token of the plugin opens."""
+BODY_SECONDS = 10.0
+"""Within which a body without login has to be there."""
 SESSION = b"legion-session"
 """The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
@@ -63,22 +64,29 @@ def _foreign_page() -> GuardRefusal:
 
 
 class Guard:
-    """`hosts` are the names, without port, under which the daemon answers over TCP."""
+    """`hosts` are the names, without port, under which the daemon answers over TCP; `behind` is that of a proxy.
+
+    Without a token, browsers alone are let in.
+    """
 
     def __init__(
         self,
         app: App,
+        table: RouteTable,
         callers: CallerRegistry,
         *,
-        token: str,
+        token: str | None,
         hosts: Collection[str],
-        most_body_bytes: int = MOST_BODY_BYTES,
+        behind: str = "",
+        body_seconds: float = BODY_SECONDS,
     ) -> None:
         self.app = app
+        self.table = table
         self.callers = callers
-        self.token = token.encode()
+        self.token = token.encode() if token is not None else None
         self.hosts = frozenset(host.lower() for host in hosts)
-        self.most_body_bytes = most_body_bytes
+        self.behind = behind.lower()
+        self.body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -87,112 +95,151 @@ class Guard:
         if scope["type"] != "http":
             await self._socket(scope, receive, send)
             return
-        send = _with_headers(send)
+        send = _with_headers(send, devices.old_cookies(scope["headers"]))
         try:
-            self._check_origin(scope)
-            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(page.FOLDER):
-                scope[CALLER] = await self._caller(scope)
-            receive = await self._read_body(scope, receive)
+            route = self.table.find(scope)
+            self._check_origin(scope, route)
+            is_open = route is not None and OpenTo.NO_LOGIN in route.open_to
+            if not is_open:
+                scope[CALLER] = await self._caller(scope, route)
+            receive = await self._read_body(scope, receive, route, None if not is_open else self.body_seconds)
         except GuardRefusal as refusal:
             await _refuse(send, refusal)
             return
         await self.app(scope, receive, send)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A WebSocket: a browser sends its cookie from any page, so it must name the page as its origin."""
+        """A WebSocket: its browser names the page as its origin, and the page sends its secret as a subprotocol."""
         try:
-            self._check_origin(scope)
-            scope = {**scope, "method": "GET"}
-            scope[CALLER] = await self._caller(scope)
+            route = self.table.find(scope)
+            self._check_origin(scope, route)
+            if route is None:
+                raise GuardRefusal(404, NotAllowed("There is no such WebSocket."))
+            scope[CALLER] = await self._caller(scope, route)
         except GuardRefusal:
             await send({"type": "websocket.close", "code": 1008})
             return
-        await self.app(scope, receive, send)
 
-    def _check_origin(self, scope: Scope) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "websocket.accept" and devices.PROTOCOL in scope.get("subprotocols", ()):
+                message["subprotocol"] = devices.PROTOCOL
+            await send(message)
+
+        await self.app(scope, receive, sending)
+
+    def _check_origin(self, scope: Scope, route: GuardedRoute | None) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        host = self._host(scope, [value for name, value in headers if name == b"host"])
+        host = self._host(scope, route, [value for name, value in headers if name == b"host"])
         for name, value in headers:
             if name == b"origin" and value.lower() not in (b"http://" + host, b"https://" + host):
                 raise _foreign_page()
 
-    def _host(self, scope: Scope, values: list[bytes]) -> bytes:
-        """Any name is accepted over the unix socket, which no browser can reach, and for a webhook, which is signed."""
+    def _host(self, scope: Scope, route: GuardedRoute | None, values: list[bytes]) -> bytes:
+        """Any name is accepted over the unix socket, which no browser can reach."""
         host = values[0].lower() if len(values) == 1 else b""
-        webhook = scope["path"] == forge_hook.PATH
-        if webhook or _is_unix_socket(scope) or _without_port(host) in self.hosts:
+        if (route is not None and route.any_host) or _is_unix_socket(scope) or self._is_ours(scope, host):
             return host
-        raise GuardRefusal(421, NotAllowed("Legion does not answer under this host name; use 127.0.0.1 or localhost."))
+        raise GuardRefusal(
+            421, NotAllowed("Legion does not answer under this host name and port; use an address of `legion web`.")
+        )
 
-    async def _caller(self, scope: Scope) -> Caller:
-        """The caller, by the token alone."""
+    def _is_ours(self, scope: Scope, host: bytes) -> bool:
+        text = host.decode("latin-1")
+        if self.behind:
+            return text == self.behind
+        name, port = _parts(text, "443" if scope.get("scheme") in ("https", "wss") else "80")
+        return name in self.hosts and port == str((scope.get("server") or ("", ""))[1])
+
+    async def _caller(self, scope: Scope, route: GuardedRoute | None) -> Caller:
+        """The caller, by the token or the secret alone. Who has no route is identified all the same: that is a 401."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         if any(name == b"sec-fetch-site" and value in _FOREIGN for name, value in headers):
             raise _foreign_page()
         values = [value for name, value in headers if name == b"authorization"]
-        if not values and (secret := devices.secret_in(headers)):
-            return await self._device(scope, secret)
+        if not values and (secret := devices.secret_in(scope)):
+            return await self._device(scope, secret, route)
         scheme, _, given = (values[0] if len(values) == 1 else b"").partition(b" ")
         given = given.strip() if scheme.lower() == b"bearer" else b""
-        if hmac.compare_digest(given, self.token):
-            caller = PERSON
-        else:
-            try:
-                caller = await run_in_threadpool(self.callers.known, given.decode("latin-1"))
-            except NotAllowed as unknown:
-                raise GuardRefusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
+        caller = await self._bearer(given)
         claimed = [value.decode("latin-1").strip() for name, value in headers if name == SESSION]
-        asked = f"{scope['method']} {scope['path']}"
+        asked = _asked(scope)
         if any(name != caller.id for name in claimed):
             why = f"This token belongs to {caller.id} and cannot be used as {claimed[0][:80]!r}; fix LEGION_SESSION_ID."
             await self._forbid(caller, asked, why)
-        if caller.only_tools and scope["path"] != _TOOLS_PATH:
+        if route is None or caller is PERSON:
+            return caller
+        if caller.only_tools and OpenTo.PLUGIN not in route.open_to:
             raise GuardRefusal(403, NotAllowed("This token opens Legion's tools only; use the person's own."))
-        if not caller.is_person and not may_call(scope["method"], scope["path"], of_a_ticket=caller.ticket is not None):
-            why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
+        if not caller.is_person and (OpenTo.AGENTS if caller.ticket is None else OpenTo.TICKET) not in route.open_to:
+            why = f"{asked} is not open to agents; ask a person with legion-ask if you need it."
             await self._forbid(caller, asked, why)
         return caller
 
-    async def _device(self, scope: Scope, secret: str) -> Caller:
-        """The person, at a browser that was let in. A browser sends its cookie for any page, so more is asked for."""
+    async def _bearer(self, given: bytes) -> Caller:
+        if self.token is not None and hmac.compare_digest(given, self.token):
+            return PERSON
+        try:
+            if self.token is None:
+                raise NotAllowed("This address is open to browsers only; run `legion web` and open its link.")
+            return await run_in_threadpool(self.callers.known, given.decode("latin-1"))
+        except NotAllowed as unknown:
+            raise GuardRefusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
+
+    async def _device(self, scope: Scope, secret: str, route: GuardedRoute | None) -> Caller:
+        """The person, at a browser that was let in."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        if not devices.sent_by_the_page(headers, socket=scope["type"] == "websocket"):
-            raise GuardRefusal(403, NotAllowed("Only Legion's own page may use this browser's cookie."))
+        mark = b"origin" if scope["type"] == "websocket" else devices.SECRET_HEADER
+        if not devices.sent_by_the_page(headers, mark=mark):
+            raise GuardRefusal(403, NotAllowed("Only Legion's own page may use this browser's secret."))
         try:
             device = await run_in_threadpool(self.callers.device, secret, host=devices.host_of(headers))
         except NotAllowed as unknown:
-            raise GuardRefusal(401, unknown, [devices.forget(headers)]) from None
-        if why := devices.fault(device, scope["method"], scope["path"], scheme=scope.get("scheme", "http")):
-            raise GuardRefusal(403, NotAllowed(why))
+            raise GuardRefusal(401, unknown) from None
+        identity = devices.identity_of(device, scope)
+        if route is not None and identity not in route.open_to:
+            raise GuardRefusal(403, NotAllowed(devices.refusal(identity, route.open_to, _asked(scope))))
         scope[devices.DEVICE] = device
         return PERSON
 
     async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
-        await run_in_threadpool(self.callers.refused, caller, asked[:200], why)
+        await run_in_threadpool(self.callers.refused, caller, asked, why)
         raise GuardRefusal(403, NotAllowed(why))
 
-    async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
+    async def _read_body(
+        self, scope: Scope, receive: Receive, route: GuardedRoute | None, seconds: float | None
+    ) -> Receive:
         """Read the body here, so that its size is checked before the app parses it."""
         if scope["method"] in ("GET", "HEAD"):
             return receive
-        body = bytearray()
-        more = not self._declared_too_big(scope)
-        too_big = not more
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return receive
-            body += message.get("body", b"")
-            too_big = len(body) > self.most_body_bytes
-            more = message.get("more_body", False) and not too_big
-        if too_big:
-            most = self.most_body_bytes // (1024 * 1024)
-            raise GuardRefusal(413, BadInput(f"The request is larger than {most} MB; send less at once."))
-        return _replay(bytes(body), receive)
+        most = MOST_BYTES_WITHOUT_LOGIN if route is None else route.most_body
+        try:
+            async with asyncio.timeout(seconds):
+                body = await _body(scope, receive, most)
+        except TimeoutError:
+            raise GuardRefusal(408, BadInput("The request did not arrive in time; send it again.")) from None
+        return receive if body is None else _replay(body, receive)
 
-    def _declared_too_big(self, scope: Scope) -> bool:
-        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-        return any(value.isdigit() and int(value) > self.most_body_bytes for value in lengths)
+
+async def _body(scope: Scope, receive: Receive, most: int) -> bytes | None:
+    """None where the client has left."""
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    too_big = any(value.isdigit() and int(value) > most for value in lengths)
+    body, more = bytearray(), not too_big
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        too_big = len(body) > most
+        more = message.get("more_body", False) and not too_big
+    if too_big:
+        limit = f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
+        raise GuardRefusal(413, BadInput(f"The request is larger than {limit}; send less at once."))
+    return bytes(body)
+
+
+def _asked(scope: Scope) -> str:
+    return f"{scope.get('method', 'GET')} {scope['path']}"[:200]
 
 
 def _is_unix_socket(scope: Scope) -> bool:
@@ -200,11 +247,13 @@ def _is_unix_socket(scope: Scope) -> bool:
     return server is not None and server[1] is None
 
 
-def _without_port(host: bytes) -> str:
-    text = host.decode("latin-1")
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.partition(":")[0]
+def _parts(host: str, usual_port: str) -> tuple[str, str]:
+    """Name and port of a Host header."""
+    if host.startswith("["):
+        name, _, rest = host[1:].partition("]")
+        return name, rest.removeprefix(":") or usual_port
+    name, _, port = host.partition(":")
+    return name, port or usual_port
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -216,12 +265,14 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, more: Iterable[tuple[bytes, bytes]]) -> Send:
+    added = list(more)
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", []))
             named = {name for name, _ in headers}
-            message["headers"] = headers + [one for one in _HEADERS_OF_EVERY_ANSWER if one[0] not in named]
+            message["headers"] = headers + [one for one in _HEADERS_OF_EVERY_ANSWER if one[0] not in named] + added
         await send(message)
 
     return sending

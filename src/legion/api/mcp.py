@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from legion import __version__
-from legion.api.allowed import CALLER
 from legion.api.guard import Receive, Scope, Send
 from legion.api.long_polls import Waiters
+from legion.api.route_table import CALLER
 from legion.domain.agents.tools import SERVER
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller

@@ -1,4 +1,4 @@
-"""The routes of claude-orchestra, and its WebSocket. They need the person's token, or the cookie of a device."""
+"""The routes of claude-orchestra, and its WebSocket. They need the person's token."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.allowed import CALLER
 from legion.api.events import Streams
 from legion.api.json_response import JSONResponse
+from legion.api.route_table import CALLER, GuardedRoute
 from legion.api.routes import FOLDER, LazyRoute, caller_of, refuse_unusable
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
@@ -32,6 +32,7 @@ from legion.wire.orchestra import (
     Spawned,
     SpawnTasks,
 )
+from legion.wire.table import OpenTo
 
 SOCKET = "/ws/status"
 PUSH_SECONDS = 2.0
@@ -136,13 +137,16 @@ async def _until_closed(socket: WebSocket) -> None:
         pass
 
 
-ROUTES = [
-    LazyRoute("/api/status", "GET", lambda: status, summary="Tickets as agents of claude-orchestra"),
-    LazyRoute("/api/sessions", "GET", lambda: sessions, summary="Conversations of the person's agent programs"),
-    LazyRoute("/api/worktrees", "GET", lambda: worktrees, summary="Worktrees of the project's agents"),
-    LazyRoute("/api/spawn", "POST", lambda: spawn, summary="Create a ticket for each task"),
-    LazyRoute("/api/agents/{id}/pause", "POST", lambda: pause, summary="Pause a ticket"),
-    LazyRoute("/api/agents/{id}/resume", "POST", lambda: resume, summary="Resume a ticket"),
-    LazyRoute("/api/cleanup", "POST", lambda: cleanup, summary="Remove ended tickets from the board"),
-    WebSocketRoute(SOCKET, follow),
-]
+ROUTES = tuple(
+    GuardedRoute(route=route, open_to=OpenTo.PERSON)
+    for route in (
+        LazyRoute("/api/status", "GET", lambda: status, summary="Tickets as agents of claude-orchestra"),
+        LazyRoute("/api/sessions", "GET", lambda: sessions, summary="Conversations of the person's agent programs"),
+        LazyRoute("/api/worktrees", "GET", lambda: worktrees, summary="Worktrees of the project's agents"),
+        LazyRoute("/api/spawn", "POST", lambda: spawn, summary="Create a ticket for each task"),
+        LazyRoute("/api/agents/{id:name}/pause", "POST", lambda: pause, summary="Pause a ticket"),
+        LazyRoute("/api/agents/{id:name}/resume", "POST", lambda: resume, summary="Resume a ticket"),
+        LazyRoute("/api/cleanup", "POST", lambda: cleanup, summary="Remove ended tickets from the board"),
+        WebSocketRoute(SOCKET, follow),
+    )
+)

@@ -9,7 +9,7 @@ import functools
 import gzip
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -22,15 +22,14 @@ from starlette.routing import Route
 from legion import __version__, web
 from legion.api import devices, problems
 from legion.api.json_response import JSONResponse
-from legion.domain.devices import Device, DeviceRights, PushSubscription, rights_of
+from legion.api.route_table import MOST_BYTES_WITHOUT_LOGIN, GuardedRoute
+from legion.domain.devices import Device, PushSubscription, rights_of
 from legion.service.entry.callers import CallerRegistry
 from legion.web import first_view
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
+from legion.wire.table import OpenTo
 from legion.wire.web import WebLogin, WebSession
-
-FOLDER = "/web/"
-OPEN_PATHS = frozenset({"/", "/sw.js", "/favicon.ico"})
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -147,6 +146,7 @@ _LOGIN = TypeAdapter(WebLogin)
 
 
 async def _login(request: Request) -> Response:
+    """The secret is in the answer alone: the page keeps it where each origin has a place of its own."""
     headers = request.scope["headers"]
     try:
         if not devices.sent_by_the_page(headers):
@@ -159,27 +159,15 @@ async def _login(request: Request) -> Response:
         return problems.answer(BadInput("Send the code of the link as {code: ...}."))
     except LegionError as refusal:
         return problems.answer(refusal)
-    answer = _session_answer(request, device)
-    name, value = devices.remember(headers, secret, encrypted=request.url.scheme == "https")
-    answer.headers[name.decode()] = value.decode()
-    return answer
+    return _session_answer(request, device, secret)
 
 
 async def _session(request: Request) -> Response:
-    """Which device this browser is; 401 where it is none."""
-    try:
-        return _session_answer(request, await _device(request))
-    except NotAllowed as unknown:
-        return problems.answer(unknown, 401)
-
-
-async def _device(request: Request) -> Device:
-    headers = request.scope["headers"]
-    callers: CallerRegistry = request.app.state.callers
-    if not devices.sent_by_the_page(headers):
-        raise NotAllowed("Only Legion's own page may ask this.")
-    secret, host = devices.secret_in(headers), devices.host_of(headers)
-    return await run_in_threadpool(callers.device, secret, host=host)
+    """Which device this browser is."""
+    device: Device | None = request.scope.get(devices.DEVICE)
+    if device is None:
+        return problems.answer(NotFound("This is the session of a browser; the person's token has none."))
+    return _session_answer(request, device)
 
 
 _SUBSCRIPTION: TypeAdapter[PushSubscription | None] = TypeAdapter(PushSubscription | None)
@@ -189,9 +177,9 @@ async def _push(request: Request) -> Response:
     """GET: the key that a browser subscribes with. POST: its subscription, or null to end it."""
     callers: CallerRegistry = request.app.state.callers
     try:
-        device = await _device(request)
-        if rights_of(device, encrypted=request.url.scheme == "https") is DeviceRights.LIMITED:
-            raise NotAllowed("Browsers get notifications only over an encrypted connection.")
+        device: Device | None = request.scope.get(devices.DEVICE)
+        if device is None:
+            raise NotFound("Only a browser gets notifications of a page.")
         if request.method == "GET":
             return JSONResponse({"key": await run_in_threadpool(callers.push_key)})
         wanted = _SUBSCRIPTION.validate_json(await request.body())
@@ -199,16 +187,19 @@ async def _push(request: Request) -> Response:
         return JSONResponse({"message": "This browser gets notifications." if wanted else "Notifications are off."})
     except ValidationError:
         return problems.answer(BadInput("Send a subscription as {endpoint, p256dh, auth}, or null."))
-    except NotAllowed as unknown:
-        return problems.answer(unknown, 401)
     except LegionError as refusal:
         return problems.answer(refusal)
 
 
-def _session_answer(request: Request, device: Device) -> Response:
+def _session_answer(request: Request, device: Device, secret: str = "") -> Response:
     rights = rights_of(device, encrypted=request.url.scheme == "https")
     session = WebSession(
-        version=__version__, device=device.id, name=device.name, read_only=device.read_only, rights=rights.value
+        version=__version__,
+        device=device.id,
+        name=device.name,
+        read_only=device.read_only,
+        rights=rights.value,
+        secret=secret,
     )
     return JSONResponse(vars(session))
 
@@ -226,14 +217,22 @@ async def _fields(_: Request) -> Response:
     )
 
 
-ROUTES = [
-    Route("/", _index, methods=["GET"]),
-    Route("/sw.js", _worker, methods=["GET"]),
-    Route("/favicon.ico", _icon, methods=["GET"]),
-    Route("/web/login", _login, methods=["POST"]),
-    Route("/web/session", _session, methods=["GET"]),
-    Route("/web/authority.pem", _authority, methods=["GET"]),
-    Route("/web/push", _push, methods=["GET", "POST"]),
-    Route("/web/fields", _fields, methods=["GET"]),
-    Route("/web/{name:path}", _asset, methods=["GET"]),
-]
+def _open(
+    path: str, endpoint: Callable[[Request], Awaitable[Response]], open_to: OpenTo, *methods: str
+) -> GuardedRoute:
+    return GuardedRoute(
+        route=Route(path, endpoint, methods=methods or ("GET",)), open_to=open_to, most_body=MOST_BYTES_WITHOUT_LOGIN
+    )
+
+
+ROUTES = (
+    _open("/", _index, OpenTo.NO_LOGIN),
+    _open("/sw.js", _worker, OpenTo.NO_LOGIN),
+    _open("/favicon.ico", _icon, OpenTo.NO_LOGIN),
+    _open("/web/login", _login, OpenTo.NO_LOGIN, "POST"),
+    _open("/web/session", _session, OpenTo.LOOKS),
+    _open("/web/authority.pem", _authority, OpenTo.NO_LOGIN),
+    _open("/web/push", _push, OpenTo.READ_ONLY | OpenTo.BROWSER, "GET", "POST"),
+    _open("/web/fields", _fields, OpenTo.LOOKS),
+    _open("/web/{name:path}", _asset, OpenTo.NO_LOGIN),
+)

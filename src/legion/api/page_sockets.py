@@ -18,16 +18,16 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.allowed import CALLER
 from legion.api.events import Streams, batches
 from legion.api.long_polls import Waiters
+from legion.api.route_table import CALLER, GuardedRoute
 from legion.api.routes import BIGGEST, refuse_unknown_fields, refuse_unstorable
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import LegionError
 from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.operations import OPERATIONS
-from legion.wire.table import LONGEST_WAIT
+from legion.wire.table import LONGEST_WAIT, OpenTo
 from legion.wire.tickets import EventLine
 
 EVENTS, OUTPUT = "/ws/events", "/ws/output"
@@ -130,4 +130,7 @@ def _shape() -> TypeAdapter[FollowOutput]:
     return TypeAdapter(FollowOutput)
 
 
-ROUTES = [WebSocketRoute(EVENTS, events), WebSocketRoute(OUTPUT, output)]
+ROUTES = (
+    GuardedRoute(route=WebSocketRoute(EVENTS, events), open_to=OpenTo.LOOKS),
+    GuardedRoute(route=WebSocketRoute(OUTPUT, output), open_to=OpenTo.LOOKS),
+)

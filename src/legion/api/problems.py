@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from legion.api.allowed import CALLER
+from legion.api.route_table import CALLER
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
@@ -60,7 +60,7 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
 
 async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    asked = f"{request.method} {request.url.path}"
+    asked = f"{request.method} {request.url.path}"[:200]
     if error.status_code == 404:
         return answer(NotFound(f"There is no {asked}; /v1/openapi.json lists what there is."))
     if error.status_code == 405:

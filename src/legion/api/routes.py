@@ -7,28 +7,32 @@ quarter of the daemon's start.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import orjson
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import ConfigDict, Field
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from legion import wire
-from legion.api.allowed import CALLER
+from legion.api import devices
 from legion.api.long_polls import Waiters
+from legion.api.route_table import CALLER, ENTRY, GuardedRoute, RouteTable
 from legion.domain.text import in_all, whole
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import BadInput
 from legion.wire.projects import Problem
-from legion.wire.table import LONGEST_WAIT, Operation
+from legion.wire.table import LONGEST_WAIT, OpenTo, Operation
 
 BIGGEST = 2**63 - 1
 _OWN_IDS = ":/"
@@ -69,14 +73,24 @@ def caller_of(request: Request) -> Caller:
 
 
 class LazyApp(FastAPI):
-    """Makes all routes for the OpenAPI document."""
+    """Serves the routes of its table, which the guard has found already. Makes all of them for the OpenAPI document."""
 
-    def take(self, rows: Iterable[Operation], perform: Perform) -> None:
-        self.router.routes += [route_of(row, perform) for row in rows]
+    def serve(self, table: RouteTable) -> None:
+        self.table = table
+        self.router.middleware_stack = _handle
 
     def openapi(self) -> dict[str, Any]:
-        self.router.routes[:] = [each.made() if isinstance(each, LazyRoute) else each for each in self.router.routes]
-        return super().openapi()
+        if not self.openapi_schema:
+            listed = [one.route.made() for one in self.table.entries if isinstance(one.route, LazyRoute)]
+            self.openapi_schema = get_openapi(title=self.title, version=self.version, routes=listed)
+        return self.openapi_schema
+
+
+async def _handle(scope: Scope, receive: Receive, send: Send) -> None:
+    entry: GuardedRoute | None = scope.get(ENTRY)
+    if entry is None:
+        raise HTTPException(404)
+    await entry.route.handle(scope, receive, send)
 
 
 class LazyRoute(Route):
@@ -84,6 +98,7 @@ class LazyRoute(Route):
 
     def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **options: Any) -> None:  # noqa: ANN401 - FastAPI's
         super().__init__(path, make)
+        self.path = re.sub(r":\w+}", "}", path)
         # Without HEAD, which Starlette would add: the route that is made does not take it either.
         self.methods = {method}
         self._options = {**options, "methods": [method], "tags": [path.split("/")[-1 if path.count("/") == 1 else 2]]}
@@ -107,10 +122,15 @@ class LazyRoute(Route):
 
 
 @cache
-def route_of(row: Operation, perform: Perform) -> LazyRoute:
+def route_of(row: Operation, perform: Perform) -> GuardedRoute:
     """The same one for every app of a process: it holds nothing of an app, and its shapes are compiled once."""
+    if bool(row.plain) is not (row.body is not None and OpenTo.LIMITED in row.open_to):
+        raise TypeError(f"{row.name}: `plain` lists the body's fields for a browser over a plain network")
     options = {"summary": row.summary, "status_code": 201 if row.created else 200}
-    return LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **options)
+    kinds = {one.name: "number" if str(one.annotation).endswith("Id") else "name" for one in row.in_path}
+    strict = row.path.format(**{name: f"{{{name}:{kind}}}" for name, kind in kinds.items()})
+    route = LazyRoute(strict, row.method, partial(_endpoint, row, perform), **options)
+    return GuardedRoute(route=route, open_to=row.open_to)
 
 
 def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
@@ -118,6 +138,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
 
     def performed(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
         refuse_unstorable(row, arguments)
+        devices.refuse_over_plain_network(request.scope, row, arguments)
         for one in row.parameters:
             if "Folder" in str(one.annotation):
                 refuse_unusable(arguments[one.name], one.name)

@@ -21,14 +21,15 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.allowed import CALLER
 from legion.api.events import HEARTBEAT
 from legion.api.long_polls import Waiters
+from legion.api.route_table import CALLER, GuardedRoute
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.service.tickets.attach import connect
 from legion.wire.errors import LegionError, NotAllowed, Retryable
+from legion.wire.table import OpenTo
 from legion.wire.terminal import (
     Attach,
     BadFrame,
@@ -43,7 +44,7 @@ from legion.wire.terminal import (
     frame,
 )
 
-PATH = "/ws/tickets/{id:int}/terminal"
+PATH = "/ws/tickets/{id:number}/terminal"
 MOST_OPEN = 64
 """Terminals of all pages."""
 WINDOW = 1 << 20
@@ -323,4 +324,4 @@ async def until_shut_out(still_in: Callable[[], bool], service: Service, waiters
             await waiters.run(partial(service.wait_for_event, seen, HEARTBEAT))
 
 
-ROUTE = WebSocketRoute(PATH, terminal)
+ROUTE = GuardedRoute(route=WebSocketRoute(PATH, terminal), open_to=OpenTo.LOOKS)

@@ -141,7 +141,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
 
             page = PageServer(
                 data,
-                lambda token, hosts: make_app(callers, token=token, hosts=hosts),
+                lambda hosts, behind: make_app(callers, token=None, hosts=hosts, behind=behind),
                 local=tools.removesuffix(PATH),
             )
             housekeeper.link_to(page.url)
@@ -160,6 +160,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             callers = CallerRegistry(context, service, news)
             app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
             page.reopen()
+            mine = [one.getsockname()[1] for one in (listener, second, third) if one is not None]
+            callers.end_devices_elsewhere([*mine, *page.ports()])
             machine_listener.reopen()
             local = addresses.on_socket(data.socket)
 

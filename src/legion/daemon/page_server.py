@@ -1,6 +1,6 @@
 """Serves the page under one more address, for a phone or behind a proxy.
 
-Nothing but a device's cookie opens that address: the person's token is not valid there.
+Nothing but the secret of a browser that was let in opens that address: no token is valid there.
 The address is recorded, so that a daemon that is started again serves it again.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import secrets
 import socket
 import threading
 from collections.abc import Callable
@@ -30,8 +29,8 @@ log = logging.getLogger("legion")
 FIRST_PORT = 6680
 _START_SECONDS = 10.0
 
-MakeApp = Callable[[str, tuple[str, ...]], Guard]
-"""The API for a token and the host names under which it answers."""
+MakeApp = Callable[[tuple[str, ...], str], Guard]
+"""The API, open to browsers alone, for the host names under which it answers and the name of the proxy before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +69,10 @@ class PageServer:
     def url(self) -> str:
         """The address that reaches furthest."""
         return next(iter(self.addresses().more), self._local)
+
+    def ports(self) -> list[int]:
+        served = self._served
+        return [] if served is None else [served[0].port]
 
     def open(self, wanted: OpenWeb) -> WebAddresses:
         with self._lock:
@@ -112,8 +115,7 @@ class PageServer:
             certificate = Certificate.of(self._keys, wanted.host)
             chain, key = str(certificate.chain), str(certificate.key)
             self._fingerprint = certificate.fingerprint
-        # A token that is known nowhere: this address is opened by the cookie of a device alone.
-        app = self._make_app(secrets.token_urlsafe(32), (wanted.behind or wanted.host,))
+        app = self._make_app((wanted.host,), wanted.behind)
         thread = ServerThread(app, socket_, chain, key)
         thread.wait_until_up()
         self._served = (address, thread)

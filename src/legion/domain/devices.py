@@ -11,7 +11,7 @@ class DeviceRights(Enum):
     FULL = "full"
     """All that the person may."""
     LIMITED = "limited"
-    """Not what decides which programs run as the person: others on the network may read its cookie."""
+    """Not what decides which programs run as the person: others on the network may read its secret."""
     READ_ONLY = "read-only"
 
 
@@ -20,7 +20,7 @@ class Device:
     id: int
     name: str
     host: str
-    """The name, with port, under which the browser reached the daemon. Its cookie is valid there only."""
+    """The name, with port, under which the browser reached the daemon. Its secret is valid there only."""
     read_only: bool
     made_at: float
     seen_at: float | None
@@ -42,6 +42,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def port_of(host: str) -> int:
+    """80 for a Host without one."""
+    _, _, port = host.rpartition("]")[2].rpartition(":")
+    return int(port) if port.isdecimal() else 80
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
-from legion.domain.devices import Device
+from legion.domain.devices import Device, is_loopback, port_of
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
 from legion.jobs.context import Context
@@ -73,6 +74,16 @@ def revoke(context: Context, wanted: RevokeDevice) -> Done:
     if wanted.id is not None and not revoked:
         raise NotFound(f"There is no device {wanted.id}; `legion web devices` lists them.")
     return Done(message="No device was let in." if not revoked else f"Revoked {revoked} of the devices.")
+
+
+def end_elsewhere(context: Context, ports: Collection[int]) -> int:
+    """Shut out browsers at ports of this machine that Legion has lost: the program there now can read their secrets."""
+    with context.store.write() as tx:
+        lost = [one.id for one in devices.accepted(tx) if is_loopback(one.host) and port_of(one.host) not in ports]
+        for id in lost:
+            devices.revoke(tx, id)
+            tx.record(EventKind.DEVICE_REVOKED, data={"device": id})
+    return len(lost)
 
 
 def server_of(server: WebServer | None) -> WebServer:

@@ -7,7 +7,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Flag, auto
 from typing import Any, TypeVar
 
 TicketId = int
@@ -38,15 +38,46 @@ LONGEST_WAIT = 25.0
 """Seconds of one long poll."""
 
 
-class OpenTo(Enum):
-    """Which agents may call an operation. The person may call every one."""
+class OpenTo(Flag):
+    """The identities that may call a route. The person's token opens every one; a row that says no more is closed."""
 
-    PERSON = "the person"
-    """No agent."""
-    AGENTS = "standing agents"
-    """Agents that were hired, not the agent of a ticket."""
-    ALL = "all agents"
-    """The agent of a ticket, too."""
+    PERSON = 0
+    """The person's token alone."""
+    NO_LOGIN = auto()
+    """No login at all."""
+    READ_ONLY = auto()
+    """A browser that was let in to look."""
+    LIMITED = auto()
+    """A browser that reaches Legion over a plain network, where others may read what it sends."""
+    BROWSER = auto()
+    """A browser on this machine, or behind TLS."""
+    PLUGIN = auto()
+    """The plugin of the person's own Claude Code."""
+    AGENTS = auto()
+    """A standing agent, in its own project."""
+    TICKET = auto()
+    """The agent of a ticket, in its own project."""
+    MACHINE = auto()
+    """A machine that joined, for the runs that it was given."""
+    ALL = AGENTS | TICKET
+    """Every agent."""
+    ACTS = LIMITED | BROWSER
+    """Browsers that may act, also over a plain network: nothing that decides which programs run as the person."""
+    LOOKS = READ_ONLY | ACTS
+    """Every browser: it changes nothing."""
+
+
+IDENTITIES = {
+    OpenTo.NO_LOGIN: "no login",
+    OpenTo.READ_ONLY: "read-only browser",
+    OpenTo.LIMITED: "browser over a plain network",
+    OpenTo.BROWSER: "browser",
+    OpenTo.PLUGIN: "plugin",
+    OpenTo.TICKET: "agent of a ticket",
+    OpenTo.AGENTS: "standing agent",
+    OpenTo.MACHINE: "machine",
+}
+"""As documents name them, from the narrowest on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +85,8 @@ class Operation:
     method: str
     path: str
     open_to: OpenTo
+    plain: frozenset[str]
+    """The fields of its body that a browser over a plain network may set."""
     waits: bool
     created: bool
     """The answer has status 201."""
@@ -107,13 +140,22 @@ def operation(
     path: str,
     *,
     open_to: OpenTo = OpenTo.PERSON,
+    plain: str | None = None,
     waits: bool = False,
     created: bool = False,
 ) -> Callable[[_Declared], _Declared]:
     """Makes a signature a row. Calling it passes the row and its arguments, defaults included, to `perform`."""
 
     def row(declared: _Declared) -> _Declared:
-        made = Operation(method=method, path=path, open_to=open_to, waits=waits, created=created, declared=declared)
+        made = Operation(
+            method=method,
+            path=path,
+            open_to=open_to,
+            plain=frozenset((plain or "").split()),
+            waits=waits,
+            created=created,
+            declared=declared,
+        )
 
         @functools.wraps(declared)
         def call(self: Table, *given: object, **named: object) -> object:

@@ -99,3 +99,5 @@ class WebSession:
     read_only: bool
     rights: str
     """full, limited (a plain address off this machine) or read-only."""
+    secret: str = ""
+    """Only in the answer to a login: what this browser sends with every request from now on."""

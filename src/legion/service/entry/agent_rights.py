@@ -51,7 +51,7 @@ class LimitedService(Service):
 
     def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
         """A row that is not open to agents stays closed, also behind the guard of the API."""
-        if row.open_to is OpenTo.PERSON:
+        if (OpenTo.AGENTS if self.caller.ticket is None else OpenTo.TICKET) not in row.open_to:
             raise NotAllowed(f"{row.name} is not open to agents; ask a person with legion-ask if you need it.")
         return super().call(row, arguments)
 

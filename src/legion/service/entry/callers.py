@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from legion.store.staff import tokens
 from legion.store.work import runs
 from legion.wire.table import Operation
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
+
+log = logging.getLogger(__name__)
 
 _QUIET = 60.0
 """Seconds: a caller that repeats a refused call is recorded once in this time."""
@@ -88,6 +91,11 @@ class CallerRegistry:
     def device(self, secret: str, *, host: str) -> Device:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
+
+    def end_devices_elsewhere(self, ports: Collection[int]) -> None:
+        """Called at a start, with the ports of this machine that Legion has now."""
+        if ended := web.end_elsewhere(self._context, ports):
+            log.warning("browsers at ports that Legion no longer has were shut out: %d", ended)
 
     def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
         """A webhook of a forge, which proves itself by its signature."""

@@ -1,5 +1,11 @@
-// Requests to the daemon. The header tells its guard that this page sends them, and not a page of another site.
-const HEADERS = { "legion-page": "1" };
+// Requests to the daemon, with the secret that it gave this browser. The secret is kept per origin, so no server on
+// another port gets it, and no cookie carries it.
+const SECRET = "legion.device";
+let secret = "";
+try {
+  secret = localStorage.getItem(SECRET) ?? "";
+} catch { /* a browser that keeps nothing: let in until the page is closed */ }
+const headers = () => (secret ? { "legion-device": secret } : { "legion-page": "1" });
 const SECONDS = 20;
 const WAITING_SECONDS = 45;
 window.early ??= new Map();
@@ -26,9 +32,9 @@ export async function call(method, path, body, { waits = false } = {}) {
   try {
     return await answerOf(await (early(method, path) ?? fetch(path, {
       method,
-      headers: body === undefined ? HEADERS : { ...HEADERS, "content-type": "application/json" },
+      headers: body === undefined ? headers() : { ...headers(), "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
-      credentials: "same-origin",
+      credentials: "omit",
       signal: abort.signal,
     })));
   } catch (error) {
@@ -61,6 +67,23 @@ async function answerOf(response) {
   throw new Problem(message, response.status);
 }
 
+// Exchanges the code of a link, once, for the secret of this browser.
+export async function logIn(code, name) {
+  forget();
+  const session = await call("POST", "/web/login", { code, name });
+  secret = session.secret;
+  try {
+    localStorage.setItem(SECRET, secret);
+  } catch { /* until the page is closed */ }
+}
+
+function forget() {
+  secret = "";
+  try {
+    localStorage.removeItem(SECRET);
+  } catch { /* nothing is kept */ }
+}
+
 export const get = (path, query) => call("GET", withQuery(path, query));
 export const post = (path, body = {}, options) => call("POST", path, body, options);
 
@@ -72,7 +95,8 @@ export function withQuery(path, query = {}) {
 // A browser has six connections to an address, for all its windows; WebSockets are not counted. So everything that
 // waits for something to happen does so in one of these, and in a request where none can be opened: some browsers refuse
 // them behind a certificate that is accepted, but not installed; some proxies do not pass them on.
-const connect = (path, query) => new WebSocket(withQuery(`${location.origin.replace(/^http/, "ws")}${path}`, query));
+export const openSocket = (path, query) =>
+  new WebSocket(withQuery(`${location.origin.replace(/^http/, "ws")}${path}`, query), secret ? ["legion", secret] : []);
 
 function isReady(socket) {
   if (socket.readyState === WebSocket.OPEN) return true;
@@ -84,7 +108,7 @@ function isReady(socket) {
 
 // Batches of events after a number, for as long as the connection lasts. An empty one is a sign of life.
 export async function* events(after, signal) {
-  const socket = connect("/ws/events", { after });
+  const socket = openSocket("/ws/events", { after });
   const arrived = [];
   let ended = false;
   let wake = () => {};
@@ -108,7 +132,7 @@ export async function* events(after, signal) {
 
 // The same as server-sent events. EventSource cannot send our header.
 async function* streamed(after, signal) {
-  const response = await fetch(withQuery("/v1/events", { after }), { headers: HEADERS, credentials: "same-origin", signal });
+  const response = await fetch(withQuery("/v1/events", { after }), { headers: headers(), credentials: "omit", signal });
   if (!response.ok) await answerOf(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -131,7 +155,7 @@ export function outputRequests() {
   let socket = null;
   const close = () => { socket?.close(); socket = null; };
   const ask = async (wanted) => {
-    if (!socket || socket.readyState > WebSocket.OPEN) socket = connect("/ws/output");
+    if (!socket || socket.readyState > WebSocket.OPEN) socket = openSocket("/ws/output");
     const mine = socket;
     let timer = 0;
     try {

@@ -1,6 +1,6 @@
 // The page's frame: login, navigation, notifications.
 import { html, render, signal, useEffect, useState } from "./lib.js";
-import { post } from "./api.js";
+import { logIn } from "./api.js";
 import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
 import { Asked, Toasts } from "./parts.js";
 import { Help, helping, onKey } from "./keys.js";
@@ -101,7 +101,7 @@ function Login() {
 async function exchange(code) {
   // The code is valid once: it does not stay in the address bar or in the history.
   history.replaceState(null, "", "/");
-  await post("/web/login", { code, name: nameOfBrowser() });
+  await logIn(code, nameOfBrowser());
   route.value = "#/board";
   shutOut.value = "";
   await start();

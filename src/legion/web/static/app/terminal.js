@@ -1,7 +1,7 @@
 // A terminal of the daemon in an element of the page: xterm.js, and the frames that travel over a WebSocket.
 import { Terminal } from "../vendor/xterm.mjs";
 import { FitAddon } from "../vendor/addon-fit.mjs";
-import { withQuery } from "./api.js";
+import { openSocket } from "./api.js";
 
 const RETRIES = [300, 1000, 2000, 5000];
 // Codes of a closed WebSocket: the person left; the person looks at another part of the page.
@@ -75,7 +75,7 @@ export function openTerminal(box, wanted, report) {
 
   function connect() {
     const query = { kind: wanted.kind, only_looks: wanted.onlyLooks ? 1 : 0, columns: screen.cols, rows: screen.rows, run };
-    const mine = new WebSocket(withQuery(`${location.origin.replace(/^http/, "ws")}/ws/tickets/${wanted.ticket}/terminal`, query));
+    const mine = openSocket(`/ws/tickets/${wanted.ticket}/terminal`, query);
     socket = mine;
     mine.binaryType = "arraybuffer";
     mine.onmessage = ({ data }) => (typeof data === "string" ? notice(JSON.parse(data)) : frame(new Uint8Array(data)));
