@@ -37,14 +37,14 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
     "python with extras": (
         {"pyproject.toml": BUILT + '[project.optional-dependencies]\ndev = ["pytest>8"]', "tests/test_a.py": ""},
         "Python",
-        f"{PIP} '.[dev]'",
+        f"{PIP} -e '.[dev]'",
         ("pyproject.toml",),
         [".venv/bin/python -m pytest -q"],
     ),
     "python with a src folder": (
         {"pyproject.toml": BUILT, "src/a/__init__.py": "", "tests/test_a.py": ""},
         "Python",
-        f"{PIP} . pytest",
+        f"{PIP} -e . pytest",
         ("pyproject.toml",),
         ['PYTHONPATH="$PWD/src" .venv/bin/python -m pytest -q'],
     ),
@@ -72,7 +72,7 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
     "python with uv": (
         {"pyproject.toml": BUILT + '[dependency-groups]\ntest = ["pytest"]', "uv.lock": "", "tests/test_a.py": ""},
         "Python",
-        "uv sync --frozen --no-editable --group test",
+        "uv sync --frozen --group test",
         ("uv.lock", "pyproject.toml"),
         [".venv/bin/python -m pytest -q"],
     ),
@@ -90,7 +90,7 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
     "python with setup.cfg": (
         {"setup.cfg": "[tool:pytest]", "setup.py": "", "pkg/tests/test_a.py": ""},
         "Python",
-        f"{PIP} . pytest",
+        f"{PIP} -e . pytest",
         ("setup.py", "setup.cfg"),
         [".venv/bin/python -m pytest -q"],
     ),
@@ -276,8 +276,8 @@ def test_a_repository_is_recognised(name):
 @pytest.mark.parametrize(
     ("files", "missing", "setup"),
     [
-        ({"uv.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "uv", f"{PIP} . pytest"),
-        ({"poetry.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "poetry", f"{PIP} . pytest"),
+        ({"uv.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "uv", f"{PIP} -e . pytest"),
+        ({"poetry.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "poetry", f"{PIP} -e . pytest"),
         ({"pnpm-lock.yaml": "", "package.json": JEST}, "pnpm", "npm install --no-package-lock --no-audit --no-fund"),
     ],
     ids=["uv", "poetry", "pnpm"],

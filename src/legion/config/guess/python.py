@@ -1,8 +1,9 @@
 """Guesses how a Python repository is prepared and tested, from its files.
 
-Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, is entered by
-`.venv/bin/python -m` (scripts contain absolute paths), and the project is never installed as editable: the tests would
-silently import the code of another tree. PYTHONPATH puts the tree's own packages before any installed copy.
+Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, and is entered
+by `.venv/bin/python -m` (scripts contain absolute paths). The project is installed as editable: setup then reads no
+source file, so a change of one needs no setup of its own. PYTHONPATH puts the tree's own packages before everything
+that is installed, also where the tree has moved since.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _locked(files: Folder) -> _Setup | None:
         groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
             f" --group {name}" for name in _groups(project) if name != "dev"
         )
-        return _Setup(f"uv sync --frozen --no-editable{groups}", ("uv.lock", "pyproject.toml"))
+        return _Setup(f"uv sync --frozen{groups}", ("uv.lock", "pyproject.toml"))
     if "poetry.lock" in files and files.has("poetry"):
         run = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root"
         return _Setup(run + "".join(f" --extras {name}" for name in _extras(project)), ("poetry.lock",))
@@ -109,7 +110,7 @@ def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -
     if any(_ITSELF.search(files.read(name)) for name in requirements):
         pass  # pip refuses to install a project twice in one command.
     elif "setup.py" in files or "build-system" in project:
-        wanted.append(f"'.[{','.join(extras)}]'" if extras else ".")
+        wanted.append(f"-e '.[{','.join(extras)}]'" if extras else "-e .")
     else:
         wanted += [shlex.quote(need) for need in _needs(project, extras)]
     wanted += [f"--group {name}" for name in groups]
