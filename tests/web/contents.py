@@ -96,7 +96,7 @@ def fill(served: Served, evil: str = "") -> None:
     board.put(
         3, f"Limit logins {evil}", "working", after=[1], epic=f"auth{evil}", text=evil, criteria=evil, context=evil
     )
-    board.run(3, f"Reading\n{evil}\n", ended=False)
+    board.run(3, f"Reading\n{evil}\n", ended=False, driver="claude")
     board.put(4, "Document it", "queued", after=[2, 3])
     board.put(5, "Remove dead code", "failed", reason=f"a check failed: {evil}")
     board.put(6, "Upgrade the parser", "parked")

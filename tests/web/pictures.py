@@ -54,7 +54,7 @@ def main() -> None:
             page = pages.get((size["width"], colours)) or _visit(browser, served, size, colours)
             pages[size["width"], colours] = page
             page.goto(f"http://127.0.0.1:{served.port}/#/{view}")
-            page.wait_for_selector("main > *")
+            page.wait_for_selector("main > :not(.unseen)")
             page.wait_for_timeout(SETTLED)
             page.screenshot(path=folder / f"{name}.png")
 

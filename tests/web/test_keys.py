@@ -37,7 +37,7 @@ def test_a_rejection_is_typed_and_nothing_lands(opener: str, text: str, visitor:
 @attack(Attacker.AGENT, Door.KEYS)
 def test_a_box_that_an_agent_takes_away_under_the_hands_leaves_the_keys_off(visitor: Visitor, served: Served):
     served.board.put(1, "Talks", "working")
-    run = served.board.run(1, "Reading\n", ended=False)
+    run = served.board.run(1, "Reading\n", ended=False, driver="claude")
     page = visitor.enter()
     requests = Requests(page)
     visitor.open("ticket/1")
@@ -62,7 +62,7 @@ def test_a_box_that_an_agent_takes_away_under_the_hands_leaves_the_keys_off(visi
 def test_a_message_for_one_ticket_does_not_follow_to_the_next(visitor: Visitor, served: Served):
     for number in (1, 2):
         served.board.put(number, f"Talks {number}", "working")
-        served.board.run(number, "Reading\n", ended=False)
+        served.board.run(number, "Reading\n", ended=False, driver="claude")
     page = visitor.enter()
     visitor.open("ticket/1")
     box = page.get_by_label("Send a message to its agent")

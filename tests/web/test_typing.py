@@ -38,7 +38,7 @@ class Typist:
         page = self._visitor.open("usage/epic" if view == "page" else "page")
         page.wait_for_selector("main h1, main .tabs")
         self._visitor.open(view)
-        page.wait_for_selector("main > *")
+        page.wait_for_selector("main > :not(.unseen)")
         self.requests.until_answered(page)
         for summary in page.locator("main details:not([open]) > summary:visible").all():
             click(page, summary)
@@ -103,8 +103,8 @@ def test_a_form_that_opens_has_the_focus_and_leaving_it_costs_nothing(view: str,
 
 
 @attack(Attacker.AGENT, Door.KEYS)
-@pytest.mark.parametrize("text", ["make it shorter", "sync", "stop, yes", "my", "sy", "very nice", "m m y y"])
-@pytest.mark.parametrize("view", ["ticket/11", "ticket/11/diff", "inbox", "board", "queue", "squad", "agents"])
+@pytest.mark.parametrize("text", ["make it shorter", "stop, yes", "sync", "my"])
+@pytest.mark.parametrize("view", ["ticket/11", "inbox", "board", "queue", "squad"])
 def test_text_that_meets_no_box_changes_nothing(view: str, text: str, typist: Typist):
     page = typist.open(view)
     page.keyboard.press("j")

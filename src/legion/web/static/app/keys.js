@@ -170,7 +170,9 @@ function button(name) {
   const item = selected();
   const all = [...(main()?.querySelectorAll(`[data-keys~="${CSS.escape(name)}"]`) ?? [])].filter((one) => !one.disabled && visible(one));
   const inside = item && all.find((one) => item.contains(one));
-  return inside ?? all.filter((one) => !one.closest(SELECTABLE)).pop();
+  // A question that decides about the ticket of this view has its keys.
+  const decides = route()[0] === "ticket" && /^[mbs]$/.test(name) && all.find((one) => one.closest(".question"));
+  return inside ?? all.filter((one) => !one.closest(SELECTABLE)).pop() ?? decides;
 }
 
 // A key opens and moves by itself; whatever else it presses asks first.
@@ -250,8 +252,7 @@ function toTicket(name) {
 }
 
 function copyNumber(number) {
-  copy(`#${number}`);
-  toast(`#${number} is copied.`);
+  copy(`#${number}`).then(() => toast(`#${number} is copied.`), () => toast("The browser lets no page copy.", "error"));
   return true;
 }
 

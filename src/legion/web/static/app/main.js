@@ -39,6 +39,9 @@ const VIEWS = {
 const MAIN = [["board", "Board"], ["squad", "At work"], ["inbox", "Inbox"], ["plans", "Plans"], ["chat", "Leader", "wide"], ["agents", "Agents", "wide"], ["queue", "Queue", "wide"]];
 const MORE = [["chat", "Leader", "narrow"], ["agents", "Agents", "narrow"], ["queue", "Queue", "narrow"], ["usage", "Usage"], ["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["machines", "Machines"], ["events", "Events"], ["actions", "All actions"], ["page", "This page"]];
 
+// Views that say by their place what they are, but not to a screen reader.
+const UNTITLED = { board: "Board", squad: "At work", inbox: "Inbox", chat: "Leader", agents: "Agents", usage: "Usage" };
+
 function Page() {
   if (shutOut.value) return html`<${Login} />`;
   if (!session.value && !board.value) return html`<p class="starting">Connecting to Legion</p>`;
@@ -48,22 +51,26 @@ function Page() {
   const args = view.args?.(rest) ?? {};
   // What was typed or opened for one ticket, plan or agent never shows at the next one.
   const key = `${open} ${args.id ?? args.name ?? args.ticket ?? ""}`;
-  return html`<${Frame} open=${open}><${View} key=${key} view=${view} args=${args} /></${Frame}>`;
+  return html`<${Frame} open=${open}><${View} key=${key} view=${view} open=${open} args=${args} /></${Frame}>`;
 }
 
-function View({ view, args }) {
+function View({ view, open, args }) {
   const [loaded, setLoaded] = useState(view.part ? { Part: view.part } : null);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     if (!view.part) view.load().then((module) => setLoaded({ Part: module[view.name] }), () => setFailed(true));
   }, [view]);
   if (failed) return html`<p class="trouble" role="alert">This part could not be loaded. <button onClick=${() => location.reload()}>Reload</button></p>`;
-  return loaded && html`<${loaded.Part} ...${args} />`;
+  const title = UNTITLED[open];
+  return loaded && html`${title && html`<h1 class="unseen">${title}</h1>`}<${loaded.Part} ...${args} />`;
 }
 
 function Frame({ open, children }) {
   const waiting = questions.value.length;
-  const link = ([name, label, size]) => html`<a key=${name} class=${size} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
+  const all = waiting + (board.value?.plans ?? 0) + (board.value?.counts.failed ?? 0);
+  useEffect(() => { document.title = all ? `(${all}) Legion` : "Legion"; }, [all]);
+  const badges = { inbox: waiting, plans: board.value?.plans ?? 0 };
+  const link = ([name, label, size]) => html`<a key=${name} class=${size} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${badges[name] > 0 && html` <span class="badge">${badges[name]}</span>`}</a>`;
   return html`<a class="skip" href="#main">Skip to the content</a>
     <header class="top">
       <a class="logo" href="#/board">Legion</a>
@@ -142,7 +149,12 @@ function notifyOfTheEnd() {
 
 theme(stored("theme", ""));
 window.addEventListener("legion-theme", (event) => theme(event.detail));
-window.addEventListener("hashchange", () => { route.value = location.hash; window.scrollTo(0, 0); });
+window.addEventListener("hashchange", () => {
+  route.value = location.hash;
+  // A link that lets a browser in, opened in a tab that shows Legion already: it starts anew with it.
+  if (location.hash.startsWith("#code=")) location.reload();
+  window.scrollTo(0, 0);
+});
 window.addEventListener("keydown", onKey);
 subscribe(notify);
 keepNotifying();

@@ -9,6 +9,7 @@ export const connection = signal("connecting"); // connecting, live, lost
 export const board = signal(null);
 export const boardAt = signal(0);
 export const questions = signal([]);
+export const inboxRead = signal(false); // Without it, no question is known, and none may wait.
 export const outdated = signal("");
 export const project = signal(stored("project", ""));
 export const toasts = signal([]);
@@ -116,7 +117,8 @@ const readBoard = paced(async () => {
     boardRead = true;
     boardAt.value = Date.now();
     questions.value = inbox.questions;
-    store("last", { board: status, at: boardAt.value });
+    inboxRead.value = true;
+    store("last", { board: status, questions: inbox.questions, at: boardAt.value });
   } catch (error) {
     if (error.status === 404 && project.value) choose("");
     else if (error.status >= 400 && error.status !== 401) toast(error.message, "error");
@@ -156,6 +158,8 @@ export async function start() {
   if (last) {
     board.value = last.board;
     boardAt.value = last.at;
+    questions.value = last.questions ?? [];
+    inboxRead.value = Boolean(last.questions);
   }
   // Both at once: the board is what the first view waits for.
   await enter(readBoard());

@@ -52,10 +52,21 @@ function select(tickets, filter, epic) {
 function NextSteps({ status }) {
   const lines = status.project ? [status.project] : status.projects;
   return html`<div class="next">
-    ${questions.value.length > 0 && html`<p class="step needs"><a href="#/inbox">${plural(questions.value.length, "question")} ${questions.value.length === 1 ? "waits" : "wait"} for you</a></p>`}
+    <${Waits} status=${status} />
     ${lines.map((one) => html`<${ProjectSteps} line=${one} key=${one.root} />`)}
     ${status.daemon.sandbox_missing && html`<p class="step bad">Agents run without a sandbox: ${status.daemon.sandbox}</p>`}
   </div>`;
+}
+
+// What only the person can settle, each a link to where.
+function Waits({ status }) {
+  const failed = status.tickets.filter((one) => one.state === "failed");
+  const all = [
+    [questions.value.length, "question", "#/inbox"], [status.plans, "plan to decide", "#/plans", "plans to decide"],
+    [status.counts.failed ?? 0, "failed ticket", failed.length === 1 ? `#/ticket/${failed[0].id}` : "#/board/columns"],
+  ].filter(([count]) => count > 0);
+  return all.length > 0 && html`<p class="step needs">Waits for you: ${all.map(([count, one, place, many]) => html`
+    <a key=${one} href=${place}>${plural(count, one, many)}</a>`)}</p>`;
 }
 
 function ProjectSteps({ line }) {
@@ -77,7 +88,9 @@ function Columns({ tickets }) {
     inside.forEach((one) => left.delete(one));
     return [name, name === "Ended" ? inside.sort((a, b) => b.moved_at - a.moved_at) : inside];
   });
-  return html`<div class="columns">${columns.map(([name, inside]) => html`
+  // An empty column is narrow: the others get its room.
+  const widths = columns.map(([, inside]) => (inside.length ? "minmax(13rem, 1fr)" : "minmax(6.5rem, .4fr)")).join(" ");
+  return html`<div class="columns" style=${{ "--widths": widths }}>${columns.map(([name, inside]) => html`
     <section class="column ${inside.length ? "" : "none"}" key=${name} aria-label=${name} ...${ofColumn(name) || {}}>
       <h2>${name} <span class="count">${inside.length}</span></h2>
       ${inside.length > 60 ? html`<${Rows} items=${inside} height=${92} row=${(one) => html`<${Card} one=${one} key=${one.id} />`} />`
@@ -85,7 +98,14 @@ function Columns({ tickets }) {
     </section>`)}</div>`;
 }
 
-const about = (one) => (one.question ? "asks you something" : one.reason || one.doing);
+const ASKS = { gate: "Ready to land: it waits for you", change: "Touches protected files or tests: it waits for you", attempts: "Out of attempts" };
+
+// What it does or, where it needs the person, why.
+function about(one) {
+  const asked = one.question && questions.value.find((other) => other.id === one.question);
+  if (asked) return ASKS[asked.kind] ?? `Asks: ${asked.words}`;
+  return one.question ? "asks you something" : one.state === "failed" ? `Failed: ${one.reason}` : one.reason || one.doing;
+}
 
 export function Card({ one }) {
   return html`<a class="card" href=${`#/ticket/${one.id}`} data-ticket=${one.id} ...${ofCard(one) || {}}>

@@ -1,8 +1,8 @@
 // A change, file by file. A comment on a line is kept in this browser until all are sent back as one feedback.
 import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
 import { Act, Empty, Odd } from "../parts.js";
-import { mayAct, store, stored } from "../state.js";
-import { post } from "../api.js";
+import { mayAct, store, stored, useLive } from "../state.js";
+import { get, post } from "../api.js";
 import { plural } from "../format.js";
 import { odd } from "../odd.js";
 import { Writing, useDraft } from "../writing.js";
@@ -10,6 +10,7 @@ import { Writing, useDraft } from "../writing.js";
 const MOST_OPEN = 2000; // Lines of files that are not folded.
 const MOST_DRAWN = 1000; // A longer change is drawn in pieces, where one looks.
 const PIECE = 100;
+const GLANCE = 8;
 const LINE = 20; // Pixels, as in the style.
 const NEAR = "1500px 0px";
 
@@ -34,7 +35,7 @@ export function DiffView({ diff, ticket, canSendBack }) {
   return html`<div class="diff">
     <p class="hint">${plural(files.length, "file")}, <span class="plus">+${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span>
       ${diff.live && " as of now: its agent is at work"}. ${mayAct.value && canSendBack && "Press a line's number to comment on it."}</p>
-    <${Odd} in=${files.flatMap((file) => file.odd)} where="This change" />
+    <${Odd} in=${files.flatMap((file) => (file.folded ? file.odd : []))} where="A file that is folded" />
     ${comments.length > 0 && canSendBack && html`<div class="sendback"><b>${plural(comments.length, "comment")}</b>
       <${Act} keys="b" kind="primary" run=${send}>Send back with all comments</${Act}>
       <${Act} ask="Discard all comments?" run=${async () => save([])}>Discard</${Act}></div>`}
@@ -43,6 +44,19 @@ export function DiffView({ diff, ticket, canSendBack }) {
       <button onClick=${() => change(one, "")}>Remove</button></p>`)}
     ${files.map((file) => html`<${File} file=${file} key=${file.name} all=${total <= MOST_DRAWN} open=${open} onOpen=${setOpen}
       comments=${comments} canComment=${canSendBack && mayAct.value} onSave=${change} />`)}</div>`;
+}
+
+// The first lines of a ticket's change, and a link to all.
+export function Glance({ ticket }) {
+  const { data } = useLive(() => get(`/v1/tickets/${ticket}/diff`), [ticket], (one) => one.ticket === ticket);
+  const files = useMemo(() => parse(data?.text ?? ""), [data]);
+  if (!files.length) return null;
+  const first = files.flatMap((file) => file.lines.filter((line) => /added|removed/.test(line.kind))).slice(0, GLANCE);
+  return html`<div class="diff glance"><p><a href=${`#/ticket/${ticket}/diff`}>Read the change</a>: ${plural(files.length, "file")},
+      <span class="plus"> +${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span></p>
+    <${Odd} in=${files.flatMap((file) => file.odd)} where="This change" />
+    <div class="lines" tabindex="0">${first.map((line, n) => html`<div key=${n} class="diff-line ${line.kind}">
+      <span class="no">${line.before ?? ""}</span><span class="no">${line.now ?? ""}</span><code>${line.text || " "}</code></div>`)}</div></div>`;
 }
 
 const sum = (files, field) => files.reduce((all, file) => all + file[field], 0);

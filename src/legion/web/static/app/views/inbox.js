@@ -1,19 +1,22 @@
 // Questions that wait for the person, with buttons for a thumb.
-import { html, useState } from "../lib.js";
+import { html, useEffect, useState } from "../lib.js";
 import { useDraft } from "../writing.js";
-import { act, mayAct, questions, reread, useLive } from "../state.js";
+import { act, inboxRead, mayAct, questions, reread, useLive } from "../state.js";
 import { Act, Empty, Facts, confirmed, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
 
 const POSITIVE = new Set(["yes", "approve", "land", "more", "retry"]);
+const WORDS = { land: "Land it", back: "Send back", stop: "Stop it", always: "Always…" };
+const TICKET_KEYS = { land: "m", back: "b", stop: "s" };
+const WITH_CHANGE = new Set(["gate", "change"]);
 
 export function Inbox() {
   useNow(5);
   const waiting = questions.value;
-  return html`<section class="inbox">${!waiting.length && html`<${Empty}>Nothing waits for you. <a href="#/board">Back to the board</a></${Empty}>`}
+  return html`<section class="inbox">${!waiting.length && html`<${Empty}>${inboxRead.value ? "Nothing waits for you." : "Not read yet: what waits for you is not known."} <a href="#/board">Back to the board</a></${Empty}>`}
     ${alike(waiting).map(([kind, same]) => html`<p key=${kind}><${Act} keys="A" ask=${`Answer ${same.length} questions with ${same[0].choices[0]}?`} run=${() => answerAll(same)}>${same[0].choices[0]} to all ${same.length} of the kind ${kind}</${Act}></p>`)}
-    ${waiting.map((one) => html`<${Question} one=${one} key=${one.id} />`)}<${Answered} /></section>`;
+    ${waiting.map((one) => html`<${Question} one=${one} key=${one.id} glance />`)}<${Answered} /></section>`;
 }
 
 // Kinds of which several questions have the same first choice.
@@ -39,12 +42,20 @@ function Answered() {
     <span>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.words}${asked.has(one.data.question) && html` <span class="about">${asked.get(one.data.question)}</span>`}</span></li>`)}</ol>`;
 }
 
-export function Question({ one }) {
+// The beginning of the change that the question is about.
+function Glance({ ticket }) {
+  const [loaded, setLoaded] = useState(null);
+  useEffect(() => { import("./diff.js").then((module) => setLoaded({ Part: module.Glance })); }, []);
+  return loaded && html`<${loaded.Part} ticket=${ticket} />`;
+}
+
+export function Question({ one, glance = false }) {
   const [why, setWhy] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
   const answer = async (choice) => {
     // This yes is for every agent, and stays.
     if (choice === "always" && !await confirmed(`From now on every agent may use this without asking: ${one.facts.rule}\nSave this rule?`)) return;
+    if (choice === "back" && !why.trim() && !await confirmed("Send it back without a word about what is wrong?")) return;
     setBusy(true);
     // Another device may have been faster: the daemon says so, and nothing happens twice.
     if (await act(() => post(`/v1/questions/${one.id}/answer`, { choice, why }))) setWhy(null);
@@ -58,11 +69,12 @@ export function Question({ one }) {
       ${from && html`<span>from ${from}</span>`}<span class="age">${ago(one.asked_at)} ago</span></header>
     <p class="text">${one.words}</p>
     <${Facts} of=${one.facts} />
+    ${glance && one.ticket && WITH_CHANGE.has(one.kind) && html`<${Glance} ticket=${one.ticket} />`}
     ${mayAct.value && html`<div class="answers">
       <textarea data-keys="e" aria-label="Answer or reason" rows="2" placeholder=${one.choices.length ? "A reason, if you want to give one" : "Your answer"} value=${why}
         onInput=${(event) => setWhy(event.target.value)}></textarea>
-      <div class="thumbs">${one.choices.map((choice, place) => html`<button key=${choice} data-keys=${["y a", "n r"][place]} data-question=${`Answer “${choice}”?`} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
-        onClick=${() => answer(choice)}>${choice}</button>`)}
+      <div class="thumbs">${one.choices.map((choice, place) => html`<button key=${choice} data-keys=${`${["y a", "n r"][place] ?? ""} ${TICKET_KEYS[choice] ?? ""}`} data-question=${`Answer “${WORDS[choice] ?? choice}”?`} disabled=${busy} class=${POSITIVE.has(choice) ? "primary" : ""}
+        onClick=${() => answer(choice)}>${WORDS[choice] ?? choice}</button>`)}
       ${!one.choices.length && html`<button class="primary" disabled=${busy || !why.trim()} onClick=${() => answer(why.trim())}>Answer</button>`}</div></div>`}
     <p class="hint">Unanswered, it is settled ${one.default ? html`with <b>${one.default}</b>` : ""} in ${until(one.deadline)}.</p>
   </article>`;

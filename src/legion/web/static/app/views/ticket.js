@@ -4,17 +4,20 @@ import { Act, Empty, Facts, Line, Say, State, Tabs, Trouble, copy } from "../par
 import { act, board, mayAct, toast, useLive } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
-import { ENDED, ago, amount, clock, day, dollars, duration, plain, plural } from "../format.js";
+import { amount, clock, day, dollars, duration, plain, plural } from "../format.js";
 import { DiffView } from "./diff.js";
 import { Question } from "./inbox.js";
 import { TicketTerminal } from "./terminal.js";
 
 const TABS = [["live", "Live"], ["diff", "Diff"], ["terminal", "Terminal"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
 
-export function Ticket({ id, tab = "live" }) {
+export function Ticket({ id, tab: wanted }) {
+  const first = useRef("");
   const { data: page, error } = useLive(() => get(`/v1/tickets/${id}`), [id], (one) => one.ticket === id || one.kind.startsWith("question."));
   if (!page) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading ticket ${id}</${Empty}>`}`;
   const one = page.ticket;
+  first.current ||= firstTab(page);
+  const tab = wanted ?? first.current;
   const Part = { live: Live, diff: Change, terminal: TicketTerminal, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
   return html`<article class="ticket" data-what=${`#${id} ${one.title}`}>
     <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
@@ -31,38 +34,54 @@ export function Ticket({ id, tab = "live" }) {
   </article>`;
 }
 
+// The acts of a ticket: the daemon says which are possible. What an open question decides is decided there.
 function Actions({ page, tab }) {
   const one = page.ticket;
   const go = (verb, body = {}) => () => post(`/v1/tickets/${one.id}/${verb}`, body, { waits: true });
   const [saying, setSaying] = useState("");
   if (!mayAct.value) return null;
-  const ended = ENDED.has(one.state);
-  // An open question has the same buttons.
+  const asked = new Set(page.questions.flatMap((question) => question.choices));
+  const decided = { land: "land", bounce: "back", stop: "stop", retry: "retry" };
+  const may = (verb) => one.offers.includes(verb) && !asked.has(decided[verb]);
+  const waits = page.questions.length > 0;
   const decides = page.planning === "proposed" && !page.questions.some((question) => question.kind === "plan");
-  const landed = one.state === "done" && page.landed && !one.checkpoint;
   const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?", reject: "What should its plan do differently?" };
   const reject = (why) => post("/v1/agents/verdict", { agent: String(one.id), approve: false, why });
   const say = (text) => (saying === "reject" ? reject(text) : go(saying, { feedback: text })());
   const opener = (of, words, kind, keys) => html`<button class=${kind} data-keys=${keys} aria-expanded=${saying === of}
     onClick=${() => setSaying(saying === of ? "" : of)}>${words}</button>`;
+  const split = async () => {
+    const made = await go("split")();
+    location.hash = `#/plan/${made.plan.id}`;
+    return { message: `${made.plan.id}: a planner splits it.` };
+  };
+  const drop = async () => { const done = await go("drop")(); location.hash = "#/board"; return done; };
+  const gate = may("land") && one.state === "parked";
+  const checks = "Run all checks on the code that it landed? A checkpoint does it.";
   return html`<div class="actions">
-    ${one.state === "working" && html`<${Act} keys="c" run=${go("pause")}>Pause</${Act}>`}
-    ${one.state === "working" && html`<${Act} keys="x" ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
-    ${one.state === "parked" && page.planning !== "proposed" && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
-    ${!ended && html`<${Act} keys="s" ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
-    ${(one.state === "failed" || one.state === "stopped") && opener("retry", "Retry", "primary", "r")}
-    ${page.change && one.state !== "done" && opener("bounce", "Send back", "", tab === "diff" ? "b" : undefined)}
-    ${!ended && one.state !== "landing" && html`<${Act} run=${async () => { const made = await go("split")(); location.hash = `#/plan/${made.plan.id}`; return { message: `${made.plan.id}: a planner splits it.` }; }}>Split</${Act}>`}
-    ${page.change && one.state !== "done" && html`<${Act} keys="v" run=${go("review")}>Request a review</${Act}>`}
+    ${may("land") && html`<${Act} keys="m" kind=${gate ? "primary" : ""} ask=${gate ? undefined : "Land it before its checks and reviews end?"} run=${go("land")}>Land it</${Act}>`}
+    ${may("bounce") && opener("bounce", "Send back", "", tab === "diff" ? "b" : undefined)}
+    ${may("retry") && opener("retry", "Retry", "primary", "r")}
+    ${may("resume_ticket") && !waits && !gate && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
     ${decides && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
-    ${landed && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
-    ${landed && html`<${Act} keys="B" ask="Run all checks on the code that it landed? A checkpoint does it." run=${() => runChecks(one)}>Run all checks</${Act}>`}
-    ${page.change && one.state === "parked" && html`<${Act} keys="m" kind="primary" run=${go("land")}>Land it</${Act}>`}
     ${decides && opener("reject", "Reject its plan")}
-    ${ended && html`<${Act} keys="d" ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
+    ${may("interrupt") && html`<${Act} keys="x" ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
+    ${may("pause_ticket") && html`<${Act} keys="c" run=${go("pause")}>Pause</${Act}>`}
+    ${may("stop") && html`<${Act} keys="s" ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
+    ${may("review") && html`<${Act} keys="v" run=${go("review")}>Request a review</${Act}>`}
+    ${may("undo") && !page.undone_by.length && html`<${Act} keys="u" ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
+    ${may("undo") && html`<${Act} keys="B" ask=${checks} run=${() => runChecks(one)}>Run all checks</${Act}>`}
+    ${may("stop") && one.state !== "landing" && html`<${Act} ask="Let a planner split it?" run=${split}>Split</${Act}>`}
+    ${may("drop") && html`<${Act} keys="d" ask="Remove it from the board?" run=${drop}>Drop</${Act}>`}
     <a class="button" href=${`#/actions/${one.id}`}>More</a>
     ${saying && html`<${Say} key=${saying} label=${feedback[saying]} close=${() => setSaying("")} send=${say} />`}
   </div>`;
+}
+
+// What a person looks at first: the failure, the change that waits for them, else the agent at work.
+function firstTab({ ticket, receipts, change }) {
+  if (ticket.state === "failed") return receipts.some((one) => one.verdict !== "green") ? "receipts" : "history";
+  return ticket.state === "parked" && change ? "diff" : "live";
 }
 
 async function runChecks(one) {
@@ -99,24 +118,25 @@ function Live({ page, id }) {
   return html`<section>
     ${run === null && html`<${Empty}>${page.ticket.checkpoint ? "A checkpoint: no agent works on it." : "No agent has started it yet."}</${Empty}>`}
     ${run !== null && html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" aria-label="Output of its agent">${lines || "No output yet."}</pre>`}
-    ${page.ticket.state === "working" && html`<${Line} keys="i" label="Send a message to its agent" send=${(text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true })} />`}
+    ${page.ticket.offers.includes("tell") && html`<${Line} keys="i" label="Send a message to its agent" send=${(text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true })} />`}
   </section>`;
 }
 
 function Change({ page, id }) {
   const { data, error } = useLive(() => get(`/v1/tickets/${id}/diff`), [id], (one) => one.ticket === id);
   if (!data) return html`<${Trouble} error=${error} />`;
-  return html`<${DiffView} diff=${data} ticket=${id} canSendBack=${Boolean(page.change) && page.ticket.state !== "done"} />`;
+  return html`<${DiffView} diff=${data} ticket=${id} canSendBack=${page.ticket.offers.includes("bounce")} />`;
 }
 
 function Receipts({ page }) {
+  const red = page.receipts.findLast((one) => one.verdict !== "green");
   return html`<section>
     ${page.evidence.length > 0 && html`<h2>Criteria</h2><ul class="evidence">${page.evidence.map((one, position) => html`<li key=${position}>
       <span class="state ${{ proven: "good", green: "good", red: "bad" }[one.backing] ?? "needs"}">${one.backing}</span> ${one.criterion}
       ${one.by && html` <code>${one.by}</code>`}${one.idle && " (also green without the change)"}${one.own && " (decided by what the change itself wrote)"}</li>`)}</ul>`}
     ${page.weakened.length > 0 && html`<h2>Weaker tests?</h2><ul>${page.weakened.map((one, position) => html`<li key=${position}><b>${one.sign}</b> ${one.path}${one.line ? `:${one.line}` : ""} ${one.words}</li>`)}</ul>`}
     ${!page.receipts.length && html`<${Empty}>No check has run on its change yet.</${Empty}>`}
-    ${[...page.receipts].reverse().map((one, position) => html`<details class="receipt" key=${position} open=${position === 0 && one.verdict !== "green"}>
+    ${[...page.receipts].reverse().map((one, position) => html`<details class="receipt" key=${position} open=${one === red}>
       <summary><span class="state ${one.verdict === "green" ? "good" : "bad"}">${one.verdict}</span> <b>${one.name}</b> <span class="hint">${duration(one.duration)}, ${clock(one.made_at)}, ${one.commit.slice(0, 10)}</span></summary>
       <p><code>${one.command}</code></p><pre class="output short" tabindex="0">${plain(one.tail) || "No output."}</pre><p class="hint">Complete output: ${one.output}</p></details>`)}
   </section>`;
