@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.terminal import FrameKind, FrameReader, Hello, TerminalSize
+from legion.wire.terminal import FrameKind, FrameReader, Hello, TerminalSize, frame
+from tests.support.attacks import Attacker, Door, attack
 
 PATIENCE = 60.0
 
@@ -42,6 +43,8 @@ def resize(terminal: int, columns: int, rows: int) -> None:
 class Relayed:
     terminal: int
     """The person's side."""
+    shell: int
+    """The other side, as the program that reads the terminal next has it."""
     runner: socket.socket
     client: subprocess.Popen[bytes]
 
@@ -56,14 +59,14 @@ def relayed(tmp_path: Path) -> Iterator[Relayed]:
         listener.settimeout(PATIENCE)
         argv = [sys.executable, "-c", RELAY, str(tmp_path / "terminal")]
         with subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave) as client:
-            os.close(slave)
             try:
                 runner, _ = listener.accept()
                 runner.settimeout(PATIENCE)
                 with runner:
-                    yield Relayed(terminal=terminal, runner=runner, client=client)
+                    yield Relayed(terminal=terminal, shell=slave, runner=runner, client=client)
             finally:
                 client.kill()
+                os.close(slave)
                 os.close(terminal)
 
 
@@ -78,10 +81,46 @@ def test_keys_that_are_typed_after_a_resize_arrive_after_the_new_size(relayed: R
     assert next(seen) == (FrameKind.KEYS, b"x")
 
 
-def test_the_key_that_leaves_works_as_soon_as_it_is_named(relayed: Relayed):
+@attack(Attacker.REPOSITORY, Door.KEYS)
+def test_what_was_typed_behind_the_key_that_leaves_does_not_reach_the_shell(relayed: Relayed):
+    until_shown(relayed, b"Ctrl-Q leaves.")
+    os.set_blocking(relayed.terminal, False)
+    os.write(relayed.terminal, b"\x11" + b"touch x\n" * 400)
+    assert relayed.client.wait(PATIENCE) == 0
+    os.set_blocking(relayed.shell, False)
+    with pytest.raises(BlockingIOError):
+        os.read(relayed.shell, 1)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "last"),
+    [
+        (b"lines", b"\x1b[999;1H\r\n\x1b[J"),
+        (b"\x1b[?1049hscreen", b"\x1b[?1049l\x1b[J"),
+        (b"\x1b[?1049hscreen\x1b[?1049llines", b"\x1b[999;1H\r\n\x1b[J"),
+    ],
+    ids=["among-lines", "own-screen", "own-screen-left"],
+)
+def test_whoever_leaves_gets_their_title_and_a_free_line(relayed: Relayed, drawn: bytes, last: bytes):
+    next(frames(relayed.runner))
+    relayed.runner.sendall(frame(FrameKind.OUTPUT, drawn))
+    shown = until_shown(relayed, drawn[-5:])
+    assert b"\x1b[22;0t" in shown
+    os.write(relayed.terminal, b"\x11")
+    rest = until_shown(relayed, last)
+    assert b"\x1b[23;0t" in rest
+    assert rest.endswith(last), "what moves the cursor comes before"
+
+
+def until_shown(relayed: Relayed, words: bytes) -> bytes:
     shown = b""
-    while b"Ctrl-Q leaves." not in shown:
+    while words not in shown:
         shown += os.read(relayed.terminal, 4096)
+    return shown
+
+
+def test_the_key_that_leaves_works_as_soon_as_it_is_named(relayed: Relayed):
+    until_shown(relayed, b"Ctrl-Q leaves.")
     assert not termios.tcgetattr(relayed.terminal)[3] & termios.ICANON, "the terminal would drop Ctrl-Q"
     os.write(relayed.terminal, b"\x11")
     assert relayed.client.wait(PATIENCE) == 0

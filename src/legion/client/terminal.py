@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import signal
 import socket
@@ -18,20 +19,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.client.detach_key import DetachKey
 from legion.client.output_filter import OutputFilter
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 
-DETACH = b"\x11"
-"""Ctrl-Q."""
-_DETACH_KITTY = (b"\x1b[113;5u", b"\x1b[81;5u")
-"""The same key in terminals where a program asked for unambiguous keys."""
-_OFF = (1049, 2004, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1, 5, 6, 69, 2026)
+_OFF = (2004, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1, 5, 6, 69, 2026)
 _RESTORE = (
     b"".join(b"\x1b[?%dl" % mode for mode in _OFF)
-    + b"\x1b[?7h\x1b[?25h\x1b[4l\x1b[<u\x1b[>4m\x1b[0 q\x1b(B\x0f\x1b>\x1b[0m\x1b[r"
+    + b"\x1b[?7h\x1b[?25h\x1b[4l\x1b[<u\x1b[>4m\x1b[0 q\x1b(B\x0f\x1b>\x1b[0m\x1b[r\x1b]2;\x07\x1b[23;0t"
 )
-"""What an interactive program may have left switched on: screen, mouse, paste, cursor, keys, letters, margins."""
+"""What an interactive program may have left switched on: mouse, paste, cursor, keys, letters, margins, the title. Some
+of these move the cursor.
+"""
+_KEEP_TITLE = b"\x1b[22;0t"
+_OTHER_SCREEN = re.compile(rb"\x1b\[\?(?:\d+;)*(?:47|1047|1049)(?:;\d+)*([hl])")
+_LEAVE_OTHER_SCREEN, _BELOW_ALL = b"\x1b[?1049l\x1b[J", b"\x1b[999;1H\r\n\x1b[J"
+"""Back to where the person was; or, after a program that drew among their own lines, to a line below it."""
 _CHUNK = 1 << 16
 
 
@@ -65,24 +69,32 @@ def refuse_no_terminal() -> None:
         raise BadInput("Attaching needs a terminal; use `legion log N` to read what an agent prints.")
 
 
-def relay(path: str, *, message: str = "", only_looks: bool = False, detach: bytes = DETACH) -> RelayEnd:
-    """Until the person leaves or the program ends. Raises LegionError where no runner listens.
+def relay(path: str, *, message: str = "", only_looks: bool = False, leaves: bool = True) -> RelayEnd:
+    """Until the person leaves or the program ends; `leaves`: Ctrl-Q is our key, not the program's. Raises LegionError
+    where no runner listens.
 
     The message is printed first. It may name the key that leaves, so it appears when that key has its effect: before,
     the terminal takes Ctrl-Q as its own key and drops it.
     """
     refuse_no_terminal()
-    with _connected(path) as runner, _raw(sys.stdin.fileno(), sys.stdout.fileno()), _resized() as resized:
-        if message:
-            _write(sys.stdout.fileno(), f"{message}\r\n".encode())
-        return _Relay(runner, resized, only_looks=only_looks, detach=detach).run()
+    screen = sys.stdout.fileno()
+    with _connected(path) as runner, _raw(sys.stdin.fileno()), _resized() as resized:
+        _write(screen, _KEEP_TITLE + (f"{message}\r\n".encode() if message else b""))
+        relaying = _Relay(runner, resized, only_looks=only_looks, leaves=leaves)
+        try:
+            return relaying.run()
+        finally:
+            with contextlib.suppress(OSError):
+                _write(screen, _RESTORE + (_LEAVE_OTHER_SCREEN if relaying.on_other_screen else _BELOW_ALL))
 
 
 class _Relay:
-    def __init__(self, runner: socket.socket, resized: int, *, only_looks: bool, detach: bytes) -> None:
+    def __init__(self, runner: socket.socket, resized: int, *, only_looks: bool, leaves: bool) -> None:
         self._runner = runner
         self._resized = resized
-        self._detach = detach
+        self._detach_key = DetachKey() if leaves else None
+        self.on_other_screen = False
+        """The program draws on the screen that terminals keep next to the one with the person's own lines."""
         self._keys, self._screen = sys.stdin.fileno(), sys.stdout.fileno()
         self._frames = FrameReader()
         self._filter = OutputFilter()
@@ -101,15 +113,11 @@ class _Relay:
                 # The signal of a resize can arrive later than keys that were typed after it.
                 self._follow_size()
                 typed = os.read(self._keys, 4096)
-                kept, left = self._cut_at_detach(typed)
+                kept, left = self._detach_key.cut(typed) if self._detach_key is not None else (typed, False)
                 if kept:
                     self._send(FrameKind.KEYS, kept)
                 if left or not typed:
                     return RelayEnd(how=How.DETACHED)
-
-    def _cut_at_detach(self, typed: bytes) -> tuple[bytes, bool]:
-        places = [at for key in (self._detach, *_DETACH_KITTY) if key and (at := typed.find(key)) >= 0]
-        return (typed[: min(places)], True) if places else (typed, False)
 
     def _show(self) -> RelayEnd | None:
         try:
@@ -121,7 +129,10 @@ class _Relay:
         try:
             for kind, content in self._frames.feed(data):
                 if kind is FrameKind.OUTPUT:
-                    _write(self._screen, self._filter.feed(content))
+                    drawn = self._filter.feed(content)
+                    for switched in _OTHER_SCREEN.finditer(drawn):
+                        self.on_other_screen = switched[1] == b"h"
+                    _write(self._screen, drawn)
                 elif kind is FrameKind.END:
                     return RelayEnd(how=How.ENDED, end=TerminalEnd.from_bytes(content))
         except BadFrame:
@@ -177,17 +188,17 @@ def _reachable(path: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _raw(keys: int, screen: int) -> Iterator[None]:
-    """Every key reaches the program, Ctrl-C too. Afterwards the terminal is as it was."""
+def _raw(keys: int) -> Iterator[None]:
+    """Every key reaches the program, Ctrl-C too. Afterwards the terminal is as it was, and what was typed for the
+    program, perhaps the rest of a paste, is dropped: the person's shell would run it.
+    """
     before = termios.tcgetattr(keys)
     try:
         # What was typed meanwhile is kept.
         tty.setraw(keys, termios.TCSANOW)
         yield
     finally:
-        termios.tcsetattr(keys, termios.TCSADRAIN, before)
-        with contextlib.suppress(OSError):
-            _write(screen, _RESTORE)
+        termios.tcsetattr(keys, termios.TCSAFLUSH, before)
 
 
 @contextlib.contextmanager

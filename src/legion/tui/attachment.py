@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from legion.client.legion import Legion
-from legion.client.terminal import DETACH, How, RelayEnd, relay, window_size
+from legion.client.terminal import How, RelayEnd, relay, window_size
 from legion.client.text.terminal import sanitize
 from legion.tui.link.requests import Requests
 from legion.wire.terminal import Attach, OpenShell, OpenTerminal
@@ -45,7 +45,7 @@ class Attachment:
                 opening.cancel()
         if found is None:
             return (await self._ask(lambda legion: legion.give_back(ticket))).message
-        left = self._relay(found, detach=DETACH)
+        left = self._relay(found)
         if left.how is How.DETACHED and found.wheel:
             return (await self._ask(lambda legion: legion.give_back(ticket))).message
         if left.how is How.DETACHED:
@@ -65,12 +65,12 @@ class Attachment:
     async def shell(self, ticket: int) -> str:
         size = window_size(1)
         wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
-        left = self._relay(await self._ask(lambda legion: legion.shell(ticket, wanted)), detach=b"")
+        left = self._relay(await self._ask(lambda legion: legion.shell(ticket, wanted)), leaves=False)
         return f"The shell of #{ticket} has ended." if left.how is How.ENDED else f"The shell of #{ticket} is gone."
 
-    def _relay(self, found: OpenTerminal, *, detach: bytes) -> RelayEnd:
+    def _relay(self, found: OpenTerminal, *, leaves: bool = True) -> RelayEnd:
         with self._suspend():
-            return relay(found.socket, message=sanitize(found.message), detach=detach)
+            return relay(found.socket, message=sanitize(found.message), leaves=leaves)
 
     def _ask(self, call: Callable[[Legion], Answer]) -> Awaitable[Answer]:
         """A request that may wait for an agent, so it does not make the connection look slow."""

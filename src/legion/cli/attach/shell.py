@@ -24,7 +24,7 @@ def shell(call: CommandCall, id: int) -> int:
     wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
     opened = call.legion().shell(id, wanted)
     # Ctrl-Q is the shell's own key here: there is nothing to return to.
-    left = relay(opened.socket, message=opened.message, detach=b"")
+    left = relay(opened.socket, message=opened.message, leaves=False)
     if left.how is How.ENDED and left.end is not None:
         return left.end.exit_code if left.end.exit_code is not None else LOST
     call.say("The shell is gone: its runner was killed.")

@@ -124,7 +124,8 @@ export function openTerminal(box, wanted, report) {
   return {
     type: (text) => { type(text); screen.focus(); },
     onLeaveKey: (leave) => screen.attachCustomKeyEventHandler((event) => {
-      if (event.type !== "keydown" || !event.ctrlKey || event.key !== "q") return true;
+      const isQ = event.code === "KeyQ" || event.key.toLowerCase() === "q";
+      if (event.type !== "keydown" || !isQ || !event.ctrlKey || event.altKey || event.shiftKey || event.metaKey) return true;
       event.preventDefault();
       leave();
       return false;
