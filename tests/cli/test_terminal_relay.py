@@ -84,8 +84,8 @@ def test_keys_that_are_typed_after_a_resize_arrive_after_the_new_size(relayed: R
 @attack(Attacker.REPOSITORY, Door.KEYS)
 def test_what_was_typed_behind_the_key_that_leaves_does_not_reach_the_shell(relayed: Relayed):
     until_shown(relayed, b"Ctrl-Q leaves.")
-    os.set_blocking(relayed.terminal, False)
-    os.write(relayed.terminal, b"\x11" + b"touch x\n" * 400)
+    # More than one read takes.
+    os.write(relayed.terminal, b"\x11" + b"touch x\n" * 1200)
     assert relayed.client.wait(PATIENCE) == 0
     os.set_blocking(relayed.shell, False)
     with pytest.raises(BlockingIOError):

@@ -85,6 +85,24 @@ def read(number: int, *, aside: bool = False) -> StartJob:
     return StartJob(JobKind.REVIEW, number, None if aside else 10 + number)
 
 
+def test_what_a_person_works_on_needs_no_slot_and_takes_none_from_the_squad():
+    mine, theirs = [ticket(id) for id in (1, 2, 3)], [ticket(4), ticket(5)]
+    attended = frozenset({1, 2, 3})
+    found = decide(look(*mine, *theirs, slots=1, attended=attended), 0.0).commands
+    assert set(found) == {run(1), run(2), run(3), run(4)}
+    full = frozenset({(JobKind.RUN, 4)})
+    assert decide(
+        look(*mine, ticket(4, State.WORKING), ticket(5), jobs=full, slots=1, attended=attended), 0.0
+    ).commands == (
+        run(1),
+        run(2),
+        run(3),
+    )
+    sitting = frozenset({(JobKind.RUN, id) for id in attended})
+    at_work = [ticket(id, State.WORKING) for id in attended]
+    assert decide(look(*at_work, *theirs, jobs=sitting, slots=1, attended=attended), 0.0).commands == (run(4),)
+
+
 def test_readers_take_slots_and_come_before_new_work():
     in_review = ticket(1, State.REVIEWING)
     assert decide(look(in_review, ticket(2)), 0.0).commands == (read(1), run(2))

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import termios
+import time
 import tty
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ _OTHER_SCREEN = re.compile(rb"\x1b\[\?(?:\d+;)*(?:47|1047|1049)(?:;\d+)*([hl])")
 _LEAVE_OTHER_SCREEN, _BELOW_ALL = b"\x1b[?1049l\x1b[J", b"\x1b[999;1H\r\n\x1b[J"
 """Back to where the person was; or, after a program that drew among their own lines, to a line below it."""
 _CHUNK = 1 << 16
+_QUIET, _LONGEST_PASTE = 0.05, 2.0
+"""Seconds."""
 
 
 class How(Enum):
@@ -198,7 +201,16 @@ def _raw(keys: int) -> Iterator[None]:
         tty.setraw(keys, termios.TCSANOW)
         yield
     finally:
+        _drop_typed(keys)
         termios.tcsetattr(keys, termios.TCSAFLUSH, before)
+
+
+def _drop_typed(keys: int) -> None:
+    """Read until the terminal is quiet: flushing it drops only what has arrived, and a paste may still be under way."""
+    ends = time.monotonic() + _LONGEST_PASTE
+    with contextlib.suppress(OSError):
+        while time.monotonic() < ends and select.select([keys], [], [], _QUIET)[0] and os.read(keys, _CHUNK):
+            pass
 
 
 @contextlib.contextmanager

@@ -79,6 +79,11 @@ class BoardSnapshot:
     """The machine of each job that runs."""
     open_at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
     """The places of runs whose end is not recorded: a job that follows one has to go there."""
+    attended: frozenset[int] = frozenset()
+    """Tickets that people work on themselves: their runs need no slot, and take none from the squad."""
+
+    def takes_slot(self, kind: JobKind, subject: int) -> bool:
+        return kind in TAKES_A_SLOT and not (kind is JobKind.RUN and subject in self.attended)
 
 
 @dataclass(frozen=True)
@@ -206,15 +211,17 @@ class _Round:
             labels=snapshot.labels,
             open_at=snapshot.open_at,
         )
+        self._takes_slot = snapshot.takes_slot
         for start in ending:
-            self.places.take(start.kind, start.subject)
-        self._room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
+            if self._takes_slot(start.kind, start.subject):
+                self.places.take(start.kind, start.subject)
+        self._room = snapshot.slots - sum(1 for job in jobs if self._takes_slot(*job))
         self._admission = AdmissionRound(snapshot.admission, now)
         self._tickets = tickets
         self._to_review = tickets.numbers(State.REVIEWING) - snapshot.open_reviews
         self._in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
         self._in_planning = {plan.number for plan in snapshot.plans if plan.in_a_run}
-        limited = [subject for kind, subject in jobs if kind in _PROJECT_LIMITED]
+        limited = [job[1] for job in jobs if job[0] in _PROJECT_LIMITED and self._takes_slot(*job)]
         self._on_tickets = Counter(tickets.all[subject].project for subject in limited if subject in tickets.all)
         # The agent of a stopped ticket may still be ending. Its project is not in the snapshot, so it counts for all.
         self._leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in tickets.all)
@@ -244,7 +251,7 @@ class _Round:
         """Without room: what needs none, and what asks for labels that perhaps no machine has."""
         choosy = self.places.choosy
         for _, kind, subject, version in queue.starts:
-            if kind not in TAKES_A_SLOT or subject in choosy:
+            if not self._takes_slot(kind, subject) or subject in choosy:
                 self.offer(queue.project, StartJob(kind, subject, version))
 
     def offer_all(self, project: ProjectView, starts: Iterable[StartJob]) -> None:
@@ -253,32 +260,33 @@ class _Round:
 
     def offer(self, project: ProjectView, start: StartJob) -> None:
         """Start the job unless it runs already, has no room, or is held."""
-        if (start.kind, start.subject) in self._busy or not self._has_room(project, start.kind):
+        slot = self._takes_slot(start.kind, start.subject)
+        if (start.kind, start.subject) in self._busy or (slot and not self._has_room(project, start.kind)):
             return
         candidate = self._candidate(start)
-        found = self.places.find(project.id, start.kind, start.subject)
+        found = self.places.find(project.id, start.kind, start.subject) if slot else None
         if isinstance(found, Nowhere):
             self._refuse(start, candidate, found)
             return
         if candidate is not None:
-            hold = self._admission.admit(candidate, started=candidate in self._to_review)
+            hold = self._admission.admit(candidate, started=not slot or candidate in self._to_review)
             if hold is not None:
                 self.held[candidate] = hold
                 return
         if found is not None:
             start = replace(start, place=found.machine, why=found.why if self.places.several else "")
             self.places.take(start.kind, start.subject, found.machine)
-        if start.kind in TAKES_A_SLOT:
+        if slot:
             self._room -= 1
             at_work = self._on_tickets if start.kind in _PROJECT_LIMITED else self._on_turns
             at_work[project.id] += 1
         self.commands.append(start)
 
     def _has_room(self, project: ProjectView, kind: JobKind) -> bool:
-        """Only agents need room; checks and landing always have it."""
+        """Of a job that takes a slot."""
         if kind in _PROJECT_LIMITED and self._is_full(project):
             return False
-        return kind not in TAKES_A_SLOT or self._placed or self._room > 0
+        return self._placed or self._room > 0
 
     def _is_full(self, project: ProjectView) -> bool:
         return self._leaving + self._on_tickets[project.id] >= project.parallel

@@ -211,7 +211,8 @@ class Scheduler:
             facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
             admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
             now = self.context.clock()
-            found = run_places.places(self.context, tx, facts.at, now)
+            taking = {job: at for job, at in facts.at.items() if facts.takes_slot(*job)}
+            found = run_places.places(self.context, tx, taking, now)
             labels = places.role_labels(tx, facts.tickets)
         views = tuple(
             replace(view, overlap=configs[view.id].conflicts.overlap)
