@@ -14,12 +14,13 @@ from legion.domain.projects import ConfigOrigin
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Stop
 from legion.drivers.tree_states import StateRecorder, StateStore
-from legion.git.hub import states
 from legion.git.hub.board_ref import BoardRef
 from legion.git.hub.repository import Hub
+from legion.git.trees.live import Quarantine
 from legion.store import board_records, events
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import Store, sqlite_url
+from tests.support.live_trees import live
 
 _FEW, _MANY = 100, 10_000
 _CALLS = 20
@@ -95,11 +96,13 @@ def _states(folder: Path, count: int) -> tuple[float, float]:
     repository = ground.repository(folder / "repo", count, "")
     hub = Hub.create(repository.root / ".git", folder / "hub.git")
     base = hub.start_target(hub.fetch_person(repository.root / ".git", "main"))
+    kept = folder / "kept"
+    prefix, env = Quarantine(hub, kept / "reader").prefix(live(hub, repository.root), store=kept)
     recorder = StateRecorder(
         StateStore(
-            env=states.keeping(hub, repository.root),
-            tree=str(repository.root),
-            folder=str(folder / "kept"),
+            prefix=prefix,
+            env=env,
+            folder=str(kept),
             base=base,
             seed=str(repository.root / ".git/index"),
             most=10_000,

@@ -11,6 +11,7 @@ from bench.report import ROUNDS, Report
 from legion.git.hub.repository import Hub
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees.worktrees import Worktrees
+from tests.support.live_trees import live
 
 _TREES = 30
 _FILES = 5000
@@ -23,7 +24,7 @@ def run(folder: Path, report: Report) -> None:
     trees = Worktrees(hub, folder / "trees", folder / "trash", folder / "side")
     places = {number: trees.acquire(str(number), target, f"legion/{number}") for number in range(1, _TREES + 1)}
     changes = [
-        OpenChange(id=number, base=target, tree=place, index=trees.index(str(number)))
+        OpenChange(id=number, base=target, tree=live(hub, place), index=trees.index(str(number)))
         for number, place in places.items()
     ]
     before = _count(hub.objects)

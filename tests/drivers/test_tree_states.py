@@ -9,6 +9,8 @@ from legion.drivers.tree_states import StateRecorder, StateStore, TreeState
 from legion.git.hub import states
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
+from legion.git.trees.live import Quarantine
+from tests.support.live_trees import live
 from tests.support.repository import Repository
 
 AUTHOR = Signature(name="Ada", email="ada@localhost")
@@ -20,9 +22,11 @@ class Studio:
         self.hub = Hub.create(repository.root / ".git", folder / "hub.git")
         self.base = self.hub.start_target(self.hub.fetch_person(repository.root / ".git", "main"))
         self.tree, self.folder = repository.root, folder / "kept"
+        place = Quarantine(self.hub, self.folder / "reader")
+        prefix, env = place.prefix(live(self.hub, self.tree), store=self.folder)
         self.store = StateStore(
-            env=states.keeping(self.hub, self.tree),
-            tree=str(self.tree),
+            prefix=prefix,
+            env=env,
             folder=str(self.folder),
             base=self.base,
             seed=str(folder / "no-index"),
@@ -32,7 +36,7 @@ class Studio:
         self.recorder = StateRecorder(self.store)
 
     def rolls(self) -> list[str]:
-        return sorted(place.name for place in self.folder.iterdir())
+        return sorted(place.name for place in self.folder.iterdir() if place.name.isdecimal())
 
 
 def test_each_state_comes_into_the_hub_as_it_was(tmp_path: Path):

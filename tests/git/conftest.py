@@ -35,16 +35,24 @@ def _first() -> Path:
     return folder
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    shutil.copytree(_first() / "repo", tmp_path / "repo")
-    person = Person(tmp_path / "repo")
+def fresh_person(folder: Path) -> Person:
+    shutil.copytree(_first() / "repo", folder / "repo")
+    person = Person(folder / "repo")
     # The index knows its files by their numbers.
     person.git("update-index", "-q", "--refresh")
     return person
 
 
+def fresh_grounds(folder: Path, person: Person) -> Grounds:
+    shutil.copytree(_first() / "legion", folder / "legion")
+    return Grounds(folder / "legion", person)
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return fresh_person(tmp_path)
+
+
 @pytest.fixture
 def grounds(tmp_path: Path, person: Person) -> Grounds:
-    shutil.copytree(_first() / "legion", tmp_path / "legion")
-    return Grounds(tmp_path / "legion", person)
+    return fresh_grounds(tmp_path, person)

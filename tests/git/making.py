@@ -15,6 +15,7 @@ from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.worktrees import Worktrees
 from legion.system import crash
 from legion.system.process import FinishedProcess, run
+from tests.support.live_trees import live
 
 AGENT = Signature(name="An Agent", email="agent@example.org")
 LEGION = Signature(name="Legion", email="legion@example.org")
@@ -87,7 +88,7 @@ def change(hub: Hub, base: str, files: Mapping[str, str | bytes | None], scratch
 def save(
     hub: Hub, tree: Path, index: Path, *, parent: str, message: str = "saved", timeout: float = 60
 ) -> TreeSnapshot:
-    return snapshot(hub, tree, index, parent=parent, message=message, author=AGENT, when=WHEN, timeout=timeout)
+    return snapshot(live(hub, tree), index, parent=parent, message=message, author=AGENT, when=WHEN, timeout=timeout)
 
 
 class Grounds:

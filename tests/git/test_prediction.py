@@ -13,10 +13,11 @@ from legion.git.merge.prediction import OpenChange, Prediction
 from tests.git.conftest import LINES
 from tests.git.making import Grounds, change
 from tests.git.test_candidates import edited
+from tests.support.live_trees import live
 
 
 def standing(grounds: Grounds, id: int, base: str | None = None) -> OpenChange:
-    return OpenChange(id=id, base=base or grounds.target, tree=grounds.worktrees.path(str(id)))
+    return OpenChange(id=id, base=base or grounds.target, tree=live(grounds.hub, grounds.worktrees.path(str(id))))
 
 
 def objects(grounds: Grounds) -> set[Path]:
@@ -62,7 +63,10 @@ def test_a_change_of_the_same_length_in_the_second_of_the_checkout_is_seen_in_th
         raise AssertionError("no checkout and change within one second")
     threading.Event().wait(second + 1 - time.time())
     change = OpenChange(
-        id=1, base=grounds.target, tree=grounds.worktrees.path(name), index=grounds.worktrees.index(name)
+        id=1,
+        base=grounds.target,
+        tree=live(grounds.hub, grounds.worktrees.path(name)),
+        index=grounds.worktrees.index(name),
     )
     seen = Prediction(grounds.hub, tmp_path / "foresight").tree(change)
     assert seen == grounds.save(name).tree != grounds.hub.tree_of(grounds.target)

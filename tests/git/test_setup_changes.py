@@ -11,6 +11,7 @@ from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees import setup_changes
 from legion.git.trees.setup_changes import SetupEdit
 from tests.git.making import Grounds, Person
+from tests.support.live_trees import live
 
 
 def setup(grounds: Grounds, agent: Person, files: dict[str, str | None], name: str = "1") -> tuple[SetupEdit, ...]:
@@ -86,6 +87,8 @@ def test_edits_of_setup_predict_no_conflict(grounds: Grounds, tmp_path: Path, kn
         agent.write(f"new{name}.txt", "new\n")
         path, index = agent.path, grounds.worktrees.index(name)
         edits = edited if known else ()
-        changes.append(OpenChange(id=int(name), base=grounds.target, tree=path, index=index, edited=edits))
+        changes.append(
+            OpenChange(id=int(name), base=grounds.target, tree=live(grounds.hub, path), index=index, edited=edits)
+        )
     found = Prediction(grounds.hub, tmp_path / "prediction").look(changes, grounds.target)
     assert list(found) == ([] if known else [(1, 2)])

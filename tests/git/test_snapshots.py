@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.core.errors import GitTimedOut, TreeGone
-from legion.git.trees.unsaved import unsaved
+from legion.git.core.errors import TreeGone
+from legion.git.trees.unsaved import kept_out, unsaved
 from legion.system import trees
 from legion.system.crash import Point
 from legion.system.process import run
 from tests.git.making import Grounds, Person, as_user, dies_at, photograph, program, save
+from tests.support.live_trees import live
 from tests.system.test_trees import nest
 
 # Filters, hooks, monitors, converters: everything by which a repository can name a program.
@@ -323,12 +324,23 @@ def test_a_file_of_any_size_is_left_out_and_named(grounds: Grounds):
     assert grounds.hub.read_file(saved.commit, "src/app.py") == grounds.hub.read_file(grounds.target, "src/app.py")
 
 
-def test_a_pipe_in_the_place_of_an_ignore_file_cannot_hold_us_for_ever(grounds: Grounds):
+def test_a_link_above_what_setup_made_says_nothing_about_the_rest(grounds: Grounds):
+    agent = grounds.agent()
+    (grounds.hub.path / "info").mkdir(exist_ok=True)
+    (grounds.hub.path / "info/exclude").write_text("/made\n/gone/made\n")
+    agent.write("made", "1")
+    (agent.path / "gone").symlink_to("/")
+    assert kept_out(live(grounds.hub, agent.path), ["gone/made", "made"]) == ("made",)
+
+
+def test_a_pipe_in_the_place_of_an_ignore_file_is_no_obstacle(grounds: Grounds):
     agent = grounds.agent()
     (agent.path / ".gitignore").unlink()
     os.mkfifo(agent.path / ".gitignore")
-    with pytest.raises(GitTimedOut):
-        grounds.save(timeout=0.5)
+    agent.write("new.txt", "1\n")
+    saved = grounds.save(timeout=20)
+    assert "new.txt" in grounds.names_in(saved.tree)
+    assert saved.unreadable == (".gitignore",)
     assert [entry.name for entry in grounds.worktrees.index("1").parent.iterdir()] == ["1.index"]
 
 
@@ -398,7 +410,7 @@ def test_what_git_leaves_out_without_a_message_is_named_with_its_kind(grounds: G
     nest(agent.path, 1000)
     agent.write("plain", "1\n")
     assert grounds.save().unreadable == ()
-    found = unsaved(grounds.hub, agent.path, skip={".git", "src/made"})
+    found = unsaved(live(grounds.hub, agent.path), skip={".git", "src/made"})
     deep = next(path for path in found if path.startswith("deeper/"))
     assert len(deep) <= 120
     assert found == {deep: "a path that is too long", "pipe": "a named pipe", "src/socket": "a socket"}
@@ -409,4 +421,4 @@ def test_a_tree_of_plain_files_has_nothing_to_name(grounds: Grounds):
     agent = grounds.agent()
     agent.write("new", "1\n")
     (agent.path / "link").symlink_to("missing")
-    assert unsaved(grounds.hub, agent.path, skip={".git"}) == {}
+    assert unsaved(live(grounds.hub, agent.path), skip={".git"}) == {}

@@ -231,7 +231,7 @@ def state(here: Company, ticket: int, kept: JournalEvent) -> dict[str, str]:
     (objects,) = place.glob(f"*/{kept.facts['roll']}/objects")
 
     def asked(*words: str) -> str:
-        return git(*words, git_dir=here.project.hub, objects=objects, borrow=here.project.hub / "objects").text
+        return git(*words, git_dir=here.project.hub, objects=objects, borrow=[here.project.hub / "objects"]).text
 
     names = asked("diff-tree", "-r", "--name-only", str(kept.facts["base"]), str(kept.facts["tree"])).split()
     return {name: asked("cat-file", "blob", f"{kept.facts['tree']}:{name}") if name != "big" else "" for name in names}

@@ -1,7 +1,8 @@
 """Records the tree between calls as git trees, with an index and objects that no agent can reach.
 
-The run's spec says how git is called; nothing here knows a hub. A state that cannot be recorded is skipped: no run
-fails or waits for it. States are stored in rolls; starting a new roll deletes the last but one.
+The run's spec says how git is called, in a sandbox of its own; nothing here knows a hub. A state that cannot be
+recorded is skipped: no run fails or waits for it. States are stored in rolls; starting a new roll deletes the last but
+one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.system import process
-from legion.system.process import FinishedProcess, ProgramMissing
+from legion.system.process import ProgramMissing
 
 _TIMEOUT = 3.0
 """Seconds for one state; a slower one is skipped. A request to stop the run waits as long."""
@@ -30,9 +31,10 @@ _Mark = tuple[int, int, int]
 class StateStore:
     """How and where the states of a run's tree are recorded."""
 
+    prefix: tuple[str, ...]
+    """What a command line begins with that runs git on the tree; the last line of its output is git's exit code."""
     env: Mapping[str, str]
     """The environment of git, without its index and its objects."""
-    tree: str
     folder: str
     base: str
     """The commit that the tree is based on."""
@@ -75,8 +77,8 @@ class StateRecorder:
             if self._roll < 0 or self._count >= self._store.most or self._is_full():
                 self._start_roll()
             # Exits with 1 where it could not read a file; the other files are added all the same.
-            added = self._git("add", "--all", "--ignore-errors", "--", ".")
-            tree = None if added.timed_out or added.code not in (0, 1) else self._tree()
+            code, _ = self._git("add", "--all", "--ignore-errors", "--", ".")
+            tree = self._tree() if code in ("0", "1") else None
         except (OSError, ProgramMissing):
             tree = None
         if tree is None:
@@ -91,11 +93,11 @@ class StateRecorder:
         """The tree of the index. Most calls change nothing, and then git does not rewrite the index."""
         if self._kept is not None and self._kept[0] == self._mark():
             return self._kept[1]
-        written = self._git("write-tree")
-        if written.timed_out or written.code != 0:
+        code, tree = self._git("write-tree")
+        if code != "0":
             return None
-        self._kept = (self._mark(), written.text.strip())
-        return self._kept[1]
+        self._kept = (self._mark(), tree)
+        return tree
 
     def _mark(self) -> _Mark:
         """Identifies the index: git replaces the file when the index changes."""
@@ -131,7 +133,8 @@ class StateRecorder:
     def _folder(self, roll: int) -> Path:
         return Path(self._store.folder, str(roll))
 
-    def _git(self, *args: str) -> FinishedProcess:
+    def _git(self, *args: str) -> tuple[str, str]:
+        """The exit code, and the output before it. No code where git did not run to its end."""
         folder = self._folder(self._roll)
         env = {
             **self._store.env,
@@ -139,4 +142,6 @@ class StateRecorder:
             "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
         }
         left = max(0.0, self._deadline - time.monotonic())
-        return process.run(("git", *args), cwd=Path(self._store.tree), env=env, timeout=left)
+        ended = process.run((*self._store.prefix, "git", *args), env=env, timeout=left)
+        output, _, code = ended.text.strip().rpartition("\n")
+        return ("" if ended.timed_out else code), output

@@ -1,7 +1,8 @@
 """Walks, measures and removes folders of any shape: deeper than a path can be, unreadable, or changing meanwhile.
 
-Agents fill these folders, so nothing here recurses, follows a link or fails because of what it finds. A folder that
-cannot be opened is passed over.
+Agents fill these folders, so nothing here recurses, follows a link or fails because of what it finds, also where a
+folder becomes a link meanwhile: each one is opened from the open folder that contains it. A folder that cannot be
+opened is passed over.
 """
 
 from __future__ import annotations
@@ -10,21 +11,18 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Container, Generator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from legion.system import process
 
-_LONGEST = 3000
-"""Characters of a path; one that is longer continues from an open folder, since the kernel takes 4095 bytes."""
 _DEEPEST = 32_000
 """Characters below which nothing is read: a chain of folders can be made without any limit."""
 _MOST_OPEN = 50
 _AT_ONCE = 200
 """Folders that one program is given: their names fit into a command line."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN_FOLDERS = Path("/proc/self/fd")
 
 
 class Found(NamedTuple):
@@ -44,51 +42,117 @@ class Found(NamedTuple):
             return None
 
 
+class _Waiting(NamedTuple):
+    """A folder that is to be read, by the names that lead to it from an open one."""
+
+    handle: int
+    names: tuple[str, ...]
+    path: str
+    depth: int
+
+
 def walk(
     top: Path,
     *,
+    at: str = "",
     skip: Container[str] = (),
     unopened: Callable[[str, OSError], None] | None = None,
     deepest: int = _DEEPEST,
 ) -> Generator[Found, None, None]:
-    """Everything below a folder, in any order, but nothing in the folders of `skip`.
+    """Everything below a folder, or below the folder `at` in it, in any order, but nothing in the folders of `skip`.
 
     `unopened` is called for each folder that cannot be read, or whose path has more than `deepest` characters.
     """
-    waiting: list[tuple[str, str] | int] = [(os.fspath(top), "")]
+    waiting: list[_Waiting | int] = []
     try:
+        try:
+            handle = os.open(top, _FOLDER)
+        except OSError as trouble:
+            if unopened is not None:
+                unopened("", trouble)
+            return
+        waiting += [handle, _Waiting(handle, PurePosixPath(at).parts, "", 0)]
         while waiting:
             following = waiting.pop()
             if isinstance(following, int):
                 os.close(following)
                 continue
-            place, path = following
             try:
-                place = _shortened(place, path, waiting, deepest)
-                with os.scandir(place) as entries:
-                    for entry in entries:
-                        below = f"{path}/{entry.name}" if path else entry.name
-                        if entry.is_dir(follow_symlinks=False) and below not in skip:
-                            waiting.append((entry.path, below))
-                        yield Found(below, entry)
+                yield from _read(following, waiting, skip, deepest)
             except OSError as trouble:
                 if unopened is not None:
-                    unopened(path, trouble)
+                    unopened(following.path, trouble)
     finally:
-        for handle in waiting:
-            if isinstance(handle, int):
-                os.close(handle)
+        for left in waiting:
+            if isinstance(left, int):
+                os.close(left)
 
 
-def _shortened(place: str, path: str, waiting: list[tuple[str, str] | int], deepest: int) -> str:
-    """The same folder under a path that the kernel takes. What it opens is closed after everything below it."""
-    if len(path) > deepest:
+def _read(
+    folder: _Waiting, waiting: list[_Waiting | int], skip: Container[str], deepest: int
+) -> Generator[Found, None, None]:
+    """The entries of one folder; its folders wait. It stays open for them, unless many are open on the way to it."""
+    if len(folder.path) > deepest:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-    if len(place) <= _LONGEST or not _OPEN_FOLDERS.is_dir():
-        return place
-    handle = os.open(place, _FOLDER)
-    waiting.append(handle)
-    return f"{_OPEN_FOLDERS}/{handle}"
+    handle = open_below(folder.handle, folder.names)
+    stays = folder.depth < _MOST_OPEN or folder.depth % _MOST_OPEN == 0
+    if stays:
+        waiting.append(handle)
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                below = f"{folder.path}/{entry.name}" if folder.path else entry.name
+                if entry.is_dir(follow_symlinks=False) and below not in skip:
+                    start = (handle, (entry.name,)) if stays else (folder.handle, (*folder.names, entry.name))
+                    waiting.append(_Waiting(*start, below, folder.depth + 1))
+                yield Found(below, entry)
+    finally:
+        if not stays:
+            os.close(handle)
+
+
+def open_below(folder: int, names: Sequence[str]) -> int:
+    """A new handle of the folder that these names lead to from an open one, without following any link."""
+    handle = os.open(names[0] if names else ".", _FOLDER, dir_fd=folder)
+    for name in names[1:]:
+        try:
+            below = os.open(name, _FOLDER, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = below
+    return handle
+
+
+def names(top: Path, path: str) -> tuple[str, ...]:
+    """The names in a folder below another one; none where a link or anything else is in its place."""
+    try:
+        with _opened(top, PurePosixPath(path).parts) as folder, os.scandir(folder) as entries:
+            return tuple(entry.name for entry in entries)
+    except OSError:
+        return ()
+
+
+def facts(top: Path, path: str) -> os.stat_result | None:
+    """Of what is at a path below a folder; None where nothing is, or a link leads there."""
+    parts = PurePosixPath(path).parts
+    try:
+        with _opened(top, parts[:-1]) as folder:
+            return os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _opened(top: Path, below: Sequence[str]) -> Iterator[int]:
+    above = os.open(top, _FOLDER)
+    try:
+        handle = open_below(above, below)
+    finally:
+        os.close(above)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def size(path: Path) -> int:

@@ -62,7 +62,7 @@ def git(
     work_tree: Path | None = None,
     index: Path | None = None,
     objects: Path | None = None,
-    borrow: Path | None = None,
+    borrow: Sequence[Path] = (),
     cwd: Path | None = None,
     stdin: bytes = b"",
     timeout: float = _TIMEOUT,
@@ -83,10 +83,11 @@ def git(
         ("GIT_WORK_TREE", work_tree),
         ("GIT_INDEX_FILE", index),
         ("GIT_OBJECT_DIRECTORY", objects),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrow),
     ):
         if place is not None:
             env[name] = os.fspath(place)
+    if borrow:
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.pathsep.join(os.fspath(place) for place in borrow)
     # Attribute files are looked up from the current folder, so it is the top of the work tree.
     place = cwd or work_tree or git_dir
     if place is not None and not place.exists():

@@ -10,6 +10,7 @@ GitProblem
 ├── TargetMoved                       another writer moved the target first
 ├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
+├── TreeUnreadable                    git could not read a worktree, perhaps because it changed meanwhile
 └── CollectRefused                    the person's branch cannot be moved safely
 """
 
@@ -18,6 +19,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from legion.domain.errors import BadInput, LegionError, Retryable, StateConflict
+
+_LONGEST = 200
+"""Characters of what git said that a sentence repeats."""
 
 
 class GitProblem(LegionError):
@@ -98,6 +102,12 @@ class BoardUnreadable(GitProblem):
 
 class TreeGone(GitProblem):
     """The folder of a worktree is missing or is not a plain folder."""
+
+
+class TreeUnreadable(GitProblem, Retryable):
+    def __init__(self, tree: Path, why: str) -> None:
+        said = why.splitlines()[-1][:_LONGEST] if why else "git said nothing"
+        super().__init__(f"The worktree {tree} could not be read ({said}); if its agent is writing there, try again.")
 
 
 class CollectRefused(GitProblem, StateConflict):

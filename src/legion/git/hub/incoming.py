@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import stat
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from legion.git.core.command import git
@@ -24,6 +25,9 @@ from legion.system.process import FinishedProcess
 
 _HEADER_LIMIT = 64 * 1024
 _BUNDLE = re.compile(rb"# v[23] git bundle\n(?:@[^\n]*\n|-[^\n]*\n)*([0-9a-f]{40,64}) HEAD\n\n")
+
+_FOLDERS = re.compile("pack|[0-9a-f]{2}")
+_NAMES = re.compile(r"[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.(pack|idx|rev)")
 
 
 def agent_commits(
@@ -75,7 +79,7 @@ def is_at(work_tree: Path, commit: str) -> bool:
 
 def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> bool:
     def ask(*args: str, stdin: bytes = b"") -> FinishedProcess:
-        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, stdin=stdin)
+        return git(*args, git_dir=hub.path, objects=folder, borrow=(hub.objects,), stdin=stdin)
 
     try:
         if _is_small(pack):
@@ -115,11 +119,19 @@ def _is_small(pack: bytes) -> bool:
 
 def adopt_objects(source: Path, objects: Path) -> None:
     """Move checked objects over. The index of a pack goes last, since a pack counts only with it."""
-    for folder in source.iterdir():
-        if not (folder.name == "pack" or re.fullmatch("[0-9a-f]{2}", folder.name)):
-            continue
-        target = objects / folder.name
+    for part in sorted(object_files(source), key=lambda part: part.suffix == ".idx"):
+        target = objects / part.parent.name
         target.mkdir(exist_ok=True)
-        for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".idx"):
-            if part.suffix != ".keep" and not (target / part.name).exists():
-                part.rename(target / part.name)
+        if not (target / part.name).exists():
+            part.rename(target / part.name)
+
+
+def object_files(objects: Path) -> Iterator[Path]:
+    """The packs and loose objects of a store: plain files, reached without following a link."""
+    for folder in objects.iterdir():
+        if _FOLDERS.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir():
+            yield from (file for file in folder.iterdir() if _NAMES.fullmatch(file.name) and _is_plain(file))
+
+
+def _is_plain(file: Path) -> bool:
+    return stat.S_ISREG(file.lstat().st_mode)

@@ -74,7 +74,7 @@ def take(hub: Hub, pack: Path | None, *, base: str, head: str) -> bool:
 
 def _is_sound(hub: Hub, folder: Path, pack: Path, *, base: str, head: str) -> bool:
     def ask(*args: str, source: Path | None = None) -> bytes:
-        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, source=source).stdout
+        return git(*args, git_dir=hub.path, objects=folder, borrow=(hub.objects,), source=source).stdout
 
     try:
         # Strict: every object is valid. A thin pack is completed from the hub.

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.git.core.command import environment, git
+from legion.git.core.command import git
 from legion.git.hub.objects import Signature, commit_text
 from legion.git.hub.repository import Hub
-
-_NO_FSYNC = {"core.fsync": "none"}
-
-
-def keeping(hub: Hub, tree: Path) -> dict[str, str]:
-    """The environment in which a plain git keeps states of this tree; index and objects are for its caller to name."""
-    return {
-        **environment(_NO_FSYNC),
-        "GIT_DIR": str(hub.path),
-        "GIT_WORK_TREE": str(tree),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(hub.objects),
-    }
 
 
 def holds(hub: Hub, objects: Path, tree: str) -> bool:
     """Whether the state is still there."""
     if not objects.is_dir():
         return False
-    asked = git("cat-file", "-t", tree, git_dir=hub.path, objects=objects, borrow=hub.objects, accept=(0, 1, 128))
+    asked = git("cat-file", "-t", tree, git_dir=hub.path, objects=objects, borrow=(hub.objects,), accept=(0, 1, 128))
     return asked.text.strip() == "tree"
 
 
@@ -34,7 +22,7 @@ def bring_in(hub: Hub, objects: Path, tree: str, *, base: str, keep_as: str, mes
     text = commit_text(tree=tree, parents=(base,), author=author.stamp(0), committer=author.stamp(0), message=message)
 
     def with_objects(*words: str, stdin: bytes) -> bytes:
-        return git(*words, git_dir=hub.path, objects=objects, borrow=hub.objects, stdin=stdin).stdout
+        return git(*words, git_dir=hub.path, objects=objects, borrow=(hub.objects,), stdin=stdin).stdout
 
     commit = with_objects("hash-object", "-t", "commit", "-w", "--stdin", stdin=text).decode().strip()
     pack = with_objects("pack-objects", "--revs", "--stdout", "-q", stdin=f"{commit}\n^{base}\n".encode())

@@ -5,9 +5,10 @@ Reads names of files only: no git runs on the agent's repository.
 
 from __future__ import annotations
 
-import os
 from enum import Enum
 from pathlib import Path
+
+from legion.system import trees
 
 
 class GitOperation(Enum):
@@ -38,7 +39,5 @@ _SIGNS = {
 
 def unfinished(work_tree: Path) -> GitOperation | None:
     """The operation that is in progress in the repository of this worktree."""
-    place = work_tree / ".git"
-    if place.is_symlink() or not place.is_dir():
-        return None
-    return next((operation for sign, operation in _SIGNS.items() if os.path.lexists(place / sign)), None)
+    there = trees.names(work_tree, ".git")
+    return next((operation for sign, operation in _SIGNS.items() if sign in there), None)

@@ -42,6 +42,9 @@ class WritableRepository(History):
             raise GitError(("git", "cat-file"), f"there is no object {object}")
         return found
 
+    def has(self, object: str) -> bool:
+        return reader(self.path).identify(object.encode()) is not None
+
     def size_of(self, object: str) -> int:
         """The bytes of an object's content; 0 where there is no such object."""
         return reader(self.path).size(object.encode()) or 0 if _PLAIN_NAME.fullmatch(object) else 0

@@ -1,6 +1,7 @@
 """Merging changes in work with each other, in memory: one git process for all pairs, nothing of it in the hub.
 
-New objects go to a store of our own that is thrown away when it has grown. The trees are only data, as for a snapshot.
+New objects go to stores of our own that are thrown away when they have grown: one for the merges, and one for each
+tree, which is read in a sandbox, as for a snapshot.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from pathlib import Path
 from legion.domain.landing.conflicts import ConflictSpan
 from legion.git.core.command import as_text, git
 from legion.git.core.errors import GitProblem
-from legion.git.core.history import History
-from legion.git.hub.objects import commit_text, read_loose, store_object
+from legion.git.hub.objects import commit_text, store_object
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.paths import overlap
-from legion.git.trees.large_files import ALL_BUT, MOST_ENTRIES, large_files, pathspecs
+from legion.git.trees.live import BorrowingHistory, Call, LiveTree, Quarantine
+from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, obstacles, pathspecs
 from legion.git.trees.setup_changes import SetupEdit, take_back
 from legion.system.process import FinishedProcess
 
@@ -43,7 +44,7 @@ class OpenChange:
 
     id: int
     base: str
-    tree: Path | None = None
+    tree: LiveTree | None = None
     index: Path | None = None
     """What is known of the files in `tree`, if anything: it spares reading all of them."""
     commit: str | None = None
@@ -60,19 +61,6 @@ class _SeenChange:
     """Empty where the change was proposed already."""
     commit: str
     paths: frozenset[bytes]
-
-
-class _BothStores(History):
-    """The objects of the hub, and those that git wrote next to them as loose files."""
-
-    def __init__(self, hub: Hub, objects: Path) -> None:
-        super().__init__(hub.path)
-        self._hub = hub
-        self._loose = objects
-
-    def content(self, object: str) -> bytes:
-        found = read_loose(self._loose, object)
-        return found.partition(b"\0")[2] if found else self._hub.content(object)
 
 
 class Prediction:
@@ -100,6 +88,8 @@ class Prediction:
             found = zip(changes, pool.map(self._see, changes), strict=True)
             looks = {change.id: seen for change, seen in found if seen is not None}
         self._looks = looks
+        for gone in {place.name for place in self._stores()} - {str(change.id) for change in changes}:
+            shutil.rmtree(self._folder / gone, ignore_errors=True)
         sides = {id: (look.commit, look.paths) for id, look in looks.items()}
         pairs = {
             (one, other): (sides[one][0], sides[other][0])
@@ -130,7 +120,8 @@ class Prediction:
                 return self._proposed(change)
             return self._in_work(change, change.tree)
         except (GitProblem, OSError):
-            # The tree may go away while we look, or an agent may write faster than we read.
+            # The tree may go away while we look, or an agent may write faster than we read. Nothing half-read stays.
+            shutil.rmtree(self._folder / str(change.id), ignore_errors=True)
             return None
 
     def _proposed(self, change: OpenChange) -> _SeenChange:
@@ -141,37 +132,39 @@ class Prediction:
         paths = self._between(change.base, change.commit)
         return _SeenChange(base=change.base, tree="", commit=change.commit, paths=paths)
 
-    def _in_work(self, change: OpenChange, place: Path) -> _SeenChange | None:
-        if place.is_symlink() or not place.is_dir():
-            return None
-        index = self._folder / f"index-{change.id}"
+    def _in_work(self, change: OpenChange, tree: LiveTree) -> _SeenChange | None:
+        place = Quarantine(self._hub, self._folder / str(change.id))
+        found = obstacles(tree.path, most=MOST_ENTRIES)
+        place.masked = found.pipes
 
-        def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> FinishedProcess:
-            # In the tree: a git that writes the index looks again at the files that are as young as the index.
-            return self._git(*words, index=index, work_tree=place, stdin=stdin, accept=accept)
+        def run(*calls: Call) -> tuple[FinishedProcess, ...]:
+            return place.run(tree, *calls, timeout=_PATIENCE, durable=False)
 
         before = self._looks.get(change.id)
-        if before is None or not before.tree or before.base != change.base or not index.exists():
-            index.unlink(missing_ok=True)
+        calls = [Call(ALL_BUT, stdin=pathspecs(found.large), accept=(0, 1))]
+        if before is None or not before.tree or before.base != change.base or not place.index.exists():
+            place.index.unlink(missing_ok=True)
             if change.index is not None and change.index.exists():
                 # The time of an index decides which files git looks at twice, so the copy keeps it.
-                shutil.copy2(change.index, index)
-            run("read-tree", *(("-i", "-m") if index.exists() else ()), change.base)
+                shutil.copy2(change.index, place.index)
+            calls.insert(0, Call(("read-tree", *(("-i", "-m") if place.index.exists() else ()), change.base)))
             before = None
-        large = large_files(place, most=MOST_ENTRIES)
-        added = run(*ALL_BUT, stdin=pathspecs(large), accept=(0, 1))
-        if not added.stdout:
+        added = len(calls)
+        answers = run(*calls, Call(("write-tree",), if_printed=True))
+        if len(answers) == added:
             return before or self._unchanged(change.base)
-        take_back(lambda *words, stdin=b"": run(*words, stdin=stdin).stdout, change.base, change.edited)
-        tree = run("write-tree").text.strip()
-        if before is not None and before.tree == tree:
+        tree_id = answers[-1].text.strip()
+        if change.edited:
+            take_back(lambda *words, stdin=b"": run(Call(words, stdin=stdin))[0].stdout, change.base, change.edited)
+            tree_id = run(Call(("write-tree",)))[0].text.strip()
+        if before is not None and before.tree == tree_id:
             return before
-        paths = self._paths(self._hub.tree_of(change.base), tree)
+        paths = self._paths(self._hub.tree_of(change.base), tree_id)
         if not paths:
             return self._unchanged(change.base)
-        text = commit_text(tree=tree, parents=(change.base,), author=_WHEN, committer=_WHEN, message="a look")
-        commit = store_object(self._objects, b"commit", text, digits=len(tree), durable=False)
-        return _SeenChange(base=change.base, tree=tree, commit=commit, paths=paths)
+        text = commit_text(tree=tree_id, parents=(change.base,), author=_WHEN, committer=_WHEN, message="a look")
+        commit = store_object(self._objects, b"commit", text, digits=len(tree_id), durable=False)
+        return _SeenChange(base=change.base, tree=tree_id, commit=commit, paths=paths)
 
     def _unchanged(self, base: str) -> _SeenChange:
         return _SeenChange(base=base, tree=self._hub.tree_of(base), commit=base, paths=frozenset())
@@ -180,8 +173,13 @@ class Prediction:
         return self._paths(self._hub.tree_of(base), self._hub.tree_of(other))
 
     def _paths(self, one: str, other: str) -> frozenset[bytes]:
-        """Where two trees differ; each may be in the hub or in our own store."""
-        return frozenset(path for path, _, _ in _BothStores(self._hub, self._objects).differences(one, other))
+        """Where two trees differ; each may be in the hub or in a store of our own."""
+        history = BorrowingHistory(self._hub, [place / "objects" for place in self._stores()])
+        return frozenset(path for path, _, _ in history.differences(one, other))
+
+    def _stores(self) -> list[Path]:
+        """The quarantine of each tree."""
+        return [place for place in self._folder.iterdir() if place.name.isdecimal()]
 
     def _merge(self, target: str, pairs: Sequence[tuple[str, str]]) -> None:
         if not pairs:
@@ -190,7 +188,7 @@ class Prediction:
         asked = "".join(f"{one} {other}\n" for one, other in pairs).encode()
         attributes = attribute_tree(self._hub, target)
         answer = self._git(
-            "merge-tree", "--write-tree", "--stdin", "-z", "--messages", stdin=asked, work_tree=attributes
+            "merge-tree", "--write-tree", "--stdin", "-z", "--messages", stdin=asked, attributes=attributes
         )
         merged = list(_answers(answer.stdout))
         blobs = self._blobs(merged)
@@ -218,24 +216,15 @@ class Prediction:
                 at += size + 1
         return found
 
-    def _git(
-        self,
-        *args: str,
-        index: Path | None = None,
-        work_tree: Path | None = None,
-        stdin: bytes = b"",
-        accept: tuple[int, ...] = (0,),
-    ) -> FinishedProcess:
+    def _git(self, *args: str, attributes: Path | None = None, stdin: bytes = b"") -> FinishedProcess:
         return git(
             *args,
             git_dir=self._hub.path,
-            work_tree=work_tree,
-            index=index,
+            work_tree=attributes,
             objects=self._objects,
-            borrow=self._hub.objects,
+            borrow=[self._hub.objects, *(place / "objects" for place in self._stores())],
             stdin=stdin,
             timeout=_PATIENCE,
-            accept=accept,
             settings=_NO_FSYNC,
         )
 

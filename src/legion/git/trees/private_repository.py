@@ -71,7 +71,7 @@ def remove_stale_locks(place: Path) -> None:
     with contextlib.suppress(OSError):
         found = [one.path for one in os.scandir(place)]
         if not refs.is_symlink():
-            found += [one.entry.path for one in trees.walk(refs)]
+            found += [str(refs / one.path) for one in trees.walk(refs)]
         for path in found:
             if path.endswith(".lock"):
                 Path(path).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Saving what an agent left in its tree, without ever running git on the agent's own .git.
 
-The hub is the repository, the index is ours, and the tree is only data: no filter, hook or monitor of the agent has
-anywhere to stand. Does not know what a ticket is.
+The tree is read in a sandbox (`live.py`), with an index of ours: no filter, hook or monitor of the agent has anywhere
+to stand, and a link out of the tree leads nowhere. Does not know what a ticket is.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields
-from legion.git.core.errors import GitTimedOut, TreeGone
+from legion.git.core.errors import GitError, GitTimedOut, TreeUnreadable
+from legion.git.core.history import TreeEntry
 from legion.git.hub.objects import Signature, write_commit
-from legion.git.hub.repository import Hub
-from legion.git.trees.large_files import ALL_BUT, MOST_ENTRIES, large_files, pathspecs
-from legion.git.trees.tree import Tree
+from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine
+from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, obstacles, pathspecs
 from legion.git.trees.unsaved import not_ignored
-from legion.system import crash
+from legion.system import crash, trees
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
 
 _GITLINK = b"160000"
+_TRIES = 3
+"""Readings of a tree that changes under git: a file that shrinks ends it."""
+_Difference = tuple[bytes, TreeEntry | None, TreeEntry | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +49,7 @@ class TreeSnapshot:
 
 
 def snapshot(
-    hub: Hub,
-    work_tree: Path,
+    tree: LiveTree,
     index_file: Path,
     *,
     parent: str,
@@ -59,96 +60,147 @@ def snapshot(
 ) -> TreeSnapshot:
     """Store all files that are not ignored as a commit on `parent`. The same input gives the same commit.
 
-    Submodules stay as the parent has them. `when` is in seconds since 1970.
+    Submodules stay as the parent has them. `when` is in seconds since 1970. Raises TreeGone or TreeUnreadable.
     """
-    if work_tree.is_symlink() or not work_tree.is_dir():
-        raise TreeGone(f"The worktree {work_tree} is not a folder any more, so nothing could be saved from it.")
-    with _own_copy(index_file) as index:
-        seen = Tree(hub, work_tree, index)
-        # Starting from the parent each time makes the result depend on nothing but the parent and the files.
-        seen.describe(parent)
-        added, large = _add(seen, timeout)
-        before = hub.tree_of(parent)
-        # It names each entry of the index that it changes or removes.
-        tree = seen.git("write-tree").text.strip() if added.stdout else before
-        nested, submodules, repairs = _gitlinks(hub, before, tree)
-        if repairs:
-            seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
-            tree = seen.git("write-tree").text.strip()
-        if (work_tree / ".gitmodules").exists():
-            submodules += _filled(seen)
-        unreadable: list[bytes] = []
-        if added.code != 0:
-            for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
-                (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
-            unreadable += fields(seen.git("diff-files", "-z", "--name-only", "--ignore-submodules").stdout)
-        large = not_ignored(hub, work_tree, large)
-    changed = tree != before
+    with look(tree, index_file, parent=parent, timeout=timeout) as seen:
+        seen.place.admit()
+        seen.refuse_incomplete()
+        large = not_ignored(tree, seen.large)
     crash.reach(Point.GIT_SNAPSHOT_BEFORE_COMMIT)
     commit = parent
-    if changed:
+    if seen.changed:
         stamp = author.stamp(when)
-        commit = write_commit(hub, tree=tree, parents=(parent,), author=stamp, committer=stamp, message=message)
+        commit = write_commit(
+            tree.hub, tree=seen.tree, parents=(parent,), author=stamp, committer=stamp, message=message
+        )
     crash.reach(Point.GIT_SNAPSHOT_AFTER_COMMIT)
     return TreeSnapshot(
         commit=commit,
-        tree=tree,
-        changed=changed,
-        nested=tuple(sorted(as_text(path) for path in set(nested))),
-        unreadable=tuple(sorted(as_text(path) for path in set(unreadable) - set(map(os.fsencode, large)))),
+        tree=seen.tree,
+        changed=seen.changed,
+        nested=_shown(seen.nested),
+        unreadable=_shown(set(seen.unreadable) - set(map(os.fsencode, large))),
         large=tuple(large),
-        submodules=tuple(sorted(as_text(path) for path in set(submodules))),
+        submodules=_shown(seen.submodules),
     )
 
 
-def _add(seen: Tree, timeout: float) -> tuple[FinishedProcess, Sequence[str]]:
-    """Everything but files that are too large, and those. In a very large tree they are searched once git was slow."""
-    large = large_files(seen.path, most=MOST_ENTRIES)
-    try:
-        return seen.git(*ALL_BUT, stdin=pathspecs(large), timeout=timeout, accept=(0, 1)), large
-    except GitTimedOut:
-        before, large = large, large_files(seen.path)
-        if large == before:
-            raise
-        return seen.git(*ALL_BUT, stdin=pathspecs(large), timeout=timeout, accept=(0, 1)), large
+@dataclass(frozen=True, kw_only=True)
+class TreeLook:
+    """What a tree holds now. Its new objects are in quarantine, and are gone when the look is over."""
+
+    place: Quarantine
+    tree: str
+    differences: Sequence[_Difference]
+    nested: Sequence[bytes]
+    submodules: Sequence[bytes]
+    unreadable: Sequence[bytes]
+    large: Sequence[str]
+
+    @property
+    def changed(self) -> bool:
+        """Whether it differs from the parent."""
+        return bool(self.differences)
+
+    def refuse_incomplete(self) -> None:
+        """Once the objects were admitted: raises GitError where one is missing."""
+        for path, _, new in self.differences:
+            if new is not None and new.mode != _GITLINK and not self.place.hub.has(new.id):
+                raise GitError(("git", "add"), f"it did not store {as_text(path)}")
 
 
 @contextlib.contextmanager
-def _own_copy(index_file: Path) -> Iterator[Path]:
-    """Work on a copy and put it back when all went well: no lock to be left behind, no half-written index."""
+def look(
+    tree: LiveTree, index_file: Path, *, parent: str, timeout: float = 600.0, durable: bool = True
+) -> Iterator[TreeLook]:
+    """Read all files that are not ignored. `index_file` is what is known of the files, and knows more afterwards."""
     index_file.parent.mkdir(parents=True, exist_ok=True)
-    copy = index_file.with_name(f".{index_file.name}.{uuid.uuid4().hex}")
-    try:
+    with quarantine(tree.hub) as place:
         with contextlib.suppress(FileNotFoundError):
             # The time of an index decides which files git looks at twice, so the copy keeps it.
-            shutil.copy2(index_file, copy)
-        yield copy
-        copy.replace(index_file)
-    finally:
-        for rest in (copy, copy.with_name(f"{copy.name}.lock")):
-            rest.unlink(missing_ok=True)
+            shutil.copy2(index_file, place.index)
+        try:
+            seen = _read(place, tree, parent, timeout, durable=durable)
+        except GitError as broken:
+            raise TreeUnreadable(tree.path, broken.complaint) from None
+        yield seen
+        place.take_index(index_file)
 
 
-def _filled(seen: Tree) -> list[bytes]:
+def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool) -> TreeLook:
+    before = tree.hub.tree_of(parent)
+    answers, large = _add(place, tree, parent, timeout, durable=durable)
+    now = answers[-1].text.strip() if len(answers) == _ALL else before
+    nested, submodules, repairs = _gitlinks(list(place.history.differences(before, now)))
+    if repairs:
+        fix = Call(("update-index", "-z", "--replace", "--index-info"), stdin=repairs)
+        now = place.run(tree, fix, Call(("write-tree",)), durable=durable)[-1].text.strip()
+    if os.path.lexists(tree.path / ".gitmodules"):
+        submodules += _filled(place, tree)
+    unreadable: list[bytes] = []
+    if answers[1].code != 0:
+        others, changed = place.run(tree, *_UNREAD)
+        for path in fields(others.stdout):
+            (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
+        unreadable += fields(changed.stdout)
+    return TreeLook(
+        place=place,
+        tree=now,
+        differences=list(place.history.differences(before, now)),
+        nested=nested,
+        submodules=submodules,
+        unreadable=unreadable,
+        large=large,
+    )
+
+
+_ALL = 3
+"""Calls of a reading in which something was added."""
+_UNREAD = (
+    Call(("ls-files", "-z", "--others", "--exclude-standard")),
+    Call(("diff-files", "-z", "--name-only", "--ignore-submodules")),
+)
+
+
+def _add(
+    place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool
+) -> tuple[Sequence[FinishedProcess], Sequence[str]]:
+    """Everything but files that are too large, and those. In a very large tree they are searched once git was slow."""
+    most: int | None = MOST_ENTRIES
+    for tries_left in reversed(range(_TRIES)):
+        found = obstacles(tree.path, most=most)
+        place.masked = found.pipes
+        # Starting from the parent each time makes the result depend on nothing but the parent and the files.
+        known = ("-i", "-m") if place.index.exists() else ()
+        calls = (
+            Call(("read-tree", *known, parent)),
+            Call(ALL_BUT, stdin=pathspecs(found.large), accept=(0, 1)),
+            Call(("write-tree",), if_printed=True),
+        )
+        try:
+            return place.run(tree, *calls, timeout=timeout, durable=durable), found.large
+        except GitTimedOut:
+            if most is None or obstacles(tree.path) == found:
+                raise
+            most = None
+        except GitError:
+            if not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _filled(place: Quarantine, tree: LiveTree) -> list[bytes]:
     """Submodules whose folder holds files but no repository: git skips such a folder and reports nothing."""
-    entries = fields(seen.git("ls-files", "--stage", "-z").stdout)
+    entries = fields(place.run(tree, Call(("ls-files", "--stage", "-z")))[0].stdout)
     paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(_GITLINK)]
-    places = {path: seen.path / os.fsdecode(path) for path in paths}
-    return [path for path, place in places.items() if _holds_files(place)]
+    inside = {path: trees.names(tree.path, os.fsdecode(path)) for path in paths}
+    return [path for path, names in inside.items() if names and ".git" not in names]
 
 
-def _holds_files(place: Path) -> bool:
-    try:
-        names = {inside.name for inside in place.iterdir()}
-    except OSError:
-        return False
-    return bool(names) and ".git" not in names
-
-
-def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], list[bytes], bytes]:
+def _gitlinks(differences: Sequence[_Difference]) -> tuple[list[bytes], list[bytes], bytes]:
     """Nested repositories in the new tree, changed submodules, and the index entries that take back both."""
     nested, submodules, repairs = [], [], b""
-    for path, old, new in hub.differences(before, tree) if tree != before else ():
+    for path, old, new in differences:
         if old is not None and old.mode == _GITLINK:
             submodules.append(path)
             repairs += b"%s %s\t%s\0" % (old.mode, old.id.encode(), path)
@@ -156,3 +208,7 @@ def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], list[bytes
             nested.append(path)
             repairs += b"0 %s\t%s\0" % (b"0" * len(new.id), path)
     return nested, submodules, repairs
+
+
+def _shown(paths: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(sorted(as_text(path) for path in set(paths)))

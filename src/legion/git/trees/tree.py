@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,19 +57,6 @@ def untracked(hub: Hub, folder: Path, commit: str) -> tuple[str, ...]:
         tree.describe(commit)
         found = tree.git("ls-files", "-z", "--others", "--directory").stdout
     return tuple(os.fsdecode(path.rstrip(b"/")) for path in fields(found))
-
-
-def kept_out(hub: Hub, folder: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Of these paths in the folder, those that nothing but the hub's own exclude file keeps out of changes."""
-    if not paths:
-        return ()
-    tree = Tree(hub, folder, hub.path / "no-index")
-    # This command refuses paths that are marked as literal, and takes them so anyway if they begin with a dot.
-    asked = b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
-    words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "--verbose", "-z", "--stdin")
-    told = fields(tree.git(*words, stdin=asked, accept=(0, 1)).stdout)
-    sources = zip(told[::4], told[3::4], strict=True)
-    return tuple(os.fsdecode(path[2:]) for source, path in sources if source.endswith(b"/info/exclude"))
 
 
 def exactly(path: str) -> str:

@@ -9,11 +9,10 @@ import errno
 import os
 import stat
 from collections.abc import Container, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from legion.git.core.command import fields
-from legion.git.hub.repository import Hub
-from legion.git.trees.tree import Tree
+from legion.git.trees.live import LiveTree
 from legion.system import trees
 
 _MOST_ENTRIES = 20_000
@@ -31,7 +30,7 @@ _TOO_LONG = "a path that is too long"
 _CLOSED = "a folder that cannot be read"
 
 
-def unsaved(hub: Hub, work_tree: Path, *, skip: Container[str] = ()) -> dict[str, str]:
+def unsaved(tree: LiveTree, *, skip: Container[str] = ()) -> dict[str, str]:
     """What each path is that git leaves out, except for ignored paths and those below the folders in `skip`.
 
     Paths that are too long are cut.
@@ -41,14 +40,14 @@ def unsaved(hub: Hub, work_tree: Path, *, skip: Container[str] = ()) -> dict[str
     def note_closed(path: str, trouble: OSError) -> None:
         found[_cut(path)] = _TOO_LONG if trouble.errno == errno.ENAMETOOLONG else _CLOSED
 
-    for count, one in enumerate(trees.walk(work_tree, skip=skip, unopened=note_closed)):
+    for count, one in enumerate(trees.walk(tree.path, skip=skip, unopened=note_closed)):
         if count >= _MOST_ENTRIES or len(found) >= _MOST_FOUND:
             break
         if len(os.fsencode(one.path)) > _LONGEST_PATH:
             found[_cut(one.path)] = _TOO_LONG
         elif (kind := _kind(one)) is not None:
             found[one.path] = kind
-    kept = not_ignored(hub, work_tree, [path for path in found if not path.startswith(".git/")])
+    kept = not_ignored(tree, [path for path in found if not path.startswith(".git/")])
     return {path: found[path] for path in sorted(kept)}
 
 
@@ -63,12 +62,31 @@ def _cut(path: str) -> str:
     return path if len(path) <= _SHOWN else path[:_SHOWN].rpartition("/")[0] or path[:_SHOWN]
 
 
-def not_ignored(hub: Hub, work_tree: Path, paths: Sequence[str]) -> list[str]:
+def not_ignored(tree: LiveTree, paths: Sequence[str]) -> list[str]:
+    ignored = {path for _, path in _ignored(tree, paths)}
+    return [path for path in paths if path not in ignored]
+
+
+def kept_out(tree: LiveTree, paths: Sequence[str]) -> tuple[str, ...]:
+    """Of these paths in the tree, those that nothing but the hub's own exclude file keeps out of changes."""
+    return tuple(path for rules, path in _ignored(tree, paths) if rules.endswith(b"/info/exclude"))
+
+
+def _ignored(tree: LiveTree, paths: Sequence[str]) -> list[tuple[bytes, str]]:
+    """Those of the paths that are ignored, each with the file whose rule says so."""
+    # Git refuses to look behind a link, and then says nothing about the others.
+    paths = [path for path in paths if not _is_behind_link(tree.path, path)]
     if not paths:
         return []
-    tree = Tree(hub, work_tree, hub.path / "no-index")
     # This command refuses paths that are marked as literal, and takes them so anyway if they begin with a dot.
     asked = b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
-    words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
-    ignored = {os.fsdecode(path)[2:] for path in fields(tree.git(*words, stdin=asked, accept=(0, 1)).stdout)}
-    return [path for path in paths if path not in ignored]
+    words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "--verbose", "-z", "--stdin")
+    told = fields(tree.ask(*words, stdin=asked, accept=(0, 1)).stdout)
+    found = zip(told[::4], told[2::4], told[3::4], strict=True)
+    # It also names the rule by which a path is not ignored.
+    return [(rules, os.fsdecode(path)[2:]) for rules, rule, path in found if not rule.startswith(b"!")]
+
+
+def _is_behind_link(top: Path, path: str) -> bool:
+    above = (trees.facts(top, str(folder)) for folder in PurePosixPath(path).parents if folder.name)
+    return any(facts is not None and stat.S_ISLNK(facts.st_mode) for facts in above)

@@ -22,6 +22,7 @@ from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace import setup
+from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import worktree_name
 from legion.jobs.workspace.setup import is_prepared
 from legion.runner import launch
@@ -121,7 +122,7 @@ def predict(
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK and id not in copies}
     # What [setup] writes before the agent starts is not the agent's change.
     visible = [ticket for ticket in at_work.values() if ticket.id not in starting]
-    open_changes = [one for ticket in visible if (one := _open_change(project, ticket)) is not None]
+    open_changes = [one for ticket in visible if (one := _open_change(context, project, ticket)) is not None]
     found = prediction.look(open_changes, target)
     conflicts = tuple(
         PredictedConflict(mine=one, theirs=other, places=places) for (one, other), places in found.items()
@@ -139,7 +140,7 @@ def predict(
     return now.known
 
 
-def _open_change(project: ProjectContext, ticket: Ticket) -> OpenChange | None:
+def _open_change(context: Context, project: ProjectContext, ticket: Ticket) -> OpenChange | None:
     if ticket.change is not None and ticket.state is not State.WORKING:
         return OpenChange(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
     tree = project.worktrees.path(worktree_name(ticket.id))
@@ -148,7 +149,8 @@ def _open_change(project: ProjectContext, ticket: Ticket) -> OpenChange | None:
         return None
     index = project.worktrees.index(worktree_name(ticket.id))
     edited = setup.edited(project, tree)
-    return OpenChange(id=ticket.id, base=ticket.base, tree=tree, index=index, edited=edited)
+    live = live_tree(context, project, tree)
+    return OpenChange(id=ticket.id, base=ticket.base, tree=live, index=index, edited=edited)
 
 
 def _record(context: Context, project: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]) -> None:

@@ -29,6 +29,7 @@ from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.background import watchdog_messages
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.workspace.sandbox import live_tree
 from legion.runner import launch, load
 from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.load import RootProcesses, Table
@@ -251,7 +252,8 @@ class Watchdog(BackgroundLoop):
         if base is None:
             return None
         index = project.worktrees.index(run.seat)
-        return OpenChange(id=run.id, base=base, tree=project.worktrees.path(run.seat), index=index)
+        tree = live_tree(self.context, project, project.worktrees.path(run.seat))
+        return OpenChange(id=run.id, base=base, tree=tree, index=index)
 
     def _prediction(self, project_id: int) -> Prediction:
         if project_id not in self._predictions:

@@ -17,6 +17,7 @@ from legion.git.hub.unfinished import unfinished
 from legion.git.person.inspect import look
 from legion.git.trees.snapshots import snapshot
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import AUTHOR
 from legion.system import files
 
@@ -43,8 +44,7 @@ def save_checkout(context: Context, project: ProjectContext, folder: Path) -> Sa
     index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         shot = snapshot(
-            project.hub,
-            facts.root,
+            live_tree(context, project, facts.root),
             index,
             parent=base,
             message=f"Work in {facts.root.name}\n",

@@ -20,7 +20,9 @@ from legion.drivers import registry
 from legion.drivers.profile import DriverProfile
 from legion.drivers.tree_states import StateStore
 from legion.git.hub import states
+from legion.git.trees.live import Quarantine
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import AUTHOR, worktree_name
 from legion.runner.journal import read_journal
 from legion.runner.spec import UnreadableSpec, read_spec
@@ -28,6 +30,8 @@ from legion.store.board import tickets
 from legion.store.work import runs
 
 _FOLDER = "rewind"
+_READER = "reader"
+"""Next to the states: the repository of the git that reads the tree."""
 _MOST_RUNS = 5
 """States between calls are kept for so many runs of a ticket; the ends of all runs are kept."""
 
@@ -51,9 +55,11 @@ def state_store(
         return None
     folder = _folder(project, ticket.id) / str(this_run.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place = Quarantine(project.hub, folder / _READER)
+    prefix, env = place.prefix(live_tree(context, project, tree), store=folder)
     return StateStore(
-        env=states.keeping(project.hub, tree),
-        tree=str(tree),
+        prefix=prefix,
+        env=env,
         folder=str(folder),
         base=ticket.base,
         seed=str(project.worktrees.index(worktree_name(ticket.id))),
@@ -67,7 +73,7 @@ def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptSt
     if run.ticket is None:
         return ()
     place = _folder(project, run.ticket) / str(run.id)
-    rolls = {int(roll.name) for roll in place.iterdir()} if place.is_dir() else set()
+    rolls = {int(roll.name) for roll in place.iterdir() if roll.name.isdecimal()} if place.is_dir() else set()
     events = read_journal(context.data.runs / run.name) if rolls else []
     found = kept((event.number, event.kind, event.facts) for event in events)
     return tuple(one for one in found if one.roll in rolls)

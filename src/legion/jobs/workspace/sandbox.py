@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode, SystemCalls
 from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
+from legion.git.trees.live import LiveTree
+from legion.git.trees.obstacles import pipes
 from legion.jobs.context import Context, ProjectContext
 from legion.runner import etc, seccomp
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
@@ -21,6 +24,8 @@ from legion.system.process import FinishedProcess
 _MEMORY_SHARE = 0.75
 _READING = 120.0
 """Seconds that reading the commits of an agent's repository may take."""
+_IDLE = 3.0
+"""Seconds after which a git that does nothing waits for a named pipe, so for ever."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
@@ -88,6 +93,30 @@ def sandbox(
     )
 
 
+def live_tree(context: Context, project: ProjectContext, path: Path) -> LiveTree:
+    """The worktree of a run, for readers: git sees nothing but it, whatever its program does meanwhile.
+
+    Where there is no sandbox, that program can read all of the person's files itself.
+    """
+
+    def confine(
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        readable: Sequence[Path],
+        writable: Sequence[Path],
+        masked: Sequence[Path],
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        box = sandbox(context, project, writable=writable, readable=readable, small=True)
+        if box is None:
+            return argv, env
+        wrapped = wrap(argv, replace(box, masked=tuple(masked)), cwd=cwd, env=env)
+        return wrapped.argv, wrapped.env
+
+    return LiveTree(hub=project.hub, path=path, confine=confine)
+
+
 def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
     """Runs commands in a sandbox that can only read the agent's worktree."""
     box = sandbox(context, project, writable=(), readable=(tree,), small=True)
@@ -98,8 +127,9 @@ def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[S
         if box is None:
             return process.run(argv, cwd=tree, env=env, timeout=_READING)
         # bubblewrap reads the filter from its input, to the end: the command finds nothing left there.
-        wrapped = wrap(argv, box, cwd=tree, env=env, filter=None if filter is None else 0)
-        return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=_READING)
+        shown = replace(box, masked=pipes(tree / ".git"))
+        wrapped = wrap(argv, shown, cwd=tree, env=env, filter=None if filter is None else 0)
+        return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=_READING, idle=_IDLE)
 
     return run
 

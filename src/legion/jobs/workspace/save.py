@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +14,11 @@ from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature, write_commit
 from legion.git.hub.unfinished import GitOperation, unfinished
-from legion.git.trees.large_files import LARGEST_FILE
+from legion.git.trees.live import LiveTree
+from legion.git.trees.obstacles import LARGEST_FILE
 from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
-from legion.git.trees.tree import kept_out
-from legion.git.trees.unsaved import unsaved
+from legion.git.trees.unsaved import kept_out, unsaved
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, setup
 from legion.store.work import runs
@@ -63,13 +63,14 @@ def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tr
     shot = _snapshot(
         context, project, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
     )
+    live = sandbox.live_tree(context, project, tree)
     return Saved(
         commit=shot.commit,
         tree=shot.tree,
         changed=shot.tree != found_tree(context, project, ticket, ticket.base),
         nested=shot.nested,
-        left_out=_edited(project, tree),
-        unsaved=_unsaved(project, tree, shot),
+        left_out=_edited(project, live),
+        unsaved=_unsaved(project, live, shot),
         unfinished=unfinished(tree),
         submodules=shot.submodules,
         elsewhere=_elsewhere(context, project, ticket.base, tree, shot),
@@ -98,8 +99,7 @@ def _snapshot(
     parent = _own_commits(context, project, base, tree) or base
     crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
     shot = snapshot(
-        project.hub,
-        tree,
+        sandbox.live_tree(context, project, tree),
         project.worktrees.index(run.seat),
         parent=parent,
         message=message,
@@ -138,28 +138,28 @@ def found_tree(context: Context, project: ProjectContext, ticket: Ticket, base: 
     return project.hub.tree_of(earlier[-1] if earlier else base)
 
 
-def _edited(project: ProjectContext, tree: Path) -> tuple[str, ...]:
+def _edited(project: ProjectContext, tree: LiveTree) -> tuple[str, ...]:
     """Paths that [setup] made and that were touched since, if no other rule keeps them out of the change."""
-    record = setup.record_of(project, tree)
-    made = kept_out(project.hub, tree, setup.outputs(record))
-    return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
+    record = setup.record_of(project, tree.path)
+    made = kept_out(tree, setup.outputs(record))
+    return tuple(path for path in made if _touched(tree.path, path, since=record.stat().st_mtime_ns))
 
 
-def _unsaved(project: ProjectContext, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
-    made = setup.outputs(setup.record_of(project, tree))
+def _unsaved(project: ProjectContext, tree: LiveTree, shot: TreeSnapshot) -> tuple[str, ...]:
+    made = setup.outputs(setup.record_of(project, tree.path))
     found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
     found |= dict.fromkeys(shot.large, f"larger than {LARGEST_FILE >> 30} GB")
-    found |= unsaved(project.hub, tree, skip={".git", *made})
+    found |= unsaved(tree, skip={".git", *made})
     return tuple(f"{path} ({kind})" for path, kind in found.items())
 
 
-def _touched(path: Path, since: int) -> bool:
+def _touched(tree: Path, path: str, since: int) -> bool:
     """By the time of the inode: a program can set any other time of its files."""
-    if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
+    facts = trees.facts(tree, path)
+    if facts is None or facts.st_ctime_ns > since:
         return True
-    # A link may lead out of the tree; its target is not read.
-    inside = (found.facts for found in trees.walk(path)) if path.is_dir() and not path.is_symlink() else ()
-    return any(facts is None or facts.st_ctime_ns > since for facts in inside)
+    inside = (found.facts for found in trees.walk(tree, at=path)) if stat.S_ISDIR(facts.st_mode) else ()
+    return any(one is None or one.st_ctime_ns > since for one in inside)
 
 
 def _elsewhere(context: Context, project: ProjectContext, base: str, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:

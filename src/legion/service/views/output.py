@@ -10,11 +10,12 @@ from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import hidden_characters
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import State, Ticket
-from legion.git.trees.snapshots import snapshot
-from legion.jobs.context import Context
+from legion.git.trees.snapshots import look
+from legion.jobs.context import Context, ProjectContext
 from legion.jobs.run.job import run_dir
 from legion.jobs.workspace import rewind_points
-from legion.jobs.workspace.save import AUTHOR, worktree_name
+from legion.jobs.workspace.sandbox import live_tree
+from legion.jobs.workspace.save import worktree_name
 from legion.runner.spec import RunFolder
 from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
@@ -24,6 +25,8 @@ from legion.wire.tickets import Diff, LogText
 
 _MOST = 512 * 1024
 _END = 16 * 1024
+_PATIENCE = 60.0
+"""Seconds for one reading of a tree."""
 
 
 def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> LogText:
@@ -84,31 +87,26 @@ def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
     project = context.project(ticket.project)
     if project.record.removed_at is not None:
         raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
+    start = rewind_points.tree_at(context, project, ticket, moment(since)) if since else ""
     if ticket.change is not None:
-        head, base, live = ticket.change.commit, ticket.change.base, False
+        base, head = start or ticket.change.base, ticket.change.commit
+        text, live = project.hub.diff(base, head), False
     else:
-        head, base, live = _current_tree(context, ticket)
-    if since:
-        base = rewind_points.tree_at(context, project, ticket, moment(since))
-    text = project.hub.diff(base, head)
+        base, head, text = _current(context, project, ticket, start)
+        live = ticket.state is State.WORKING
     hidden = [shaped(HiddenCharacterLine, one) for one in hidden_characters(diffs.read(text))]
     return Diff(ticket=ticket_id, base=base, head=head, text=text, live=live, hidden_characters=hidden)
 
 
-def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:
-    project = context.project(ticket.project)
+def _current(context: Context, project: ProjectContext, ticket: Ticket, start: str) -> tuple[str, str, str]:
+    """Start, end and difference. Nothing of the tree goes into the hub: its agent may be writing there."""
     tree = project.worktrees.path(worktree_name(ticket.id))
     if ticket.spec.checkpoint:
         raise NotFound(f"Ticket {ticket.id} is a checkpoint, which changes nothing: see `legion ticket {ticket.id}`.")
     if ticket.base is None or not tree.exists():
         raise NotFound(f"Ticket {ticket.id} has changed nothing yet: it is {ticket.state.value}.")
-    shot = snapshot(
-        project.hub,
-        tree,
-        project.folder / "looks" / worktree_name(ticket.id),
-        parent=ticket.base,
-        message="the present state of a worktree",
-        author=AUTHOR,
-        when=int(ticket.moved_at),
-    )
-    return shot.commit, ticket.base, ticket.state is State.WORKING
+    index = project.folder / "looks" / worktree_name(ticket.id)
+    live = live_tree(context, project, tree)
+    with look(live, index, parent=ticket.base, timeout=_PATIENCE, durable=False) as seen:
+        base = start or ticket.base
+        return base, seen.tree, seen.place.history.diff(base, seen.tree)

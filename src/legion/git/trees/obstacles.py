@@ -1,0 +1,67 @@
+"""Finds what a reading git must not open in a worktree: files that are too large for a commit, and named pipes.
+
+An agent can make a file of any size that takes no room on the disk, and git would read all of it. A pipe in the place
+of a file that git reads by itself, such as `.gitignore`, makes it wait for ever.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.system import trees
+
+LARGEST_FILE = 2 << 30
+MOST_ENTRIES = 2_000
+"""Entries that are looked at where nothing points to an obstacle."""
+_MOST_IN_REPOSITORY = 20_000
+_MOST_PIPES = 500
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+ALL_BUT = ("--no-literal-pathspecs", "add", "--all", "--verbose", "--ignore-errors", *_FROM_STDIN)
+"""Adds what `pathspecs` names on stdin, and names each entry of the index that it changes or removes.
+
+Ends with 1 where git could not read a file; the others are added.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obstacles:
+    """Paths, ignored or not."""
+
+    large: tuple[str, ...] = ()
+    pipes: tuple[str, ...] = ()
+    """Only those that git would open: git passes over others."""
+
+
+def obstacles(work_tree: Path, *, most: int | None = None) -> Obstacles:
+    """Among the first `most` entries."""
+    large, found_pipes = [], []
+    for path, facts in _files(work_tree, skip=(".git",), most=most):
+        if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
+            large.append(path)
+        elif stat.S_ISFIFO(facts.st_mode) and any(part.startswith(".git") for part in path.split("/")):
+            found_pipes.append(path)
+    return Obstacles(large=tuple(sorted(large)), pipes=tuple(sorted(found_pipes)[:_MOST_PIPES]))
+
+
+def pipes(repository: Path) -> tuple[Path, ...]:
+    """The named pipes in the `.git` of a worktree."""
+    found = _files(repository, skip=(), most=_MOST_IN_REPOSITORY)
+    return tuple(repository / path for path, facts in found if stat.S_ISFIFO(facts.st_mode))[:_MOST_PIPES]
+
+
+def _files(folder: Path, *, skip: tuple[str, ...], most: int | None) -> Iterator[tuple[str, os.stat_result]]:
+    for one in itertools.islice(trees.walk(folder, skip=skip), most):
+        if not (one.entry.is_dir(follow_symlinks=False) or one.entry.is_symlink()):
+            facts = one.facts
+            if facts is not None:
+                yield one.path, facts
+
+
+def pathspecs(left_out: Iterable[str]) -> bytes:
+    """Everything but these paths."""
+    return b"".join((b".\0", *(b":(exclude,literal)%s\0" % os.fsencode(path) for path in left_out)))

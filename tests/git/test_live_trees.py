@@ -1,0 +1,193 @@
+"""Whoever reads the tree of a working agent reads nothing else, whatever the agent does to the tree meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from legion.domain.errors import LegionError
+from legion.drivers.tree_states import StateRecorder, StateStore
+from legion.git.hub.agent_objects import new_commits
+from legion.git.hub.incoming import agent_commits, is_at
+from legion.git.hub.unfinished import unfinished
+from legion.git.merge.prediction import OpenChange, Prediction
+from legion.git.trees.live import LiveTree, Quarantine
+from legion.git.trees.obstacles import obstacles, pipes
+from legion.git.trees.snapshots import look
+from legion.git.trees.unsaved import kept_out, unsaved
+from legion.jobs.workspace import quota
+from legion.runner.sandbox import Sandbox, wrap
+from legion.system import safe_files, trees
+from legion.system.process import FinishedProcess, run
+from tests.git.conftest import fresh_grounds, fresh_person
+from tests.git.making import Grounds
+from tests.git.swapping import TRICKS
+from tests.support.attacks import Attacker, Door, attack
+from tests.support.live_trees import live
+
+Started = tuple[Sequence[str], Mapping[str, str]]
+SECRET = b"the secret of the person"
+ROUNDS = 6
+SCRIPT = Path(__file__).with_name("swapping.py")
+
+
+@dataclass
+class Scene:
+    """A working agent that plays one trick, and what the person keeps beside its tree."""
+
+    grounds: Grounds
+    tree: LiveTree
+    kept: Path
+    side: Path
+
+    def holds_secret(self) -> list[str]:
+        """The stores of objects in which the secret is."""
+        stores = [self.grounds.hub.objects, *(place for place in self.side.rglob("objects") if place.is_dir())]
+        return [str(store) for store in stores if SECRET in everything_in(self.grounds, store)]
+
+
+def everything_in(grounds: Grounds, store: Path) -> bytes:
+    env = {"PATH": "/usr/bin:/bin", "GIT_DIR": str(grounds.hub.path), "GIT_OBJECT_DIRECTORY": str(store)}
+    return run(("/usr/bin/git", "cat-file", "--batch-all-objects", "--batch"), env=env).stdout
+
+
+@contextlib.contextmanager
+def playing(trick: str, grounds: Grounds, folder: Path, *, inside: bool = True) -> Iterator[Scene]:
+    """The agent at work. With `inside` it is in its sandbox, as agents are."""
+    kept = folder / "kept"
+    (kept / "repository").mkdir(parents=True)
+    for name in ("token", "repository/HEAD", "repository/MERGE_HEAD"):
+        (kept / name).write_bytes(SECRET)
+    with (kept / "secret-and-large").open("wb") as file:
+        file.truncate(3 << 30)
+    os.mkfifo(kept / "secret-pipe")
+    os.mkfifo(kept / ".git-secret-pipe")
+    tree = grounds.agent().path
+    argv: Sequence[str] = (sys.executable, str(SCRIPT), trick, str(tree), str(kept))
+    env: Mapping[str, str] = {"PATH": "/usr/bin:/bin"}
+    if inside:
+        # The whole installation of Python, which may be anywhere.
+        seen = {Path(sys.prefix), Path(sys.base_prefix), SCRIPT} - {Path("/usr")}
+        box = Sandbox(home=Path.home(), writable=(tree,), readable=tuple(seen))
+        wrapped = wrap(argv, box, cwd=tree, env=env)
+        argv, env = wrapped.argv, wrapped.env
+    with subprocess.Popen(argv, env=dict(env), stdout=subprocess.PIPE) as agent:
+        try:
+            assert agent.stdout is not None
+            assert agent.stdout.readline() == b"ready\n"
+            yield Scene(grounds, live(grounds.hub, tree), kept, folder / "side")
+        finally:
+            agent.kill()
+
+
+def diffed(scene: Scene) -> object:
+    grounds = scene.grounds
+    with look(scene.tree, scene.side / "look", parent=grounds.target, timeout=20, durable=False) as seen:
+        return seen.place.history.diff(grounds.target, seen.tree)
+
+
+def predicted(scene: Scene) -> object:
+    prediction = Prediction(scene.grounds.hub, scene.side / "prediction")
+    return prediction.look([OpenChange(id=1, base=scene.grounds.target, tree=scene.tree)], scene.grounds.target)
+
+
+def state_recorded(scene: Scene) -> object:
+    folder = scene.side / "states"
+    prefix, env = Quarantine(scene.grounds.hub, folder / "reader").prefix(scene.tree, store=folder)
+    seed = str(folder / "no-index")
+    store = StateStore(
+        prefix=prefix, env=env, folder=str(folder), base=scene.grounds.target, seed=seed, most=100, most_bytes=1 << 30
+    )
+    with contextlib.suppress(FileExistsError):
+        return StateRecorder(store).record()
+    return None
+
+
+def commits_read(scene: Scene) -> object:
+    def bundle(argv: Sequence[str]) -> FinishedProcess:
+        tree = scene.tree.path
+        shown = (tree, scene.grounds.hub.objects)
+        box = Sandbox(home=Path.home(), readable=shown, masked=pipes(tree / ".git"), small=True)
+        wrapped = wrap(argv, box, cwd=tree, env={"PATH": "/usr/bin:/bin"})
+        return run(wrapped.argv, env=wrapped.env, timeout=20, idle=3)
+
+    grounds = scene.grounds
+    return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=bundle, work_tree=scene.tree.path)
+
+
+def file_read(scene: Scene) -> object:
+    paths = ("swap", "swap/token", f"swap/{scene.kept.name}/token", ".gitignore", "linked", "nested/.git")
+    return [safe_files.read(scene.tree.path, path) for path in paths]
+
+
+READERS: dict[str, Callable[[Scene], object]] = {
+    "diff": diffed,
+    "save": lambda scene: scene.grounds.save(timeout=20),
+    "prediction": predicted,
+    "state between calls": state_recorded,
+    "unsaved files": lambda scene: unsaved(scene.tree),
+    "files that setup made": lambda scene: kept_out(scene.tree, ["swap/token", "new"]),
+    "disk quota": lambda scene: quota.measure((scene.tree.path,)).bytes > 1 << 30 and SECRET,
+    "large files": lambda scene: obstacles(scene.tree.path),
+    "commits": commits_read,
+    "loose objects": lambda scene: new_commits(scene.tree.path),
+    "head": lambda scene: is_at(scene.tree.path, scene.grounds.target),
+    "unfinished merge": lambda scene: unfinished(scene.tree.path),
+    "size of a worktree": lambda scene: trees.size(scene.tree.path) > 1 << 30 and SECRET,
+    "file for an agent program": file_read,
+}
+
+
+@pytest.fixture(scope="module", params=sorted(TRICKS))
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """One agent for all readers: starting it takes longer than a reading."""
+    folder = tmp_path_factory.mktemp("live")
+    with playing(request.param, fresh_grounds(folder, fresh_person(folder)), folder) as scene:
+        yield scene
+
+
+@attack(Attacker.AGENT, Door.TREES)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_of_a_live_tree_reads_nothing_else(reader: str, scene: Scene, request: pytest.FixtureRequest):
+    trick = request.node.callspec.params["scene"]
+    for _ in range(1 if trick == "file_for_pipe" else ROUNDS):
+        try:
+            answer = repr(READERS[reader](scene))
+        except LegionError as refused:
+            answer = refused.message
+            assert "try again" in answer, "a reading that failed says what to do"
+        for found in ("secret", "MERGE"):
+            assert found not in answer
+    assert scene.holds_secret() == []
+    assert leftovers(scene.grounds) == []
+
+
+def leftovers(grounds: Grounds) -> list[Path]:
+    objects = grounds.hub.objects
+    return [*(grounds.hub.path / "incoming").glob("*"), *objects.glob("tmp_*"), *objects.glob("*/tmp_*")]
+
+
+def test_the_same_exchange_gets_through_without_a_sandbox(grounds: Grounds, tmp_path: Path):
+    """So that the cases above prove something."""
+
+    def unconfined(
+        argv: Sequence[str], *, env: Mapping[str, str], **_: object
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        return argv, env
+
+    with playing("folder_for_link", grounds, tmp_path) as scene:
+        scene.tree = replace(scene.tree, confine=unconfined)
+        deadline = time.monotonic() + 60
+        found = ""
+        while SECRET.decode() not in found and time.monotonic() < deadline:
+            with contextlib.suppress(LegionError):
+                found = str(diffed(scene))
+        assert SECRET.decode() in found

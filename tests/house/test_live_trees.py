@@ -1,0 +1,52 @@
+"""Git reads the worktree of a run in one way only: in a sandbox, by `git/trees/live.py`."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.support.codebase import SOURCE, files_with, imported_modules, place, tree
+
+OTHER_TREES = {
+    "git/core/command.py": "it passes the folder on",
+    "git/trees/live.py": "the one that reads live trees, in the sandbox",
+    "git/trees/tree.py": "trees in which no program is at work: of the pool, of checks, after setup",
+    "git/merge/candidates.py": "a folder of ours that holds nothing but attributes",
+    "git/merge/prediction.py": "the same folder",
+    "git/person/adopted.py": "a checkout of the person's, where no agent of Legion is",
+    "git/person/inspect.py": "the person's repository",
+    "git/person/scratch.py": "a folder that was just made",
+}
+STILL_TREES = {
+    *("git/trees/pool.py", "git/trees/check_trees.py", "git/trees/setup_changes.py", "git/trees/ignore_rules.py"),
+    "jobs/workspace/setup.py",
+}
+
+
+def test_no_other_module_runs_git_on_a_worktree():
+    names = "GIT_WORK_TREE", "work_tree"
+    found = [
+        place(path, node.lineno)
+        for path in files_with("|".join(names), "src")
+        if str(path.relative_to(SOURCE)) not in OTHER_TREES
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Constant) and node.value == names[0])
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "git" and "work_tree" in words(node))
+    ]
+    assert not found, f"an agent may be writing there; take a LiveTree: {found}"
+
+
+def test_trees_without_a_sandbox_are_those_in_which_no_program_is_at_work():
+    found = [
+        str(path.relative_to(SOURCE))
+        for path in files_with(r"legion\.git\.trees\.tree\b", "src")
+        if "legion.git.trees.tree" in imported_modules(path)
+    ]
+    assert set(found) <= STILL_TREES, "take a LiveTree, unless no program can be at work in the tree"
+
+
+def test_every_exception_above_still_exists():
+    assert [name for name in (*OTHER_TREES, *STILL_TREES) if not (SOURCE / name).exists()] == []
+
+
+def words(call: ast.Call) -> set[str | None]:
+    return {keyword.arg for keyword in call.keywords}
