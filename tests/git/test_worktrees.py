@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,8 @@ import pytest
 from legion.git.core.errors import FolderGone, GitError
 from legion.system import trees
 from legion.system.crash import Point
-from tests.git.making import Grounds, Person, change, dies_at, photograph
+from tests.git.making import Grounds, Person, as_user, change, dies_at, photograph
+from tests.support.attacks import Attacker, Door, attack
 
 PLENTY = 1 << 40
 
@@ -36,6 +38,36 @@ def test_where_the_data_folder_is_gone_no_tree_is_made_and_the_folder_does_not_a
         fill(grounds, 3, commit)
     assert not any(tree.in_pool for tree in grounds.worktrees.list())
     assert not grounds.side.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@attack(Attacker.LOCAL_USER, Door.SECRETS)
+@pytest.mark.parametrize("was", [None, 0o755, 0o775, 0o2777], ids=["new", "0755", "0775", "2777"])
+@pytest.mark.parametrize("place", ["trees/7/README.md", "trees/.pool/*/README.md", "trees/.trash/*/README.md"])
+def test_no_other_user_reads_the_worktrees(person: Person, was: int | None, place: str):
+    """Also where an earlier version made their folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        grounds = Grounds(folder / "legion", person)
+        grounds.folder.chmod(0o755)
+        if was is not None:
+            (grounds.folder / "trees").chmod(was)
+            grounds.worktrees = grounds.open()
+        grounds.agent("7")
+        grounds.agent("8")
+        grounds.worktrees.discard("8")
+        fill(grounds, 1)
+        (file,) = grounds.folder.glob(place)
+
+        def steal() -> str:
+            try:
+                return file.read_text()
+            except PermissionError:
+                return "refused"
+
+        assert as_user(65534, steal) == "refused"
+        assert file.read_text()
 
 
 class TestAcquiring:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.system import trees
+
+_OTHERS = 0o077
 
 
 class AlreadyLocked(Exception):
@@ -36,6 +39,14 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600, durable
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder of ours, or close one that is there, to all other users of this machine."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    facts = path.stat()
+    if facts.st_uid == os.geteuid() and facts.st_mode & _OTHERS:
+        path.chmod(stat.S_IMODE(facts.st_mode) & ~_OTHERS)
 
 
 @dataclass

@@ -38,6 +38,7 @@ class PooledTree:
 class Pool:
     def __init__(self, hub: Hub, root: Path, trash: Path, side: Path, author: Signature) -> None:
         self._hub = hub
+        self._root = root
         self._pool = root / ".pool"
         self._making = root / ".making"
         self._trash = trash
@@ -50,6 +51,8 @@ class Pool:
         self._make_folders()
 
     def _make_folders(self) -> None:
+        # All code of the project is in here, and the person's repository may be closed to others.
+        files.private_folder(self._root)
         for folder in (self._pool, self._making, self._side):
             folder.mkdir(parents=True, exist_ok=True)
 

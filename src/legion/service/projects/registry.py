@@ -334,7 +334,7 @@ def _is_free(folder: Path, owner_text: str) -> bool:
 
 def refuse_unwritable(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         free = shutil.disk_usage(folder).free
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, "not writable")
