@@ -40,6 +40,19 @@ def ask(method: str, **params: object) -> dict[str, Any]:
             return answer
 
 
+def huge(first: str) -> dict[str, Any]:
+    """A request of 20 MB, with its id in front of what makes it long or behind it."""
+    params = {"sessionId": SESSION, "path": "big.txt", "content": "x" * (20 << 20)}
+    request: dict[str, object] = {"jsonrpc": "2.0", "params": params}
+    named = {"id": 77, "method": "fs/write_text_file"}
+    sys.stdout.write(json.dumps({**named, **request} if first == "id" else {**request, **named}) + "\n")
+    sys.stdout.flush()
+    while True:
+        answer = receive()
+        if answer.get("id") == 77:
+            return answer
+
+
 def update(**facts: object) -> None:
     send(method="session/update", params={"sessionId": SESSION, "update": facts})
 
@@ -71,6 +84,14 @@ def work(prompt: str) -> str:
         match word:
             case "say":
                 say(rest)
+            case "bytes":
+                sys.stdout.flush()
+                sys.stdout.buffer.write(rest.encode().decode("unicode_escape").encode("latin-1") + b"\n")
+                sys.stdout.buffer.flush()
+            case "huge":
+                say(json.dumps(huge(rest)))
+            case "huge-answer":
+                return "x" * (20 << 20)
             case "raw":
                 sys.stdout.write(f"{rest}\n")
                 sys.stdout.flush()
@@ -100,6 +121,9 @@ def work(prompt: str) -> str:
                 send(method="session/update", params={"sessionId": SESSION, "update": {"sessionUpdate": rest}})
                 send(id=5, method=rest, params=["?"])
                 sys.stdout.write('{"jsonrpc": "2.0", "id": "never asked", "result": 1}\nnot json\n')
+            case "until-cancelled":
+                while receive().get("method") != "session/cancel":
+                    pass
             case "wait":
                 while receive().get("method") != "session/cancel":
                     pass

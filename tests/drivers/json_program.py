@@ -27,6 +27,12 @@ def main() -> None:
         if word.endswith("!"):
             word, rest = word[:-1], json.loads(f'"{rest}"')
         match word:
+            case "bytes":
+                sys.stdout.flush()
+                sys.stdout.buffer.write(rest.encode().decode("unicode_escape").encode("latin-1") + b"\n")
+                sys.stdout.buffer.flush()
+            case "flood":
+                sys.stdout.write("x" * int(rest) + "\n")
             case "raw":
                 sys.stdout.write(f"{rest}\n")
                 sys.stdout.flush()

@@ -251,3 +251,61 @@ def test_too_many_terminals_are_refused_and_all_end_with_the_run(stage: Stage):
     launch.stop(run, 0)
     stage.bench.wait(run)
     assert_gone(below)
+
+
+def test_an_interrupt_answers_open_questions_and_the_turn_ends_by_itself(stage: Stage):
+    run = stage.start("run make\nstop-with cancelled", permission_mode="default", asks=True, prompt_id="p-1")
+    seen(run, "asked")
+    launch.interrupt(run, "m1", "say otherwise")
+    result = stage.bench.result(run)
+    events = read_journal(run)
+    assert (result.outcome, result.denied) == (EndKind.FINISHED, ())
+    assert texts(events) == ["make: None", "otherwise"]
+    assert [one["allowed"] for one in facts(events, "answered")] == [False], "the question leaves the inbox"
+    assert [one["id"] for one in facts(events, "heard")] == ["p-1", "m1"]
+    assert not facts(events, "not-heard")
+
+
+def test_a_question_during_a_cancelled_turn_is_not_asked(stage: Stage):
+    run = stage.start("say one\nuntil-cancelled\nrun make\nstop-with cancelled", permission_mode="default", asks=True)
+    seen(run, "heard")
+    launch.interrupt(run, "m1", "say otherwise")
+    assert stage.bench.result(run).outcome is EndKind.FINISHED
+    assert not facts(read_journal(run), "asked")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ("until-cancelled\ndie 3", "Small ended in the middle of its work."),
+        ("hang", "Small did not end its turn within 10 s of an interrupt, so Legion ended it."),
+    ],
+)
+def test_an_interrupt_that_the_program_does_not_survive_costs_no_attempt(stage: Stage, prompt: str, message: str):
+    run = stage.start(f"say one\n{prompt}")
+    seen(run, "heard")
+    launch.interrupt(run, "m1", "say otherwise")
+    result = stage.bench.result(run)
+    assert (result.outcome, result.message) == (EndKind.STOPPED, message), "the same attempt resumes"
+    assert facts(read_journal(run), "not-heard") == [{"id": "m1"}], "the next run gets the message"
+
+
+def test_a_file_that_is_written_through_the_driver_is_a_call_and_needs_permission(stage: Stage):
+    place = stage.bench.worktree / "a.txt"
+    _, events = stage.play(f"write {place} content", files=True)
+    assert place.read_text() == "content"
+    (called,), (back,) = facts(events, "called"), facts(events, "returned")
+    assert (called["tool"], called["input"], back["failed"], back["places"]) == (
+        "edit",
+        str(place),
+        False,
+        [str(place)],
+    )
+    stage.conversation = str(uuid.uuid4())
+    outcome, events = stage.play(f"write {place} other", files=True, permission_mode="default")
+    assert (outcome, place.read_text()) == (EndKind.FINISHED, "content")
+    assert [one["tool"] for one in facts(events, "denied")] == ["edit"]
+    stage.conversation = str(uuid.uuid4())
+    rule = ("Edit",)
+    stage.play(f"write {place} allowed", files=True, permission_mode="default", allowed_tools=rule)
+    assert place.read_text() == "allowed"

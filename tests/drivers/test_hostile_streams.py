@@ -134,3 +134,50 @@ def test_nested_json_ends_no_run(request: pytest.FixtureRequest, kind: str, dept
     }
     run = stage.start(f"raw {raw[kind]}\nsay done")
     assert left_behind(stage, run).outcome is EndKind.FINISHED
+
+
+@attack(Attacker.PROGRAM, Door.BOUNDS)
+@pytest.mark.parametrize("first", ["id", "params"])
+def test_a_request_that_is_too_long_is_answered(acp: Stage, first: str):
+    """The program sends 20 MB as a request and waits for the answer by its id."""
+    run = acp.start(f"huge {first}\nsay done", files=True)
+    assert left_behind(acp, run).outcome is EndKind.FINISHED
+    said = texts(read_journal(run))
+    assert any("A line of 20 MB was skipped: at most 16 MB are read." in one for one in said), said
+
+
+@attack(Attacker.PROGRAM, Door.BOUNDS)
+def test_an_answer_that_is_too_long_ends_the_turn_with_that_sentence(acp: Stage):
+    result = left_behind(acp, acp.start("huge-answer"))
+    assert (result.outcome, result.message) == (
+        EndKind.FAILED,
+        "A line of 20 MB was skipped: at most 16 MB are read.",
+    )
+
+
+@attack(Attacker.PROGRAM, Door.BOUNDS)
+def test_a_long_line_of_a_program_that_prints_json_is_skipped(lines: Stage):
+    run = lines.start("flood 20000000\nsay done")
+    assert left_behind(lines, run).outcome is EndKind.FINISHED
+    assert texts(read_journal(run)) == ["done"]
+
+
+@attack(Attacker.PROGRAM, Door.TEXT)
+@pytest.mark.parametrize("kind", ["acp", "lines"])
+@pytest.mark.parametrize(
+    "raw", [r"\x80\xfe\xff", r"\x00\x00", r"\xed\xa0\xbd", r"{\x00}", r"\x9b31m", "NaN", '"', "[]", "{}"]
+)
+def test_bytes_that_are_no_message_go_to_the_log(request: pytest.FixtureRequest, kind: str, raw: str):
+    stage: Stage = request.getfixturevalue(kind)
+    run = stage.start(f"bytes {raw}\nsay done")
+    assert left_behind(stage, run).outcome is EndKind.FINISHED
+    assert texts(read_journal(run)) == ["done"]
+
+
+@attack(Attacker.PROGRAM, Door.BOUNDS)
+def test_updates_of_a_foreign_session_are_no_part_of_the_run(acp: Stage):
+    chunk = '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"STUCK: not mine"}}'
+    foreign = f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"other","update":{chunk}}}}}'
+    run = acp.start(f"say mine\nraw {foreign}")
+    assert left_behind(acp, run).outcome is EndKind.FINISHED
+    assert texts(read_journal(run)) == ["mine"]

@@ -51,3 +51,14 @@ def test_a_stop_ends_the_process_of_the_turn(stage: Stage):
     seen(run, "said", text="one")
     launch.stop(run)
     assert stage.bench.result(run).outcome is EndKind.STOPPED
+
+
+@pytest.mark.parametrize("options", [{}, {"program": {"name": "x", "title": "X", "driver": "json"}}])
+def test_a_driver_that_fails_is_the_end_of_the_run_with_its_reason(stage: Stage, options: dict[str, object]):
+    """As with the spec of another release, or a fault of the driver: no silent death, and no start again and again."""
+    run = stage.bench.start(("true",), driver="small", kind="json", options=options)
+    result = stage.bench.result(run)
+    assert result.outcome is EndKind.FAILED_TO_START
+    assert result.message.startswith("Legion's runner failed, which is a fault of Legion: KeyError: ")
+    assert "Traceback" in stage.bench.output(run)
+    assert [event.kind for event in read_journal(run)][-1] == "ended"

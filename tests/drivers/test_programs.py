@@ -8,8 +8,10 @@ import pytest
 
 from legion.domain.errors import BadInput
 from legion.drivers import registry
-from legion.drivers.programs import catalog
-from legion.drivers.programs.description import DriverKind, ProgramDescription, described
+from legion.drivers.json_lines.readers import READERS
+from legion.drivers.profile import ProgramUnusable
+from legion.drivers.programs import catalog, locate
+from legion.drivers.programs.description import JSON_READERS, DriverKind, ProgramDescription, described
 from legion.drivers.turns import profile
 
 LEAST = {"title": "X", "driver": "acp", "program": {"run": ["x", "--acp"]}}
@@ -57,6 +59,11 @@ def test_a_description_survives_the_spec_of_a_run():
             {"program": {}},
             "In f, `program.run` is missing: list the words",
         ),
+        (
+            {"driver": "json", "json": {"reader": "amp"}},
+            "In f, `json.reader` must name the reader of its lines: codex or pi.",
+        ),
+        ({"driver": "json"}, "In f, `json.reader` must name the reader of its lines: codex or pi."),
         ({"environment": {"A": 1}}, "In f, `environment` must be a table of texts."),
         ({"can": {"fly": True}}, "In f, `can.fly` is unknown: known are resume"),
         ({"can": 1}, "In f, `can` must be a table."),
@@ -113,3 +120,41 @@ def test_a_program_without_a_conversation_can_only_keep_a_budget():
     program = described("x", {**LEAST, "driver": "command", "can": {"resume": True, "interrupt": True}}, "f")
     found = profile.capabilities(program)
     assert (found.talks, found.resumes, found.interrupts, found.budgets, found.models) == (False,) * 3 + (True,) * 2
+
+
+def test_the_readers_of_descriptions_are_those_that_there_are():
+    assert tuple(READERS) == JSON_READERS
+
+
+def written(folder: Path, script: str, **program: object) -> ProgramDescription:
+    file = folder / "agent"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return described("x", {**LEAST, "program": {"run": [str(file)], **program}}, "f")
+
+
+def test_a_program_that_is_slow_to_print_its_version_is_started_without_it(tmp_path: Path):
+    slow = written(tmp_path, "test -e started || { touch started; exec sleep 60; }; echo 2.1.0", least="9.0")
+    assert locate.find(slow, patience=0.2).version == "", "a busy machine is no broken installation"
+    quick = written(tmp_path, "echo version 2.1.0")
+    assert locate.find(quick).version == "2.1.0"
+
+
+@pytest.mark.parametrize("script", ["echo usage: agent >&2; exit 2", "true", "echo dev build"])
+def test_a_program_that_prints_no_version_is_started_without_it(tmp_path: Path, script: str):
+    assert locate.find(written(tmp_path, script, least="1.0")).version == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("#!/usr/bin/env no-such-interpreter\n", "exit code 127"),
+        ("#!/no/such/interpreter\n", "No such file or directory"),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused_in_a_sentence(tmp_path: Path, content: str, why: str):
+    program = written(tmp_path, "")
+    (tmp_path / "agent").write_text(content)
+    with pytest.raises(ProgramUnusable) as refused:
+        locate.find(program)
+    assert str(refused.value) == f"{tmp_path}/agent does not run ({why}): install X again."

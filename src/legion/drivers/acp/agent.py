@@ -52,6 +52,7 @@ class AcpAgent:
         self._turn_over.set()
         self.on_work: Callable[[], None] = _nothing
         """Called when the program works on its prompt."""
+        self._ended_by_us = False
 
     @property
     def denied(self) -> list[str]:
@@ -77,6 +78,7 @@ class AcpAgent:
     async def turn(self, text: str) -> TurnReport:
         assert self._connection is not None, "open"
         self._turn_over.clear()
+        self._client.start_turn(self._session)
         self._updates.start_turn()
         try:
             answer = await self._connection.prompt(
@@ -107,8 +109,10 @@ class AcpAgent:
             return
         try:
             await self._connection.cancel(session_id=self._session)
+            self._client.cancel()
             await asyncio.wait_for(self._turn_over.wait(), _CANCEL_PATIENCE)
         except TimeoutError:
+            self._ended_by_us = True
             self._process.kill()
         except (ConnectionError, OSError) as gone:
             raise self._gone() from gone
@@ -220,6 +224,9 @@ class AcpAgent:
             raise self._gone() from gone
 
     def _gone(self) -> ProgramGone:
+        if self._ended_by_us:
+            late = f"did not end its turn within {_CANCEL_PATIENCE:g} s of an interrupt"
+            return ProgramGone(f"{self._options.program.title} {late}, so Legion ended it.")
         stderr = readable(self._process.stderr)
         more = f": {stderr}" if stderr else ""
         return ProgramGone(f"{self._options.program.title} ended in the middle of its work{more}.")

@@ -16,7 +16,7 @@ from legion.drivers.acp.permissions import PermissionQuery, PermissionVerdict, P
 from legion.drivers.acp.terminals import Terminals, command_line, shown
 from legion.drivers.acp.updates import Updates
 from legion.drivers.acp.worktree_files import WorktreeFiles
-from legion.drivers.turns.journal import RunJournal, summary
+from legion.drivers.turns.journal import RunJournal, cut, summary
 from legion.drivers.turns.options import TurnOptions
 
 _REPLAY_SILENCE = 0.2
@@ -24,6 +24,7 @@ _REPLAY_SILENCE = 0.2
 _LONGEST_REPLAY = 60.0
 _MOST_QUESTIONS = 20
 """Of a program at once; more are denied."""
+_LONGEST_PATH = 300
 _MOST_DENIED = 1000
 """Names that are kept."""
 
@@ -53,7 +54,12 @@ class SessionClient:
             asks=options.asks,
             tree=host.program.cwd,
         )
-        self._questions: dict[str, asyncio.Future[PermissionAnswer]] = {}
+        self._questions: dict[str, asyncio.Future[PermissionAnswer | None]] = {}
+        self._session = ""
+        self._cancelled = False
+        """The current turn is cancelled: the protocol wants every open request for a permission answered so."""
+        self._granted: set[str] = set()
+        """Paths whose change was allowed in this turn."""
         self.replays = False
         """While a conversation is loaded, its history comes as updates."""
         self._replayed = asyncio.Event()
@@ -63,6 +69,24 @@ class SessionClient:
         waiting = self._questions.get(answer.question)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
+
+    def start_turn(self, session: str) -> None:
+        self._session, self._cancelled = session, False
+        self._granted.clear()
+
+    def cancel(self) -> None:
+        """The turn is cancelled, and with it every question of it."""
+        self._cancelled = True
+        for waiting in self._questions.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def _works(self, session_id: str) -> bool:
+        """Whether this is part of the run's own conversation, on whose prompt the program then works."""
+        own = not self._session or session_id == self._session
+        if own and not self.replays:
+            self._on_work()
+        return own
 
     async def end_replay(self) -> None:
         """Some programs answer that the conversation is loaded while they still send its history."""
@@ -76,9 +100,10 @@ class SessionClient:
         if self.replays:
             self._replayed.set()
             return
-        if not isinstance(update, schema.AvailableCommandsUpdate | schema.ConfigOptionUpdate | schema.UserMessageChunk):
-            self._on_work()
-        self._updates.take(update)
+        if isinstance(update, schema.AvailableCommandsUpdate | schema.ConfigOptionUpdate | schema.UserMessageChunk):
+            return
+        if self._works(session_id):
+            self._updates.take(update)
 
     async def request_permission(
         self,
@@ -87,9 +112,14 @@ class SessionClient:
         options: list[schema.PermissionOption],
         **_meta: Any,  # noqa: ANN401 (the library's)
     ) -> schema.RequestPermissionResponse:
+        self._works(session_id)
         call, tool, input = self._updates.begin(tool_call)
         request = PermissionQuery.of(str(tool_call.kind or tool), input, self._updates.places_of(call))
-        allowed = await self._is_allowed(request, tool=tool, input=input, call=call)
+        allowed = not self._cancelled and await self._is_allowed(request, tool=tool, input=input, call=call)
+        if self._cancelled:
+            return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+        if allowed:
+            self._granted.update(request.paths)
         return schema.RequestPermissionResponse(outcome=_outcome(options, allowed=allowed))
 
     async def _is_allowed(self, request: PermissionQuery, *, tool: str, input: object, call: str | None) -> bool:
@@ -97,7 +127,7 @@ class SessionClient:
         verdict = decide(request, self._policy)
         asked = verdict is PermissionVerdict.ASK
         allowed = await self._ask(tool, input, request) if asked else verdict is PermissionVerdict.ALLOW
-        if not allowed:
+        if not allowed and not self._cancelled:
             self.denied.append(tool)
             del self.denied[_MOST_DENIED:]
             self._journal.record_denial(tool, call)
@@ -120,7 +150,19 @@ class SessionClient:
         content: str,
         **_meta: Any,  # noqa: ANN401 (the library's)
     ) -> schema.WriteTextFileResponse | None:
-        self._files.write(path, content)
+        self._works(session_id)
+        call, input = str(uuid.uuid4()), {"file_path": path}
+        self._journal.record_call(call, "edit", input)
+        self._journal.record_start(call, "edit", input)
+        request = PermissionQuery.of("edit", input, [])
+        if path not in self._granted and not await self._is_allowed(request, tool="edit", input=input, call=call):
+            raise RequestError.invalid_params({"details": f"The change is not allowed: {path}"})
+        try:
+            self._files.write(path, content)
+        except RequestError as refused:
+            self._journal.record_return(call, str(refused.data), failed=True)
+            raise
+        self._journal.record_return(call, "", failed=False, places=[cut(path, _LONGEST_PATH)])
         return schema.WriteTextFileResponse()
 
     async def create_terminal(
@@ -189,7 +231,7 @@ class SessionClient:
         if len(self._questions) >= _MOST_QUESTIONS:
             return False
         question = str(uuid.uuid4())
-        answer: asyncio.Future[PermissionAnswer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[PermissionAnswer | None] = asyncio.get_running_loop().create_future()
         self._questions[question] = answer
         self._host.record("asked", question=question, tool=tool, input=summary(input), rule=request.rule)
         self._journal.print(f"  asks a person for permission to use {tool}: {summary(input)}")
@@ -198,8 +240,9 @@ class SessionClient:
         except TimeoutError:
             permit = PermissionAnswer(question=question, allowed=False, why="No answer came in time.")
         del self._questions[question]
-        self._host.record("answered", question=question, allowed=permit.allowed)
-        return permit.allowed
+        allowed = permit is not None and permit.allowed
+        self._host.record("answered", question=question, allowed=allowed)
+        return allowed
 
 
 def _outcome(options: list[schema.PermissionOption], *, allowed: bool) -> schema.AllowedOutcome | schema.DeniedOutcome:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from typing import Any
 
 from legion.domain.text import to_json
-from legion.drivers.turns.process import AgentProcess
+from legion.drivers.turns.process import AgentProcess, LongLine
 
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[\w.:-]{1,100}")')
+_METHOD = re.compile(rb'"method"\s*:')
+_TOO_LONG = -32600
 _MOST_UNREAD = 32 << 20
 """Bytes of answers that a program may leave unread before no more of its requests are read."""
 
@@ -32,11 +36,30 @@ class PipeTransport:
     async def receive(self) -> dict[str, Any] | None:
         await self._answers_are_read()
         while line := await self._process.read_line():
+            if isinstance(line, LongLine):
+                unread = await self._answer(line)
+                if unread is not None:
+                    return unread
+                continue
             message = _parse(line)
             if message is not None:
                 return message
             if line.strip():
                 self._process.keep(line)
+        return None
+
+    async def _answer(self, line: LongLine) -> dict[str, Any] | None:
+        """Without an answer the program waits for ever, and without its own answer we do. Its id is at one of the ends
+        of the line, before or behind what makes it long.
+        """
+        found = _ID.search(line.start) or _ID.search(line.end)
+        if found is None:
+            return None
+        error = {"code": _TOO_LONG, "message": line.sentence}
+        failed = {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": error}
+        if not (_METHOD.search(line.start) or _METHOD.search(line.end)):
+            return failed
+        await self.send(failed)
         return None
 
     async def _answers_are_read(self) -> None:

@@ -155,7 +155,8 @@ class JsonLinesAgent:
 
     async def _read_lines(self, process: AgentProcess) -> None:
         while line := await process.read_line():
-            self._take(process, line)
+            if isinstance(line, bytes):
+                self._take(process, line)
 
     def _take(self, process: AgentProcess, line: bytes) -> None:
         try:

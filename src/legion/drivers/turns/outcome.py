@@ -38,6 +38,8 @@ class StopCause(Enum):
     """The provider refuses its key, and the program would retry for minutes."""
     OUTAGE = "outage"
     """The provider does not answer, and the program would retry for an hour."""
+    UNRESPONSIVE = "unresponsive"
+    """It did not survive an interrupt, or did not end its turn in time: the person's message waits for the next run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +95,8 @@ def judge(facts: TurnsFacts) -> Ending:
         return _ending(facts, EndKind.TIMED_OUT, f"The agent was ended because its limit{limit} had passed.")
     if facts.cause is StopCause.INTERRUPT:
         return _ending(facts, EndKind.INTERRUPTED, INTERRUPTED)
+    if facts.cause is StopCause.UNRESPONSIVE:
+        return _ending(facts, EndKind.STOPPED, facts.error or f"{facts.title} ended when it was interrupted.")
     by_provider = _judge_provider(facts)
     if by_provider is not None:
         return by_provider

@@ -5,17 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.drivers import Child, Host, Program, StartFailed
 
 LONGEST_LINE = 16 << 20
-"""A longer message is skipped."""
+"""A longer message is skipped, and answered as such where it is a request."""
 _CHUNK = 1 << 18
+_KEPT_OF_LONG = 4096
 _KEPT_STDERR = 2000
 _DRAIN_TIMEOUT = 1.0
 """Seconds to read the rest of a dead program's output; another process that holds its pipe may never close it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongLine:
+    """A line of which only the ends are kept."""
+
+    megabytes: int
+    start: bytes
+    end: bytes
+
+    @property
+    def sentence(self) -> str:
+        return f"A line of {self.megabytes} MB was skipped: at most {LONGEST_LINE >> 20} MB are read."
 
 
 class AgentProcess:
@@ -59,22 +73,23 @@ class AgentProcess:
             self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
         self.check_exit()
 
-    async def read_line(self) -> bytes:
+    async def read_line(self) -> bytes | LongLine:
         """The next line of its stdout; empty at the end. A line that is too long is skipped up to its last byte."""
-        skipped = 0
+        skipped, start = 0, b""
         while True:
             try:
                 line = await self.stdout.readuntil(b"\n")
             except asyncio.LimitOverrunError as long:
-                skipped += len(await self.stdout.readexactly(long.consumed))
+                piece = await self.stdout.readexactly(long.consumed)
+                start, skipped = start or piece[:_KEPT_OF_LONG], skipped + len(piece)
                 continue
             except asyncio.IncompleteReadError as end:
                 line = end.partial
             if not skipped:
                 return line
-            size = (skipped + len(line)) >> 20
-            self.keep(b"A line of %d MB was skipped: at most %d MB are read.\n" % (size, LONGEST_LINE >> 20))
-            skipped = 0
+            long_line = LongLine(megabytes=(skipped + len(line)) >> 20, start=start, end=line[-_KEPT_OF_LONG:])
+            self.keep(f"{long_line.sentence}\n".encode())
+            return long_line
 
     def keep(self, data: bytes) -> None:
         """Output outside of the conversation: kept for people, its end for the outcome."""

@@ -126,6 +126,8 @@ class TurnRun:
         self._cause = StopCause.NOTHING
         self._end = TurnReport()
         self._requests = RequestTasks()
+        self._interrupting = False
+        """A person's interrupt ends the current turn. What the program makes of it costs no attempt."""
 
     async def run_to_end(self) -> Ending:
         loop = asyncio.get_running_loop()
@@ -135,6 +137,8 @@ class TurnRun:
                 await self._take_turns()
         except ProgramGone as gone:
             self._end = TurnReport(error=str(gone))
+            if self._interrupting and self._cause is StopCause.NOTHING:
+                self._cause = StopCause.UNRESPONSIVE
         finally:
             if deadline is not None:
                 deadline.cancel()
@@ -174,6 +178,7 @@ class TurnRun:
 
     async def _take_turn(self, message: TellRequest) -> None:
         self._current = message
+        self._interrupting = False
         self._activity.note()
         watching = asyncio.create_task(self._watch_gateway())
         try:
@@ -245,6 +250,7 @@ class TurnRun:
             return
         self._host.record("told", id=then.id, text=then.text)
         self._queue.insert(0, then)
+        self._interrupting = True
         with contextlib.suppress(ProgramGone):
             await self._agent.cancel()
 
