@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -32,6 +33,7 @@ from legion.system.crash import Point
 _UNTIL_THERE_IS_ROOM = 0.5
 _FOLDER_EVERY = 5.0
 """Seconds between two looks whether the run's folder is still there; its program dies with the runner."""
+_LONGEST_FAULT = 1000
 
 
 class StartReply(Enum):
@@ -159,7 +161,21 @@ class RunHost:
             chosen = registry.load(self._spec.driver, self._spec.kind)
         except StartFailed as missing:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(missing))
-        return chosen.run(self)
+        try:
+            return chosen.run(self)
+        except Exception as fault:  # any error of a driver is the run's end, with its reason, and no silent death
+            return self._failed(fault)
+
+    def _failed(self, fault: Exception) -> Ending:
+        """Where the program never started, another start would fail as this one did."""
+        told = traceback.format_exc()
+        sys.stderr.write(told)
+        self.output.write(told.encode("utf-8", "replace"))
+        begun = any(event.kind == JournalKind.STARTING.value for event in read_journal(self._run_dir))
+        outcome = EndKind.FAILED if begun else EndKind.FAILED_TO_START
+        kind, words = type(fault).__name__, " ".join(str(fault).split())
+        message = f"Legion's runner failed, which is a fault of Legion: {kind}{f': {words}' if words else ''}"
+        return Ending(outcome=outcome, exit_code=None, message=message[:_LONGEST_FAULT])
 
     def _enter_scope(self) -> None:
         """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""

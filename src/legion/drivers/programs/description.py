@@ -19,6 +19,8 @@ from legion.domain.errors import BadInput
 
 _T = TypeVar("_T")
 
+JSON_READERS = ("codex", "pi")
+"""Those of drivers/json_lines/readers.py."""
 _LONGEST = 64 * 1024
 _WORDS = {
     str: "text",
@@ -134,7 +136,7 @@ class JsonPart:
     """[json]: what differs between programs that print JSON lines."""
 
     reader: str = ""
-    """The reader of its lines."""
+    """The reader of its lines: `codex` (`codex exec --json`) or `pi` (`pi --mode json`)."""
     resume: tuple[str, ...] = ()
     """The command line that continues a conversation, whose id replaces {session}."""
     prompt_on_stdin: bool = True
@@ -250,8 +252,8 @@ def described(name: str, table: Mapping[str, Any], origin: str) -> ProgramDescri
     made = _made(ProgramDescription, {"name": name, **table}, place)
     if not made.program.run:
         raise place.fault("program.run", "is missing: list the words of the command line that starts the program")
-    if made.driver is DriverKind.JSON and not made.json.reader:
-        raise place.fault("json.reader", "is missing: name the reader of its lines")
+    if made.driver is DriverKind.JSON and made.json.reader not in JSON_READERS:
+        raise place.fault("json.reader", f"must name the reader of its lines: {' or '.join(JSON_READERS)}")
     for name in ("ready", "asking", "accept"):
         for pattern in getattr(made.terminal, name):
             try:

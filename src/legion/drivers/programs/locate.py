@@ -19,11 +19,13 @@ from legion.system.paths import user_cache_dir
 
 _VERSION_TIMEOUT = 30.0
 _UNPACK_TIMEOUT = 300.0
+_CANNOT_RUN = (126, 127)
+"""Exit codes of a shell: the program, or the interpreter that its first line names, is missing."""
 _VERSION = re.compile(rb"(\d+(?:\.\d+)+)")
 
 
-def find(program: ProgramDescription) -> ProgramFile:
-    """Raises ProgramUnusable where it is missing, too old, or does not run."""
+def find(program: ProgramDescription, *, patience: float = _VERSION_TIMEOUT) -> ProgramFile:
+    """`patience`: seconds to print its version. Raises ProgramUnusable: it is missing, too old, or does not run."""
     word = program.program.run[0]
     path = shutil.which(str(Path(word).expanduser()))
     if path is None:
@@ -33,21 +35,25 @@ def find(program: ProgramDescription) -> ProgramFile:
             f"{program.title} is not installed (no program {word!r} on the PATH that Legion was started with): "
             f"{advice}. If it is installed, run `legion down` and `legion up` where your PATH has it."
         )
-    version = version_of(Path(path), program)
+    version = version_of(Path(path), program, patience)
     least = program.program.least
-    if least and _numbers(version) < _numbers(least):
+    if least and version and _numbers(version) < _numbers(least):
         raise ProgramUnusable(f"{path} is version {version}, and {least} is needed: update {program.title}.")
     return ProgramFile(path=Path(path), version=version, bundled=False)
 
 
-def version_of(path: Path, program: ProgramDescription) -> str:
-    """As the program prints it; empty where its description asks for no version."""
+def version_of(path: Path, program: ProgramDescription, patience: float = _VERSION_TIMEOUT) -> str:
+    """As the program prints it; empty where it prints none, or not in time: the machine may be busy."""
     arguments = program.program.version
     if not arguments:
         return ""
     status = path.stat()
     variables = tuple(unpacked(path, program).items())
-    return _read_version(str(path), arguments, variables, program.title, status.st_mtime_ns, status.st_size)
+    try:
+        changed = (status.st_mtime_ns, status.st_size)
+        return _read_version(str(path), arguments, variables, program.title, patience, changed)
+    except _Slow:
+        return ""
 
 
 def unpacked(path: Path, program: ProgramDescription) -> dict[str, str]:
@@ -84,15 +90,19 @@ def _read_version(
     arguments: tuple[str, ...],
     variables: tuple[tuple[str, str], ...],
     title: str,
-    _changed: int,
-    _size: int,
+    patience: float,
+    _changed: tuple[int, int],
 ) -> str:
     """Read once for every program file: starting the program takes a moment."""
-    done = _run(Path(path), arguments, dict(variables), title, _VERSION_TIMEOUT)
+    done = _run(Path(path), arguments, dict(variables), title, patience)
+    if done.returncode in _CANNOT_RUN:
+        raise ProgramUnusable(f"{path} does not run (exit code {done.returncode}): install {title} again.")
     found = _VERSION.search(done.stdout) or _VERSION.search(done.stderr)
-    if found is None:
-        raise ProgramUnusable(f"{path} does not print its version: install {title} again.")
-    return found[1].decode()
+    return found[1].decode() if found else ""
+
+
+class _Slow(ProgramUnusable):
+    """It did not answer in time; nothing is remembered of that."""
 
 
 def _run(
@@ -112,8 +122,10 @@ def _run(
                 timeout=timeout,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as trouble:
-            raise ProgramUnusable(f"{path} does not run ({trouble}): install {title} again.") from trouble
+        except subprocess.TimeoutExpired as slow:
+            raise _Slow(f"{path} did not answer within {timeout:g} s: try again when fewer programs run.") from slow
+        except OSError as trouble:
+            raise ProgramUnusable(f"{path} does not run ({trouble.strerror}): install {title} again.") from trouble
 
 
 def search_path(program: Path, path: str) -> str:
