@@ -88,9 +88,10 @@ def test_only_the_run_that_worked_alone_is_interrupted_never_the_one_that_opens_
     alone = started(board)
     with listening(run_dir(board.context, alone)) as asks:
         assert attach_once(board, Attach()).socket == ""
-        assert asks == [], "its call has some time"
+    assert asks == [], "its call has some time"
+    with listening(run_dir(board.context, alone)) as asks:
         attach_once(board, LATER)
-        assert asks == [InterruptRequest()]
+    assert asks == [InterruptRequest()]
     ended(board, alone)
     board.put(1, state="working")
     opens = started(board, wheel=True)

@@ -16,7 +16,7 @@ from legion.system import files
 
 @contextlib.contextmanager
 def listening(run_dir: Path) -> Iterator[list[ControlRequest]]:
-    """What it is asked, in order."""
+    """What it is asked, in order; complete when the block has ended."""
     run_dir.mkdir(parents=True, exist_ok=True)
     asked: list[ControlRequest] = []
     server = ControlServer(run_dir, run_dir.name)

@@ -11,4 +11,4 @@ class JSONResponse(Response):
     media_type = "application/json"
 
     def render(self, content: object) -> bytes:
-        return to_json(content).encode()
+        return to_json(content, separators=(",", ":")).encode()
