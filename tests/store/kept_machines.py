@@ -5,6 +5,7 @@ from __future__ import annotations
 from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.wheel import AgentWheel, WheelStage
 from legion.store.board import receipts, tickets
+from legion.store.database import schema
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agent_wheels, agents, devices
 from legion.store.work import adoptions, attendances, machines, runs
@@ -54,11 +55,17 @@ def browser_secret(tx: Transaction) -> None:
     assert [one.name for one in devices.accepted(tx)] == ["laptop"]
 
 
+def usage_report(tx: Transaction) -> None:
+    row = tx.execute(schema.usage_reports.select().where(schema.usage_reports.c.model == "counted")).one()
+    assert (row.conversation, row.run, row.event, row.input, row.usd) == ("c-1", 1, 4, 9_000_000_000, 1.5)
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
     "agent_drivers": agent_driver,
     "wheel_runs": wheel_run,
     "browser_secrets": browser_secret,
+    "usage_reports": usage_report,
 }
 """The latest steps, in their order."""

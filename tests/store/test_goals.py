@@ -102,7 +102,7 @@ def test_what_landed_tickets_took_is_the_base_of_estimates(store):
         for ticket in (planned, plain, open_):
             run = runs.start(tx, ticket.id, 1)
             spent = Spending(run=run.id, provider="p", model="m", day="2026-01-01", usage=Usage(requests=1, usd=0.25))
-            usage.put(tx, spent)
+            usage.add(tx, [spent])
             runs.end(tx, run.id, Outcome.FINISHED)
         goals.dispatch(tx, 1, {"a": planned.id}, PlanEstimate(usd_each=0.5, seconds_each=30))
         goals.dispatch(tx, 1, {"b": plain.id}, PlanEstimate())

@@ -40,8 +40,8 @@ def test_a_ticket_costs_what_all_its_runs_cost(store, project, run):
         usage.add(tx, [spent(run), spent(second), spent(stranger)])
     with store.read() as tx:
         assert usage.of_ticket(tx, ticket) == SOME + SOME
-        assert usage.of_tickets(tx, project.id) == usage.of_tickets(tx, None) == SOME + SOME + SOME
-        assert usage.of_tickets(tx, project.id + 1) == Usage(), "another project spent nothing"
+        assert usage.of_project(tx, project.id) == usage.of_project(tx, None) == SOME + SOME + SOME
+        assert usage.of_project(tx, project.id + 1) == Usage(), "another project spent nothing"
         assert usage.of_runs(tx, [stranger, 999]) == {stranger: SOME}
 
 

@@ -14,7 +14,7 @@ from legion.cli.base.texts import valid_text
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
 
-_NAMELESS = {"driver": "not known", "model": "no model", "epic": "no epic", "ticket": "standing agents"}
+_NAMELESS = {"driver": "not known", "model": "no model", "epic": "no epic", "ticket": "no ticket"}
 _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
 
 

@@ -42,9 +42,9 @@ def total(parts: Iterable[Usage]) -> Usage:
 
 
 def since(reported: Usage, known: Usage) -> Usage:
-    """The new tokens and dollars of a program whose counts continue from run to run.
+    """The new tokens and dollars of a program whose counts continue from run to run; `known` is its last report.
 
-    A report below what is known means that the program started to count from zero.
+    A report below that means that the program started to count from zero.
     """
     if reported.input + reported.output < known.input + known.output:
         return reported

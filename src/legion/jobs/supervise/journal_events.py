@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from legion.domain.runs import Run
-from legion.domain.scheduling.usage import ProviderLimit, Spending, since, total
+from legion.domain.scheduling.usage import ProviderLimit, Spending
 from legion.jobs.agent.model_access import OWN_LOGIN, OwnLogin
 from legion.jobs.context import Context
 from legion.jobs.supervise import questions
@@ -28,8 +28,8 @@ def listener(context: Context, source: QuestionSource, this_run: Run) -> Callabl
         handle_question(event)
         if event.kind == "limit":
             _record_limit(context, this_run, event)
-        elif event.kind == "result":
-            _record_usage(context, this_run, event)
+        elif event.kind in ("conversation", "result"):
+            record_usage(context, this_run, event)
 
     return handle
 
@@ -56,19 +56,29 @@ def _record_limit(context: Context, this_run: Run, event: JournalEvent) -> None:
         tx.tell()
 
 
-def _record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
-    """With the person's own login only the program counts, over all runs of the conversation."""
+def record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
+    """With the person's own login only the program counts, from the start of the conversation on."""
     models, turns = event.facts.get("models"), event.facts.get("turns")
     with context.store.read() as tx:
         own = runs.get(tx, this_run.id).access == OwnLogin.label
-    if not own or not isinstance(models, Mapping):
+    if not own:
+        return
+    at = (this_run.id, event.number)
+    if event.kind == "conversation" and not event.facts.get("resumed"):
+        with context.store.write() as tx:
+            usage.count_from_zero(tx, this_run.conversation, at)
+    if event.kind != "result" or not isinstance(models, Mapping):
         return
     day, requests = day_of(event.time), turns if isinstance(turns, int) else 0
+    reported = read_spec(context.data.runs / this_run.name).profile.usage(models)
     with context.store.write() as tx:
-        counted = usage.of_conversation(tx, this_run.conversation, OWN_LOGIN)
-        for model, reported in read_spec(context.data.runs / this_run.name).profile.usage(models).items():
-            # What this run reported before, on the same day, is part of what it reports now.
-            before = [one for one in counted if one.model == model and (one.run, one.day) != (this_run.id, day)]
-            spent = since(replace(reported, requests=requests), total(one.usage for one in before))
-            usage.put(tx, Spending(run=this_run.id, provider=OWN_LOGIN, model=model, day=day, usage=spent))
+        for model, counted in reported.items():
+            spent = Spending(
+                run=this_run.id,
+                provider=OWN_LOGIN,
+                model=model,
+                day=day,
+                usage=replace(counted, requests=requests),
+            )
+            usage.add_report(tx, this_run.conversation, at, spent)
             requests = 0

@@ -44,7 +44,8 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
             raise _no_epic(name)
         stages = [line for one in planned if one.spec for line in _stages(tx, one)]
         lines = TicketLines(context, tx, mine)
-        spent = total(usage.of_ticket(tx, ticket.id) for ticket in mine)
+        of_plans = [usage.of_plan(tx, one.id) for one in planned]
+        spent = total((*of_plans, *(usage.of_ticket(tx, ticket.id) for ticket in mine)))
         plans = [pages.line(tx, one) for one in planned]
         shown = [lines.line(ticket) for ticket in mine]
         wanted = _wanted_session(tx, project, name)

@@ -55,7 +55,7 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
             last_event=events.last(tx),
             questions=len(questions.open_ones(tx)),
             plans=goals.undecided(tx, wanted),
-            usage=usage_line(usage.of_tickets(tx, wanted)),
+            usage=usage_line(usage.of_project(tx, wanted)),
         )
 
 

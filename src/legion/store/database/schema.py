@@ -379,6 +379,20 @@ usage = Table(
     Column("seconds", Double, nullable=False),
 )
 
+usage_reports = Table(
+    "usage_reports",
+    metadata,
+    Column("conversation", Text, primary_key=True),
+    Column("model", AnyText, primary_key=True),
+    Column("run", Integer, nullable=False),
+    Column("event", Integer, nullable=False),
+    Column("input", BigInteger, nullable=False),
+    Column("output", BigInteger, nullable=False),
+    Column("cache_read", BigInteger, nullable=False),
+    Column("cache_write", BigInteger, nullable=False),
+    Column("usd", Double, nullable=False),
+)
+
 readings = Table(
     "readings",
     metadata,

@@ -6,13 +6,14 @@ The position in the ledger moves in the transaction that stores what was read, s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
 from legion.domain.plans.plan import PlanState
 from legion.domain.scheduling.budgets import EpicSpending
-from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
+from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, since, total
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -21,6 +22,10 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.usage.c
 _COUNTS = tuple(Usage.__dataclass_fields__)
+_REPORTS = schema.usage_reports.c
+_REPORTED = ("input", "output", "cache_read", "cache_write", "usd")
+JournalPlace = tuple[int, int]
+"""A run, and the number of an event in its journal."""
 
 
 def add(tx: Transaction, spending: Iterable[Spending]) -> None:
@@ -40,19 +45,38 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
             tx.execute(update(schema.usage).where(*same).values(_values(_usage(row) + one.usage)))
 
 
-def put(tx: Transaction, one: Spending) -> None:
-    """Replaces what is known of the same run, provider, model and day."""
-    facts = {"run": one.run, "provider": one.provider, "model": one.model, "day": one.day}
-    same = [schema.usage.c[name] == value for name, value in facts.items()]
-    if tx.execute(update(schema.usage).where(*same).values(_values(one.usage))).rowcount == 0:
-        tx.execute(insert(schema.usage), [facts | _values(one.usage)])
+def count_from_zero(tx: Transaction, conversation: str, at: JournalPlace) -> None:
+    """A new conversation began under this name at this place of a journal, and its program counts from zero."""
+    for model, (last, _) in _reports(tx, conversation).items():
+        if last < at:
+            _keep_report(tx, conversation, model, at, Usage())
 
 
-def of_conversation(tx: ReadTransaction, conversation: str, provider: str) -> tuple[Spending, ...]:
-    """What all runs of a conversation spent at one provider, by model and day."""
-    runs = select(schema.runs.c.id).where(schema.runs.c.conversation == conversation)
-    found = select(schema.usage).where(_TABLE.run.in_(runs), _TABLE.provider == provider)
-    return tuple(_spending(row) for row in tx.execute(found))
+def add_report(tx: Transaction, conversation: str, at: JournalPlace, reported: Spending) -> None:
+    """Add what a program newly counted: the difference to its last report. A report that was read before adds nothing.
+
+    Its requests and times are no sums, so they count as they are.
+    """
+    last, known = _reports(tx, conversation).get(reported.model, (None, Usage()))
+    if last is not None and at <= last:
+        return
+    add(tx, [replace(reported, usage=since(reported.usage, known))])
+    _keep_report(tx, conversation, reported.model, at, reported.usage)
+
+
+def _reports(tx: ReadTransaction, conversation: str) -> dict[str, tuple[JournalPlace, Usage]]:
+    """The last report of each model, and its place."""
+    rows = tx.execute(select(schema.usage_reports).where(_REPORTS.conversation == conversation))
+    return {
+        row.model: ((row.run, row.event), Usage(**{name: getattr(row, name) for name in _REPORTED})) for row in rows
+    }
+
+
+def _keep_report(tx: Transaction, conversation: str, model: str, at: JournalPlace, reported: Usage) -> None:
+    values = {"run": at[0], "event": at[1], **{name: getattr(reported, name) for name in _REPORTED}}
+    same = (_REPORTS.conversation == conversation, _REPORTS.model == model)
+    if tx.execute(update(schema.usage_reports).where(*same).values(values)).rowcount == 0:
+        tx.execute(insert(schema.usage_reports), [{"conversation": conversation, "model": model, **values}])
 
 
 def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
@@ -75,9 +99,9 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     return total(_OF_TICKET.all(tx, mine=ticket))
 
 
-def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
-    """What all tickets of a project spent, or of all projects. Dropped ones count: their money is spent."""
-    runs = select(schema.runs.c.id).where(schema.runs.c.ticket.is_not(None))
+def of_project(tx: ReadTransaction, project: int | None) -> Usage:
+    """What a project spent, or all projects: tickets, dropped ones too, planners, standing agents and questions."""
+    runs = select(schema.runs.c.id)
     if project is not None:
         runs = runs.where(schema.runs.c.project == project)
     sums = [func.sum(_TABLE[name]).label(name) for name in _COUNTS]
@@ -154,8 +178,10 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
         table.id, table.ticket, table.plan, table.role, table.driver, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name, schema.agents.c.role.label("post"), schema.projects.c.name.label("place"),
+        schema.goals.c.epic.label("planned"),
     ).select_from(
         schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
+        .outerjoin(schema.goals, schema.goals.c.id == table.plan)
         .outerjoin(schema.agents, schema.agents.c.number == table.agent)
         .join(schema.projects, schema.projects.c.id == table.project)
     )  # fmt: skip
@@ -170,9 +196,9 @@ def _work(row: Row[Any]) -> RunUsage:
     run = {"run": row.id, "driver": row.driver, "started_at": row.started_at, "ended_at": row.ended_at}
     run["project"] = row.place
     if row.ticket is None:
-        run["role"] = "planner" if row.plan is not None else row.post or "standing agent"
-        agent = row.name if row.plan is None else f"planner of P{row.plan}"
-        return RunUsage(**run, ticket=None, title="", epic="", agent=agent, fate=AttemptFate.NONE)
+        run["role"] = row.role or row.post or "standing agent"
+        agent = f"planner of P{row.plan}" if row.plan is not None else row.name or row.role
+        return RunUsage(**run, ticket=None, title="", epic=_epic(row), agent=agent, fate=AttemptFate.NONE)
     run["role"] = row.role or "builder"
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
     # An advisor or reviewer is an agent of its own.
@@ -191,18 +217,32 @@ def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending,
 
 
 def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
-    """What was spent in all, by project, epic and day. Turns of standing agents belong to no epic."""
-    ticket, run = schema.tickets.c, schema.runs.c
+    """What was spent in all, by project, epic and day. A planner belongs to the epic of its plan, turns of standing
+    agents and questions to none."""
+    ticket, run, plan = schema.tickets.c, schema.runs.c, schema.goals.c
     found = (
-        select(run.project, ticket.epic, _TABLE.day, func.sum(_TABLE.usd).label("usd"))
-        .select_from(
-            schema.usage.join(schema.runs, run.id == _TABLE.run).outerjoin(schema.tickets, ticket.id == run.ticket)
+        select(
+            run.project,
+            ticket.epic,
+            run.plan,
+            plan.epic.label("planned"),
+            _TABLE.day,
+            func.sum(_TABLE.usd).label("usd"),
         )
-        .group_by(run.project, ticket.epic, _TABLE.day)
+        .select_from(
+            schema.usage.join(schema.runs, run.id == _TABLE.run)
+            .outerjoin(schema.tickets, ticket.id == run.ticket)
+            .outerjoin(schema.goals, plan.id == run.plan)
+        )
+        .group_by(run.project, ticket.epic, run.plan, plan.epic, _TABLE.day)
     )
     return tuple(
-        EpicSpending(project=row.project, epic=row.epic or "", day=row.day, usd=row.usd) for row in tx.execute(found)
+        EpicSpending(project=row.project, epic=_epic(row), day=row.day, usd=row.usd) for row in tx.execute(found)
     )
+
+
+def _epic(row: Row[Any]) -> str:
+    return (row.planned or f"P{row.plan}") if row.plan is not None else row.epic or ""
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from legion.tui.views.status_line import describe_limit
 from legion.wire.providers import Providers
 from legion.wire.usage import UsageReport, UsageShare
 
-_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents", "agent": "no agent", "day": "no day"}
+_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "no ticket", "agent": "no agent", "day": "no day"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
 
