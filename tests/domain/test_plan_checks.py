@@ -8,7 +8,14 @@ import pytest
 
 from legion.domain.plans.checks import FindingKind, PlanFacts, findings
 from legion.domain.plans.draft import PlanCriterion, PlanDraft, PlanTicket
-from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstimate, estimate, longest_chain
+from legion.domain.plans.estimates import (
+    LandedTicket,
+    PastEstimate,
+    PlanEstimate,
+    budget_share,
+    estimate,
+    longest_chain,
+)
 
 PROVEN = (PlanCriterion(text="It works", proof="[test]"),)
 THERE = {"app.py", "lib/a.py", "lib"}
@@ -116,3 +123,19 @@ def test_an_estimate_is_the_median_of_what_landed_with_the_error_of_earlier_ones
 def test_the_longest_chain_is_shown_by_key_and_none_for_a_circle():
     assert longest_chain(CHAIN) == ("a", "b", "c")
     assert longest_chain(PlanDraft(tickets=(ticket("a", "b"), ticket("b", "a")))) == ()
+
+
+@pytest.mark.parametrize(
+    ("money", "tickets", "each", "share"),
+    [
+        (2.0, 2, None, 0.5),  # nothing is known: half of it stays for planners and fixes
+        (2.0, 2, 0.1, 0.3),
+        (2.0, 2, 0.9, 1.0),
+        (2.0, 100, 0.1, 0.02),
+        (100.0, 4, 0.004, 0.05),
+    ],
+)
+def test_a_budget_is_shared_by_what_a_ticket_usually_takes(
+    money: float, tickets: int, each: float | None, share: float
+):
+    assert budget_share(money, tickets, each) == share

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from legion.wire.mail import NewMessage, ReadMail
 from legion.wire.notes import AddNote
 from legion.wire.plans import ApprovePlan, NewPlan
 from legion.wire.questions import AnswerQuestion
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.office import Employee, Office, office
 from tests.support.planner import TWO, Planner
 from tests.support.repository import CHECK
@@ -107,9 +109,26 @@ def test_a_limited_leader_pays_for_planners_and_shares_its_money_among_approved_
     with pytest.raises(NotAllowed, match=r"2\.00 are left to give"):
         cleo.use("legion-goal", goal="y", budget=2.5)
     made = cleo.use("legion-goal", plan=f"P{plan_of(open_desk)}", approve=True).data
-    assert [open_desk.person.ticket(ticket).budget for ticket in made["tickets"].values()] == [1.0, 1.0]
+    assert [open_desk.person.ticket(ticket).budget for ticket in made["tickets"].values()] == [0.5, 0.5]
+    cleo.use("legion-goal", goal="z", budget=1.0)
     with pytest.raises(NotAllowed, match="model like opus"):
         leader(open_desk, "small", model="haiku").legion.plan(NewPlan(cwd="", goal="x", model="opus"))
+
+
+@attack(Attacker.AGENT, Door.MONEY)
+def test_a_leader_that_asks_for_many_planners_at_once_pays_each_of_them(open_desk: Office):
+    """Parallel calls of one message see the money that the others took."""
+    cleo = leader(open_desk, "parallel", budget=3.0)
+
+    def one_more(number: int) -> bool:
+        try:
+            cleo.legion.plan(NewPlan(cwd="", goal=f"Goal {number}", budget=1.0))
+        except NotAllowed:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(one_more, range(16))) == 3
 
 
 def ask(desk: Office, ticket: int, kind: QuestionKind = QuestionKind.ASK) -> int:

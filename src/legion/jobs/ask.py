@@ -5,10 +5,7 @@ The conversation, its worktree and the board stay as they are. The next daemon s
 
 from __future__ import annotations
 
-import os
-import time
-import uuid
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.teams import READING
@@ -20,11 +17,13 @@ from legion.jobs.agent import model_run
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.supervise import journal_events
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.journal import read_journal
 from legion.runner.spec import UnreadableSpec, read_spec, write_spec
+from legion.store.work import runs
 
 PATIENCE = 540.0
 """Seconds; the client waits ten minutes."""
@@ -54,15 +53,12 @@ class Answer:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
 class _AskRun(Run):
-    """It has no row: nothing on the board waits for it."""
-
-    folder: str
+    """Its row is for the books alone: nothing on the board waits for it."""
 
     @property
     def name(self) -> str:
-        return self.folder
+        return f"ask-{self.project}-run-{self.id}"
 
 
 def of_run(context: Context, run: Run) -> AskedConversation:
@@ -81,22 +77,23 @@ def of_run(context: Context, run: Run) -> AskedConversation:
     return AskedConversation(project=project, driver=driver, transcript=transcript, id=run.conversation, tree=tree)
 
 
-def ask(context: Context, asked: AskedConversation, question: str, *, model: str = "") -> Answer:
-    """Raises NoModelAccess, NotAnswered or Retryable."""
-    answer = _asked(context, asked, question, model)
+def ask(
+    context: Context, asked: AskedConversation, question: str, *, model: str = "", role: str = "question"
+) -> Answer:
+    """Its cost is the project's, under this role. Raises NoModelAccess, NotAnswered or Retryable."""
+    answer = _asked(context, asked, question, model, role)
     if answer is None:
         # After a landing its worktree is removed, at any moment.
-        answer = _asked(context, replace(asked, tree=None), question, model)
+        answer = _asked(context, replace(asked, tree=None), question, model, role)
     assert answer is not None, "without a worktree, none can go"
     return answer
 
 
-def _asked(context: Context, asked: AskedConversation, question: str, model: str) -> Answer | None:
+def _asked(context: Context, asked: AskedConversation, question: str, model: str, role: str) -> Answer | None:
     """None: its worktree went before it could answer."""
-    began, id = context.clock(), f"ask-{asked.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
-    this_run = _AskRun(
-        id=0, folder=id, project=asked.project.id, started_at=began, conversation=str(uuid.uuid4()), role="ask"
-    )
+    began = context.clock()
+    with context.store.write() as tx:
+        this_run = _AskRun(**asdict(runs.start_ask(tx, asked.project.id, role)))
     folder = context.data.runs / this_run.name
     try:
         _prepare(context, asked, this_run, folder, question, model)
@@ -104,6 +101,10 @@ def _asked(context: Context, asked: AskedConversation, question: str, model: str
         ended = launch.wait(folder)
     finally:
         model_run.revoke_pass(context, this_run)
+        for event in read_journal(folder):
+            journal_events.record_usage(context, this_run, event)
+        with context.store.write() as tx:
+            runs.end_ask(tx, this_run.id)
     how, detail = judging.outcome(ended)
     if how is not Outcome.FINISHED and asked.tree is not None and not asked.tree.is_dir():
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,6 +12,10 @@ from legion.domain.tickets import board
 
 LEAST = 3
 """Fewer landed tickets say nothing."""
+LEAST_SHARE = 0.05
+"""Dollars; with less a ticket may stop at its first answer."""
+ROOM = 3
+"""A ticket may take so many times what the usual one takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +76,13 @@ def estimate(
         usd_error=_error([(one.usd, one.took.usd) for one in past]),
         seconds_error=_error([(one.seconds, one.took.seconds) for one in past]),
     )
+
+
+def budget_share(money: float, tickets: int, each: float | None) -> float:
+    """What each of the tickets gets of a limited budget: room for a ticket that takes more than usual, and no more, so
+    that something is left for planners and fixes. `each`: what one usually takes; None: unknown."""
+    most = money / tickets / 2 if each is None else min(money / tickets, max(ROOM * each, LEAST_SHARE))
+    return math.floor(100 * most) / 100
 
 
 def _checkpoints(draft: PlanDraft) -> Mapping[str, bool]:

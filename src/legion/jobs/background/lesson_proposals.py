@@ -1,11 +1,17 @@
-"""Proposes a lesson where a ticket landed after an attempt of it had failed by its change."""
+"""Proposes a lesson where a ticket landed after an attempt of it had failed by its change.
+
+Each landing is looked at once, also over restarts. Readers that word a lesson work one at a time, and not while a
+budget is spent.
+"""
 
 from __future__ import annotations
 
 import logging
+import queue
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
@@ -15,13 +21,16 @@ from legion.domain.memories import LONGEST, MOST
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs import ask
 from legion.jobs.context import Context
+from legion.jobs.supervise import usage as money
 from legion.store import events
 from legion.store.board import memories, tickets
-from legion.store.work import runs
+from legion.store.work import runs, usage
 
 log = logging.getLogger(__name__)
 
 _BY_ITS_CHANGE = (Cause.CHECKS.value, Cause.REVIEW.value)
+_SOURCE = "lessons"
+"""The name under which the store keeps how far the events were read."""
 _FIRST_LOOK = 2000
 """Events before a start of the daemon in which a landing may have had no look yet."""
 
@@ -29,23 +38,28 @@ _FIRST_LOOK = 2000
 class LessonProposals:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._seen: int | None = None
+        self._for_reader: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._reader: threading.Thread | None = None
 
     def look(self) -> None:
         """One look at the tickets that landed since the last one."""
         with self._context.store.read() as tx:
             last = events.last(tx)
-            since = max(0, last - _FIRST_LOOK) if self._seen is None else self._seen
+            since = usage.read_up_to(tx, _SOURCE)[1] or max(0, last - _FIRST_LOOK)
             seen = events.after(tx, since, limit=_FIRST_LOOK)
             landed = sorted({event.ticket for event in seen if event.ticket is not None and _is_landing(event)})
             known = memories.taught(tx, landed) if landed else frozenset()
+        if (now := seen[-1].n if seen else last) == since:
+            return
+        with self._context.store.write() as tx:
+            # Before a reader is paid: a landing that a crash cuts off here has no lesson, and none is asked for twice.
+            usage.have_read(tx, _SOURCE, "", now)
         for id in landed:
             if id not in known:
                 try:
                     self._propose(id)
                 except LegionError as trouble:
                     log.warning("no lesson of ticket %s could be proposed: %s", id, trouble)
-        self._seen = seen[-1].n if seen else last
 
     def _propose(self, id: int) -> None:
         with self._context.store.read() as tx:
@@ -60,11 +74,19 @@ class LessonProposals:
             return
         if self._context.user.reviewer.lessons:
             # A reader takes minutes, and housekeeping must not wait for it.
-            threading.Thread(
-                target=self._read, args=(ticket, failures, differs, found), name=f"lesson-{id}", daemon=True
-            ).start()
+            self._for_reader.put(partial(self._read, ticket, failures, differs, found))
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read_all, name="lessons", daemon=True)
+                self._reader.start()
         else:
             self._store(ticket, found)
+
+    def _read_all(self) -> None:
+        while True:
+            try:
+                self._for_reader.get()()
+            except Exception as trouble:  # the next lesson has nothing to do with this one
+                log.warning("a lesson could not be stored: %s", trouble)
 
     def _read(
         self, ticket: Ticket, failures: Sequence[FailedAttempt], differs: Collection[str], by_rule: ProposedLesson
@@ -74,11 +96,12 @@ class LessonProposals:
         try:
             with self._context.store.read() as tx:
                 mine = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.BUILD]
+                money.refuse_without_money(self._context, tx, ticket.project)
             # The worktree of a ticket that landed is removed meanwhile.
             asked = replace(ask.of_run(self._context, mine[-1]), tree=None)
             text = question(ticket.spec.title, failures, differs)
             model = self._context.user.reviewer.model
-            found = read_answer(ask.ask(self._context, asked, text, model=model).text, failures, differs)
+            found = read_answer(ask.ask(self._context, asked, text, model=model, role="lesson").text, failures, differs)
         except (LegionError, ValueError, OSError) as trouble:
             log.warning("the lesson of ticket %s is worded by rule: %s", ticket.id, trouble)
         if found is not None:

@@ -17,15 +17,15 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.scheduling import throttle
 from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate
-from legion.domain.scheduling.budgets import BudgetBalance, Budgets, balance, scope_of
+from legion.domain.scheduling.budgets import BudgetBalance, scope_of
 from legion.domain.scheduling.throttle import ThrottleSettings
 from legion.domain.tickets.ticket import ParkReason, Ticket
 from legion.jobs.context import Context
 from legion.jobs.scheduling import accounts
 from legion.jobs.scheduling.accounts import ModelUser
-from legion.jobs.supervise.usage import day_of, over_budget_file
+from legion.jobs.supervise.usage import budgets, over_budget_file, purse
 from legion.runner import launch
-from legion.store.board import epics, questions, tickets
+from legion.store.board import questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.system import files
@@ -40,12 +40,12 @@ def admission_state(
     context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> AdmissionState:
     """What the settings and the store say now."""
-    user, now, budgets = context.user, context.clock(), _budgets(context, tx)
+    user, now, limited = context.user, context.clock(), budgets(context, tx)
     limits = usage.limits(tx) if user.governor.on else {}
-    if not limits and not budgets and user.rhythm == config.StartSettings():
+    if not limits and not limited and user.rhythm == config.StartSettings():
         return AdmissionState()
     known = tuple(live)
-    served = accounts.resolve_all(context, tx, known, configs) if limits or budgets else ()
+    served = accounts.resolve_all(context, tx, known, configs) if limits or limited else ()
     started = {_candidate(run): run.started_at for run in runs.active(tx)}
     asking = {question.ticket for question in questions.open_ones(tx)}
     state = AdmissionState(
@@ -95,9 +95,9 @@ def _settings(context: Context) -> ThrottleSettings:
 def enforce(context: Context) -> None:
     """Stop every run whose budget is spent."""
     with context.store.read() as tx:
-        if not _budgets(context, tx):
+        if not budgets(context, tx):
             return
-        left = _purse(context, tx)
+        left = purse(context, tx)
         active = [(run, _epic(tx, run)) for run in runs.active(tx) if run.access]
     for run, epic in active:
         empty = left.empty(run.project, epic)
@@ -124,7 +124,7 @@ class BudgetAsker:
         with self._context.store.read() as tx:
             waiting = [one for one in questions.open_ones(tx) if _is_of_many(one)]
             new = [one for key, one in wanted.items() if questions.by_key(tx, key) is None]
-            left = _purse(self._context, tx)
+            left = purse(self._context, tx)
         over = [one.id for one in waiting if one.key not in wanted and not _still_empty(left, one)]
         self._open = bool(waiting or new)
         if not new and not over:
@@ -174,22 +174,12 @@ def _quiet_until(context: Context, now: float) -> float | None:
     return None if left is None else now + left * 60
 
 
-def _budgets(context: Context, tx: ReadTransaction) -> Budgets:
-    wanted = context.user.budgets
-    own = epics.budgets(tx)
-    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=own)
-
-
-def _purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
-    return balance(_budgets(context, tx), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
-
-
 def _over_budget(
     context: Context, tx: ReadTransaction, served: Iterable[ModelUser], now: float
 ) -> dict[StartCandidate, HoldReason]:
-    if not _budgets(context, tx):
+    if not budgets(context, tx):
         return {}
-    left = _purse(context, tx)
+    left = purse(context, tx)
     midnight = (now // _DAY + 1) * _DAY
     return {
         one.candidate: HoldReason(

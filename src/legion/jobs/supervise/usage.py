@@ -9,16 +9,20 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from legion.domain.errors import NotAllowed
 from legion.domain.runs import Run
+from legion.domain.scheduling.budgets import BudgetBalance, Budgets, balance
 from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
 from legion.gateway.accounting import ledger
 from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
 from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.context import Context
+from legion.store.board import epics, questions
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 
 _SOURCE = "gateway"
-_RUN = re.compile(r"(?:ticket|agent|plan)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
+_RUN = re.compile(r"(?:ticket|agent|plan|ask)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -96,6 +100,23 @@ def _limit(line: ledger.LimitEntry) -> ProviderLimit:
         utilization=line.utilization,
         resets_at=resets_at,
     )
+
+
+def budgets(context: Context, tx: ReadTransaction) -> Budgets:
+    """Those of the person's settings, and of epics."""
+    wanted = context.user.budgets
+    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=epics.budgets(tx))
+
+
+def purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
+    return balance(budgets(context, tx), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
+
+
+def refuse_without_money(context: Context, tx: ReadTransaction, project: int) -> None:
+    """Raises NotAllowed where the budget of the day or of the project is spent."""
+    empty = purse(context, tx).empty(project, "") if budgets(context, tx) else None
+    if empty is not None:
+        raise NotAllowed(f"It would cost money, and {empty.words}.")
 
 
 def stopped_for_budget(context: Context, run: Run) -> str:

@@ -5,7 +5,6 @@ A row that is not overridden here checks the caller's rights in its use case. A 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
+from legion.domain.plans.estimates import LEAST_SHARE, budget_share
 from legion.domain.projects import Project
 from legion.domain.questions import Question
 from legion.domain.tickets.policy import ReviewPolicy
@@ -23,6 +23,7 @@ from legion.drivers import registry
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.jobs.leader import rights as leader_rights
+from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.service import questions as asking
 from legion.service.agents.claim import READ_ONLY
@@ -79,15 +80,13 @@ class LimitedService(Service):
         if agent.rights.budget is not None and wanted.budget is None:
             raise NotAllowed("Your own budget is limited: say how many dollars the planner may cost.")
         _refuse_tier(agent, wanted.model)
-        with self.context.store.read() as tx:
-            _pay(tx, agent, wanted.budget or 0.0)
         own = replace(
             wanted,
             cwd=self._project().root,
             model=wanted.model or agent.model,
             request=self._request(wanted.request),
         )
-        return planning.plan(self.context, own, agent.id)
+        return planning.plan(self.context, own, agent.id, lambda tx: _pay(tx, agent, own.budget or 0.0))
 
     def plans(self, cwd: str, all: bool = False) -> PlanList:
         self._leader()
@@ -114,7 +113,7 @@ class LimitedService(Service):
             id,
             replace(wanted, request=self._request(wanted.request)),
             _dispatcher(agent),
-            lambda new: _narrowed_plan(self.context, agent, new),
+            lambda new: _narrowed_plan(self.context, agent, id, new),
         )
 
     def reject_plan(self, id: int, wanted: RejectPlan, /) -> PlanPage:
@@ -271,12 +270,20 @@ def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -
     return replace(new, driver=driver, model=model)
 
 
-def _narrowed_plan(context: Context, agent: Agent, new: list[NewTicket]) -> list[NewTicket]:
-    """The tickets of a plan as the leader's own: a limited budget is shared by those that an agent works on."""
+def _narrowed_plan(context: Context, agent: Agent, plan: int, new: list[NewTicket]) -> list[NewTicket]:
+    """The tickets of a plan as the leader's own: those that an agent works on get a share of a limited budget."""
+    project = context.project(agent.project)
     with context.store.read() as tx:
         money = agents.all_means(tx, context.user.standing.top)[agent.id].money
+        each = facts.estimated(project, tx, goals.get(tx, plan)).usd_each
     working = sum(not one.checkpoint for one in new)
-    share = None if money is None or not working else math.floor(100 * money / working) / 100
+    share = None if money is None or not working else budget_share(money, working, each)
+    if money is not None and share is not None and share < (each or LEAST_SHARE):
+        needs = f", and each usually takes {each:.2f}" if each else ""
+        raise NotAllowed(
+            f"You cannot give {working} tickets a budget: {money:.2f} dollars are left to give{needs}. Approve some of "
+            "them by their keys, or ask the person for more money."
+        )
     shared = [one if one.checkpoint else replace(one, budget=share) for one in new]
     return [_narrowed(context, agent, one, drives=False) for one in shared]
 

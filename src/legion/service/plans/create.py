@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from legion.domain.errors import BadInput, NotFound, StateConflict
@@ -22,6 +23,7 @@ from legion.service.projects import registry
 from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.board import goals, projects, tickets
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import idempotency
 from legion.wire.plans import NewPlan, PlanPage, ReplanEpic, SplitTicket
 
@@ -29,8 +31,13 @@ LONGEST_GOAL = 40_000
 LONGEST_EPIC = 200
 
 
-def plan(context: Context, wanted: NewPlan, dispatcher: str = "") -> PlanPage:
-    """Store a goal; the scheduler starts its planner. `dispatcher`: the leader that asks for it."""
+def plan(
+    context: Context, wanted: NewPlan, dispatcher: str = "", allow: Callable[[ReadTransaction], None] | None = None
+) -> PlanPage:
+    """Store a goal; the scheduler starts its planner. `dispatcher`: the leader that asks for it.
+
+    `allow` raises NotAllowed where the leader has no money for it, in the transaction that takes the money.
+    """
     record = registry.find(context, wanted.cwd)
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
@@ -56,7 +63,7 @@ def plan(context: Context, wanted: NewPlan, dispatcher: str = "") -> PlanPage:
         spec=wanted.spec,
         keep_docs=wanted.keep_docs,
     )
-    return _store(context, record, new, wanted.request)
+    return _store(context, record, new, wanted.request, allow)
 
 
 def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
@@ -119,12 +126,20 @@ def _last_round(plan: GoalPlan) -> GoalPlan:
     return replace(plan, tries=plans.ROUNDS - 1)
 
 
-def _store(context: Context, project: Project, new: GoalPlan, request: str = "") -> PlanPage:
+def _store(
+    context: Context,
+    project: Project,
+    new: GoalPlan,
+    request: str = "",
+    allow: Callable[[ReadTransaction], None] | None = None,
+) -> PlanPage:
     with context.store.write() as tx:
         if request and (first := idempotency.recall(tx, project.id, request)) is not None:
             refuse_other_operation(first, "plan")
             id = int(first["plan"])
         else:
+            if allow is not None:
+                allow(tx)
             id = goals.create(tx, new).id
             if request:
                 idempotency.remember(tx, project.id, request, {"plan": id})

@@ -132,6 +132,27 @@ def start_planning(tx: Transaction, plan: GoalPlan, machine: str = "") -> Run:
     return run
 
 
+def start_ask(tx: Transaction, project: int, role: str) -> Run:
+    """A question to a finished conversation, as an entry in the books: it counts as ended from its start, so nothing
+    waits for it, adopts it or gives it a slot."""
+    run = Run(
+        id=tx.next("run"),
+        project=project,
+        role=role,
+        part=RolePart.READ,
+        started_at=tx.now,
+        ended_at=tx.now,
+        outcome=Outcome.FINISHED,
+        conversation=str(uuid.uuid4()),
+    )
+    tx.run(_INSERT, asdict(run))
+    return run
+
+
+def end_ask(tx: Transaction, run: int) -> None:
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(ended_at=tx.now))
+
+
 def _lost_at_the_end(runs: Sequence[Run]) -> int:
     """How many of the last runs were lost in a row."""
     lost = itertools.takewhile(lambda run: run.outcome is Outcome.LOST, reversed(runs))
