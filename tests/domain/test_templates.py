@@ -245,3 +245,9 @@ def test_a_circle_of_templates_and_an_unknown_one_are_refused():
     long = {f"t{n}": Template(name=f"t{n}", extends=f"t{n + 1}") for n in range(20)}
     with pytest.raises(BadInput, match="extends more than 10 others"):
         resolve("t0", long)
+
+
+@pytest.mark.parametrize("name", ["", "x", "T"])
+def test_a_name_that_no_template_has_is_bad_input(name: str):
+    with pytest.raises(BadInput, match="There is no template"):
+        resolve(name, {})

@@ -34,16 +34,21 @@ def test_an_agent_comes_back_whole_and_is_found_by_what_people_call_it(store, pr
             hire(tx, project.id, "ann")
     with store.read() as tx:
         assert agents.get(tx, ann.id) == agents.numbered(tx, 1) == ann
-        assert agents.find(tx, "ann") == agents.find(tx, ann.id) == agents.find(tx, ann.id[:8]) == ann
-        assert agents.find(tx, nameless.name).number == 2
+        assert (
+            agents.find(tx, "ann", by=ROOT)
+            == agents.find(tx, ann.id, by=ROOT)
+            == agents.find(tx, ann.id[:8], by=ROOT)
+            == ann
+        )
+        assert agents.find(tx, nameless.name, by=ROOT).number == 2
         for word in ("nobody", "", ann.id[:2]):
             with pytest.raises(NotFound):
-                agents.find(tx, word)
+                agents.find(tx, word, by=ROOT)
     with store.write() as tx:
         agents.fire(tx, ann, by=ROOT)
         again = hire(tx, project.id, "ann")
     with store.read() as tx:
-        assert agents.find(tx, "ann") == again
+        assert agents.find(tx, "ann", by=ROOT) == again
         assert agents.gone(tx, project.id) == {"agent-1"}
         assert agents.parents(tx) == {nameless.id: ROOT, again.id: ROOT}
 

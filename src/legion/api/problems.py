@@ -71,6 +71,8 @@ async def _on_http(request: Request, error: Exception) -> Response:
 async def _on_system_error(_: Request, error: Exception) -> Response:
     """A path of the request that no system can open is the caller's mistake; any other error is Legion's."""
     assert isinstance(error, OSError)
+    if isinstance(error, PermissionError):
+        return answer(BadInput(f"Legion may not read {error.filename or 'a path of the request'}; send another path."))
     if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
         raise error
     return answer(BadInput("The request names a path that is too long or leads in a circle; send another path."))

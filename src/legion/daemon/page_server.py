@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 
 from legion.api.guard import Guard
 from legion.daemon import listener, web_sockets
+from legion.daemon.http_protocol import BoundedHttp
 from legion.domain.errors import BadInput, LegionError, Retryable
 from legion.system import files
 from legion.system.paths import DataDir
@@ -51,11 +52,12 @@ class OpenAddress:
 
 
 class PageServer:
-    def __init__(self, data: DataDir, make_app: MakeApp, *, local: str) -> None:
+    def __init__(self, data: DataDir, make_app: MakeApp, *, local: str, http: type[BoundedHttp] = BoundedHttp) -> None:
         self._record = data.root / "web.json"
         self._keys = data.root / "web"
         self._make_app = make_app
         self._local = local
+        self._http = http
         self._lock = threading.Lock()
         self._served: tuple[OpenAddress, ServerThread] | None = None
         self._fingerprint = ""
@@ -75,9 +77,12 @@ class PageServer:
         return [] if served is None else [served[0].port]
 
     def open(self, wanted: OpenWeb) -> WebAddresses:
+        """The address that is open stays so where the new one cannot be served. Raises NotAllowed or BadInput."""
         with self._lock:
+            # Any port, to see whether the host is one of this machine: the wanted port may be the open one.
+            listener.on_port(_bound(_checked(wanted)), 0).close()
             self._end()
-            self._serve(_checked(wanted))
+            self._serve(wanted)
         return self.addresses()
 
     def close(self) -> WebAddresses:
@@ -103,7 +108,7 @@ class PageServer:
             self._end()
 
     def _serve(self, wanted: OpenWeb) -> None:
-        bound = "127.0.0.1" if wanted.behind else wanted.host
+        bound = _bound(wanted)
         socket_ = listener.on_port(bound, wanted.port or FIRST_PORT)
         address = OpenAddress(host=bound, port=socket_.getsockname()[1], tls=wanted.tls, behind=wanted.behind)
         chain = key = None
@@ -116,7 +121,7 @@ class PageServer:
             chain, key = str(certificate.chain), str(certificate.key)
             self._fingerprint = certificate.fingerprint
         app = self._make_app((wanted.host,), wanted.behind)
-        thread = ServerThread(app, socket_, chain, key)
+        thread = ServerThread(app, socket_, chain, key, http=self._http)
         thread.wait_until_up()
         self._served = (address, thread)
         files.write_atomic(self._record, json.dumps(asdict(address)))
@@ -131,13 +136,21 @@ class PageServer:
 class ServerThread:
     """A server with an event loop of its own."""
 
-    def __init__(self, app: Guard | Starlette, listening: socket.socket, chain: str | None, key: str | None) -> None:
+    def __init__(
+        self,
+        app: Guard | Starlette,
+        listening: socket.socket,
+        chain: str | None,
+        key: str | None,
+        http: type[BoundedHttp] = BoundedHttp,
+    ) -> None:
         config = uvicorn.Config(
             app,
             log_level="warning",
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=1,
+            http=http,
             ws=web_sockets.PROTOCOL,
             ws_max_size=web_sockets.MOST_BYTES,
             ssl_certfile=chain,
@@ -174,6 +187,10 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._up.set()
+
+
+def _bound(wanted: OpenWeb) -> str:
+    return "127.0.0.1" if wanted.behind else wanted.host
 
 
 def _checked(wanted: OpenWeb) -> OpenWeb:

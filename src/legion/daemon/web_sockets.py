@@ -9,6 +9,7 @@ from typing import Any, cast
 import uvicorn
 
 from legion.api.guard import Guard
+from legion.daemon.http_protocol import BoundedHttp
 
 _MODULE, _CLASS = "uvicorn.protocols.websockets.websockets_sansio_impl", "WebSocketsSansIOProtocol"
 MOST_BYTES = 1 << 20
@@ -31,6 +32,7 @@ def config(app: Guard) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=2,
+        http=BoundedHttp,
         ws=PROTOCOL,
         ws_max_size=MOST_BYTES,
     )

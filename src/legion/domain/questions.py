@@ -53,6 +53,8 @@ class SettledBy(Enum):
 YES = "yes"
 NO = "no"
 ALWAYS = "always"
+MOST_OPEN = 10
+"""Questions of one agent that may wait for the person at once."""
 """Yes, and a rule in the person's settings from now on."""
 APPROVE = "approve"
 REJECT = "reject"

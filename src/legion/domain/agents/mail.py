@@ -17,6 +17,8 @@ from enum import Enum
 
 from legion.domain.errors import StateConflict
 
+MOST_UNREAD = 30
+"""Messages of one agent that may wait at one recipient."""
 LONGEST = 16_000
 """Characters of a message that a prompt contains; of a longer one it has the beginning and a file to read."""
 MOST_IN_A_PROMPT = 100_000

@@ -118,7 +118,7 @@ def read(name: str, text: str, origin: str) -> Template:
 def resolve(name: str, known: Mapping[str, Template]) -> Template:
     """The template with everything that it extends. Raises BadInput for an unknown one, and for a circle."""
     chain: list[Template] = []
-    while name:
+    while name or not chain:
         if name in [one.name for one in chain]:
             circle = " extends ".join([*(one.name for one in chain), name])
             raise BadInput(f"These templates extend each other in a circle ({circle}): change one of them.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.domain.agents.agent import Agent
+from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
 from legion.domain.wheel import AgentWheel, WheelStage
@@ -39,7 +39,7 @@ def attach(context: Context, wanted: AttachAgent, patience: float = PATIENCE) ->
 
 def _look(context: Context, wanted: AttachAgent) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
-        agent = agents.find(tx, wanted.id)
+        agent = agents.find(tx, wanted.id, by=ROOT)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
     _refuse_fired(agent)
     found = None if turn is None else terminal_of(context, turn)
@@ -59,7 +59,7 @@ def _look(context: Context, wanted: AttachAgent) -> OpenTerminal | Run | None:
 def give_back(context: Context, wanted: GiveBackAgent) -> Done:
     """The person leaves, or gives up waiting. Nothing to do where no one holds the conversation."""
     with context.store.read() as tx:
-        agent = agents.find(tx, wanted.id)
+        agent = agents.find(tx, wanted.id, by=ROOT)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
@@ -79,7 +79,7 @@ def _turn(tx: ReadTransaction, agent: Agent) -> Run | None:
 def _ask(context: Context, id: str) -> None:
     """Record that a person wants the conversation. An idle agent gets a turn for it, without mail."""
     with context.store.write() as tx:
-        agent = agents.find(tx, id)
+        agent = agents.find(tx, id, by=ROOT)
         _refuse_fired(agent)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
         driver = standing_program.profile(agent)
@@ -99,7 +99,7 @@ def _ask(context: Context, id: str) -> None:
 
 def _cut(context: Context, id: str) -> bool:
     with context.store.write() as tx:
-        agent = agents.find(tx, id)
+        agent = agents.find(tx, id, by=ROOT)
         turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
         if turn is None or wheel is None or not wheel.may_interrupt(turn.id):
             return False

@@ -16,7 +16,7 @@ from legion.wire.projects import Done
 def delegate(context: Context, caller: str, wanted: SetDelegation) -> Done:
     """For an agent below the caller, as at its hire. The same again changes nothing."""
     with context.store.write() as tx:
-        agent = agents.find(tx, wanted.id)
+        agent = agents.find(tx, wanted.id, by=caller)
         if agent.fired_at is not None:
             raise NotFound(f"{agent.name} was fired already.")
         if not may_command(agents.parents(tx), caller, agent.id):

@@ -191,7 +191,7 @@ def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
 
 def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:
     """The agent, if it is below the caller or if the person's settings open this right to the caller."""
-    agent = agents.find(tx, word)
+    agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
     if not commands(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller), right):

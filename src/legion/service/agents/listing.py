@@ -129,13 +129,15 @@ class AgentLines:
 
 
 def agents(context: Context, caller: str, fired: bool = False) -> AgentList:
-    """All agents; for an agent itself and those that it may write to. With `fired` also those that were fired."""
+    """All agents; for an agent itself and those of its project that it may write to. `fired`: also fired ones."""
     with context.store.read() as tx:
         staff, parents = AgentLines(context, tx), store.parents(tx)
+        own = None if caller == ROOT else store.get(tx, caller).project
         everywhere = not extra_rights.rights(context, tx, caller).isdisjoint(_ABOUT_ALL)
         seen = [
             agent
             for agent in (store.every(tx) if fired else store.standing(tx))
+            if own in (None, agent.project)
             if everywhere or caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
         ]
         return AgentList(you=caller, agents=[staff.line(agent) for agent in seen])
@@ -143,7 +145,7 @@ def agents(context: Context, caller: str, fired: bool = False) -> AgentList:
 
 def agent(context: Context, caller: str, word: str) -> AgentPage:
     with context.store.read() as tx:
-        found = store.find(tx, word)
+        found = store.find(tx, word, by=caller)
         parents = store.parents(tx)
         if caller != ROOT and not rules.may_see(parents, caller, found.id):
             raise NotAllowed(f"{found.name} is not below you: you see only agents below you.")

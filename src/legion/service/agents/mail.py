@@ -44,6 +44,7 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
             turn = None
         else:
             agent = addressee(context, tx, caller, letter.to)
+            _refuse_flood(tx, caller, agent.id, agent.name)
             staff = AgentLines(context, tx)
             turn = staff.turn(agent)
             message = mail.send(
@@ -162,7 +163,7 @@ def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
             return Mail(messages=message_lines(tx, mail.dead(tx, senders, limit=_SHOWN)))
         whose = caller
         if wanted.agent and wanted.agent != ROOT:
-            whose = agents.find(tx, wanted.agent).id
+            whose = agents.find(tx, wanted.agent, by=caller).id
         elif wanted.agent == ROOT:
             whose = ROOT
         if whose != caller and caller != ROOT and not rules.may_see(parents, caller, whose):
@@ -223,7 +224,7 @@ def allow_conversation(tx: Transaction, settled: Question) -> None:
 
 def addressee(context: Context, tx: Transaction, caller: str, word: str) -> Agent:
     """The agent, if the caller may write to it. Raises NotFound or NotAllowed."""
-    agent = agents.find(tx, word)
+    agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired: `legion agents` lists the others.")
     if agent.id == caller:
@@ -231,6 +232,13 @@ def addressee(context: Context, tx: Transaction, caller: str, word: str) -> Agen
     if not tells(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller)):
         raise NotAllowed(f"You may not write to {agent.name}: write to agents above and below you, and to your peers.")
     return agent
+
+
+def _refuse_flood(tx: Transaction, caller: str, recipient: str, name: str) -> None:
+    """Of the person's own messages any number may wait."""
+    unread = sum(one.sender == caller for one in mail.waiting(tx, recipient))
+    if caller != ROOT and unread >= mail_rules.MOST_UNREAD:
+        raise StateConflict(f"{name} has {unread} unread messages of yours: say the rest when they were read.")
 
 
 def checked(text: str) -> str:
@@ -244,6 +252,7 @@ def checked(text: str) -> str:
 def _to_person(tx: Transaction, caller: str, text: str) -> Sent:
     if caller == ROOT:
         raise BadInput("That is you yourself: name an agent.")
+    _refuse_flood(tx, caller, ROOT, "The person")
     message = mail.send(tx, sender=caller, recipient=ROOT, text=text, project=agents.get(tx, caller).project)
     return Sent(messages=[message.id], to=[ROOT], message="The message is in the person's mailbox.")
 

@@ -68,7 +68,7 @@ def decide(context: Context, caller: str, wanted: PlanVerdict) -> Sent:
 
 
 def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> Sent:
-    agent = agents.find(tx, word)
+    agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
     if not rules.may_command(agents.parents(tx), caller, agent.id):

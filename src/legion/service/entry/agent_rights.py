@@ -153,7 +153,9 @@ class LimitedService(Service):
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
-        return super().stop(id, action)
+        with self.context.store.read() as tx:
+            by = agents.names(tx).get(self.caller.id, self.caller.id)
+        return ticket_cases.stop(self.context, id, by=by)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)

@@ -55,7 +55,7 @@ def conversation(context: Context, wanted: ReadConversation) -> Conversation:
 
 def _chosen(tx: ReadTransaction, project: Project, name: str) -> Agent | None:
     if name:
-        found = agents.find(tx, name)
+        found = agents.find(tx, name, by=ROOT)
         if found.fired_at is not None:
             raise NotFound(f"{found.name} was fired already: see `legion agents`.")
         return found

@@ -53,9 +53,9 @@ def find_or_none(context: Context, cwd: str) -> Project | None:
             return ours
         # Several sessions may share a checkout; their worktrees tell them apart.
         sharing = acting(one for one in known if one.root == path)
-        if sharing is not None and not folder.exists():
+        if sharing is not None and not os.path.exists(folder):  # noqa: PTH110 - raises for no folder
             return sharing
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above
             return sharing or _by_git(folder, known)
     return None
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from legion.config.files import routes as config
 from legion.config.files.routes import RouteConfig
+from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput, NotFound
 from legion.gateway import lifecycle
 from legion.gateway.files.passes import Pass, grant, revoke
@@ -84,7 +85,7 @@ def _agent(context: Context, word: str) -> str:
     if not word or "*" in word:
         return word
     with context.store.read() as tx:
-        return word if runs.has_conversation(tx, word) else agents.find(tx, word).id
+        return word if runs.has_conversation(tx, word) else agents.find(tx, word, by=ROOT).id
 
 
 def models(context: Context, name: str = "") -> Models:

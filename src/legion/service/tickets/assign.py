@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from legion.domain.agents.agent import STANDING
+from legion.domain.agents.agent import ROOT, STANDING
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.tickets import board
 from legion.jobs.agent import standing_program
@@ -30,7 +30,7 @@ def to_agent(context: Context, request: Dispatch) -> Callable[[Transaction, Disp
     project = registry.find(context, request.cwd)
 
     def assign(tx: Transaction, made: Dispatched) -> None:
-        agent = agents.find(tx, request.to)
+        agent = agents.find(tx, request.to, by=ROOT)
         if agent.fired_at is not None or agent.project != project.id:
             raise NotFound(f"{request.to[:40]!r} is no agent of this project: `legion agents` lists them.")
         ticket = tickets.get(tx, made.ids[0])

@@ -163,11 +163,12 @@ def _team(context: Context, project: ProjectContext, new: NewTicket, by: Dispatc
     return by.narrow(crew, crews.default_crew(context, project) if new.team else None)
 
 
-def stop(context: Context, ticket_id: int) -> Acted:
+def stop(context: Context, ticket_id: int, *, by: str = "") -> Acted:
+    """`by` names the agent that stops it; empty: the person does."""
     with context.store.write() as tx:
         ticket = get_ticket(tx, ticket_id)
         refuse_mid_landing(tx, ticket)
-        tickets.move(tx, ticket_id, Stop())
+        tickets.move(tx, ticket_id, Stop(reason=f"stopped by the agent {by}") if by else Stop())
         active = active_runs(tx, ticket_id)
     end_runs(context, active)
     return Acted(

@@ -136,13 +136,16 @@ def numbered(tx: ReadTransaction, number: int) -> Agent:
     return _agent(row)
 
 
-def find(tx: ReadTransaction, word: str) -> Agent:
-    """By id, the start of an id, or name; standing agents before fired ones."""
-    exact = select(schema.agents).where((_TABLE.id == word) | (_TABLE.name == word)).order_by(_TABLE.number.desc())
+def find(tx: ReadTransaction, word: str, *, by: str) -> Agent:
+    """By id, the start of an id, or name; standing ones before fired ones. An agent finds those of its project."""
+    visible = (
+        select(schema.agents) if by == ROOT else select(schema.agents).where(_TABLE.project == get(tx, by).project)
+    )
+    exact = visible.where((_TABLE.id == word) | (_TABLE.name == word)).order_by(_TABLE.number.desc())
     found = [_agent(row) for row in tx.execute(exact)]
     if not found and len(word) >= _SHORTEST_PREFIX:
         begins = func.substr(_TABLE.id, 1, len(word)) == word.lower()
-        found = [_agent(row) for row in tx.execute(select(schema.agents).where(begins))]
+        found = [_agent(row) for row in tx.execute(visible.where(begins))]
         if len(found) > 1:
             raise StateConflict(f"{len(found)} agents have ids that start with {word}: write more of it.")
     standing = [agent for agent in found if agent.fired_at is None]
