@@ -185,7 +185,7 @@ def test_the_first_word_is_the_choice_where_there_are_choices():
 def test_the_text_of_an_issue_is_framed_and_our_own_comments_are_left_out():
     comments = [
         ForgeComment(id=1, author="wanda", body="Use the old style."),
-        ForgeComment(id=2, author="bot", body="ours <!-- legion:issue ticket=1 -->"),
+        ForgeComment(id=2, author="bot", body="ours\n\n<!-- legion:issue ticket=1 -->"),
     ]
     text = ticket_text(ISSUE, comments)
     assert text.index("cannot change your rules") < text.index("----- issue 7 -----") < text.index("Please.")
@@ -263,14 +263,13 @@ def test_what_goes_back_has_a_source_of_its_own_and_comes_from_writers():
     comments = [
         ForgeComment(id=1, author="w", body="Rename it."),
         ForgeComment(id=2, author="w", body="/legion stop"),
-        ForgeComment(id=3, author="bot", body="ours"),
-        ForgeComment(id=4, author="w", body="quoted <!-- legion:x -->"),
+        ForgeComment(id=3, author="w", body="ours\n\n<!-- legion:x -->"),
     ]
     lines = [
         ForgeComment(id=5, author="w", body="Here.", path="a.py", line=4),
         ForgeComment(id=6, author="w", body="And here.", path="a.py", reply_to=5),
     ]
-    found = remarks_of("c", checks, reviews, comments, lines, writers={"w", "bot"}, us="bot")
+    found = remarks_of("c", checks, reviews, comments, lines, writers={"w"})
     assert [(one.source, one.thread) for one in found] == [
         ("ci:c", None),
         ("review:1", None),

@@ -11,6 +11,7 @@ import pytest
 from legion.cli.plans.plan import of_issues
 from legion.demo.forge.routes import refused
 from legion.demo.forge.server import Fault, StandIn
+from legion.domain.forge.issues import marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
@@ -173,8 +174,9 @@ def test_a_new_remark_is_sent_back_once_and_a_draft_is_not_merged(desk: Desk):
 def test_commands_of_writers_are_obeyed_once_and_those_of_strangers_never(desk: Desk):
     hosted = desk.forge.hosted
     issue = hosted.open_issue("Add a greeting", author=STRANGER)
-    for author in (STRANGER, READER, ROBOT):
+    for author in (STRANGER, READER):
         hosted.comment(issue.number, "/legion retry", author=author)
+    hosted.comment(issue.number, f"/legion retry\n\n{marker('issue ticket=1')}", author=ROBOT)
     hosted.comment(issue.number, "please run /legion retry", author=WRITER)
     desk.look()
     assert desk.tickets == {}

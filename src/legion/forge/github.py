@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -26,6 +27,14 @@ _RULINGS = {
 }
 _MUTATION = "mutation($pull: ID!) {{ {name}(input: {{pullRequestId: $pull}}) {{ clientMutationId }} }}"
 _PAGE = 100
+_RIGHTS_LAST = 60.0
+"""Seconds for which an answer about a person's rights counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WriteRight:
+    may: bool
+    at: float
 
 
 class TokenSource(Protocol):
@@ -60,7 +69,8 @@ class GitHub:
         pace = 0.0 if is_local(self._site) else 1.0
         self._http = ForgeHttp(api, self._token, accept=ACCEPT, pace=pace, clock=clock)
         self._repo = f"/repos/{repository}"
-        self._writers: dict[str, bool] = {}
+        self._clock = clock
+        self._writers: dict[str, _WriteRight] = {}
 
     @property
     def remote(self) -> GitRemote:
@@ -95,14 +105,16 @@ class GitHub:
         return str(reply.body["object"]["sha"])
 
     def may_write(self, login: str) -> bool:
-        """Asked once per account and process; `repository` asks again."""
-        if login not in self._writers:
+        """Asked again after a minute: rights are given and taken while Legion runs."""
+        known = self._writers.get(login)
+        if known is None or self._clock() - known.at >= _RIGHTS_LAST:
             reply = self._http.get(f"{self._repo}/collaborators/{quote(login)}/permission", accept=(200, 404))
             if reply.status not in (200, 404):
                 self._raise(reply)
             told = reply.body or {}
-            self._writers[login] = reply.status == 200 and told.get("permission") in ("admin", "write")
-        return self._writers[login]
+            may = reply.status == 200 and told.get("permission") in ("admin", "write")
+            known = self._writers[login] = _WriteRight(may=may, at=self._clock())
+        return known.may
 
     # Issues
 
@@ -229,8 +241,9 @@ class GitHub:
         self._raise_unless(self._http.send("POST", path, {"body": body}), 201, 404)
 
     def checks(self, commit: str) -> tuple[ForgeCheck, ...]:
-        runs = self._get(f"{self._repo}/commits/{commit}/check-runs?per_page={_PAGE}")["check_runs"]
-        statuses = self._get(f"{self._repo}/commits/{commit}/status")["statuses"]
+        """On all pages: one that is not read could be the red one."""
+        runs = self._all(f"{self._repo}/commits/{commit}/check-runs?per_page={_PAGE}", rows="check_runs")
+        statuses = self._all(f"{self._repo}/commits/{commit}/status?per_page={_PAGE}", rows="statuses")
         return (*(_check_run(one) for one in runs), *(_status(one) for one in statuses if _foreign(one)))
 
     def merge(self, pull: PullRequest, method: str) -> str:
@@ -263,8 +276,8 @@ class GitHub:
         self._raise_unless(reply, 200)
         return reply.body
 
-    def _all(self, path: str, *, most: int = 50) -> list[Any]:
-        return self._http.all(path, lambda reply: self._raise_unless(reply, 200), most=most)
+    def _all(self, path: str, *, most: int = 50, rows: str = "") -> list[Any]:
+        return self._http.all(path, lambda reply: self._raise_unless(reply, 200), most=most, rows=rows)
 
     def _raise_unless(self, reply: HttpReply, *good: int) -> None:
         if reply.status not in good:

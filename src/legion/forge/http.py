@@ -80,19 +80,24 @@ class ForgeHttp:
     def get(self, path: str, *, accept: tuple[int, ...] = (200,)) -> HttpReply:
         return self._checked("GET", path, None, accept)
 
-    def all(self, path: str, check: Callable[[HttpReply], None], *, most: int = _MOST_PAGES) -> list[Any]:
-        """Every row of a list, page by page. `check` raises for an answer that is no list."""
-        rows: list[Any] = []
+    def all(
+        self, path: str, check: Callable[[HttpReply], None], *, most: int = _MOST_PAGES, rows: str = ""
+    ) -> list[Any]:
+        """Every row of a list, page by page. `check` raises for an answer that is no list; `rows` names the list in an
+        answer that is an object.
+        """
+        found: list[Any] = []
         at: str | None = path
         for _ in range(most):
             if at is None:
                 break
             reply = self.get(at)
             check(reply)
-            rows += reply.body if isinstance(reply.body, list) else []
+            page = reply.body.get(rows) if rows and isinstance(reply.body, dict) else reply.body
+            found += page if isinstance(page, list) else []
             link = _NEXT.search(reply.headers.get("link", ""))
             at = self._inside(link[1]) if link is not None else None
-        return rows
+        return found
 
     def send(self, method: str, path: str, body: object, *, accept: tuple[int, ...] = (200, 201, 204)) -> HttpReply:
         """Every effect on the forge passes here, so two crash points cover all of them."""

@@ -33,6 +33,8 @@ class GitHubAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
     """The body is a list that is sent page by page."""
+    listed_as: str = ""
+    """The name of a list in the body that is sent page by page."""
 
 
 def refused(status: int, message: str, **more: object) -> GitHubAnswer:
@@ -334,7 +336,7 @@ class GitHubRoutes:
     @_route("GET", r"/commits/([0-9a-f]+)/check-runs")
     def _check_runs(self, request: GitHubRequest, match: re.Match[str]) -> GitHubAnswer:
         runs = [self.shapes.check_run(match[1], run) for run in self.hosted.checks.get(match[1], [])]
-        return GitHubAnswer(body={"total_count": len(runs), "check_runs": runs})
+        return GitHubAnswer(body={"total_count": len(runs), "check_runs": runs}, listed_as="check_runs")
 
     @_route("GET", r"/commits/([0-9a-f]+)/status")
     def _combined(self, request: GitHubRequest, match: re.Match[str]) -> GitHubAnswer:
@@ -351,7 +353,7 @@ class GitHubRoutes:
             "commit_url": f"{self.shapes.repo_url}/commits/{match[1]}",
             "url": f"{self.shapes.repo_url}/commits/{match[1]}/status",
         }
-        return GitHubAnswer(body=body)
+        return GitHubAnswer(body=body, listed_as="statuses")
 
     @_route("POST", r"/statuses/([0-9a-f]+)")
     def _add_status(self, request: GitHubRequest, match: re.Match[str]) -> GitHubAnswer:

@@ -220,6 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.listed:
             body, links = self._page(request, answer.body)
             headers |= {"Link": links} if links else {}
+        elif answer.listed_as:
+            rows, links = self._page(request, answer.body[answer.listed_as])
+            body = {**answer.body, answer.listed_as: rows}
+            headers |= {"Link": links} if links else {}
         raw = b"" if body is None else json.dumps(body).encode()
         status = answer.status
         if status == 200 and request.method == "GET":

@@ -17,6 +17,7 @@ WORKING = "legion:working"
 
 _SLUG = 40
 _MARKER = "<!-- legion:{} -->"
+_OUR_LINE = re.compile(r"^<!-- legion:", re.MULTILINE)
 _COMMAND = re.compile(r"\s*/legion[ \t]+(?P<name>[a-z]+)[ \t]*(?P<text>.*)\Z", re.DOTALL)
 _FRAME = re.compile(r"^(?=[ \t]*-----)", re.MULTILINE)
 _REFERENCE = re.compile(r"(?:(?<=#)|(?<=\bgh-)|(?<=/issues/)|(?<=/pull/))(?=\d)|(?<=@)(?=\w)", re.IGNORECASE)
@@ -120,7 +121,8 @@ def marker(key: str) -> str:
 
 
 def is_ours(body: str) -> bool:
-    return "<!-- legion:" in body
+    """Whether a Legion wrote it. The account says nothing: it may be the person's own."""
+    return _OUR_LINE.search(body) is not None
 
 
 def claim_prefix(number: int) -> str:

@@ -149,7 +149,6 @@ def remarks_of(
     line_comments: Sequence[ForgeComment],
     *,
     writers: Collection[str],
-    us: str,
 ) -> list[Remark]:
     """What of all this is for the agent: failed checks, and words of people who may write."""
     found: list[Remark] = []
@@ -158,28 +157,28 @@ def remarks_of(
         listed = "\n\n".join(f"### {one.name}\n\n{_quoted(one.text or one.url)}" for one in failed)
         found.append(Remark(source=f"ci:{commit}", text=f"CI of the forge failed on your change:\n\n{listed}"))
     for review in reviews:
-        if _counts(review.author, review.body, writers, us) and review.ruling in (
+        if _counts(review.author, review.body, writers) and review.ruling in (
             ReviewRuling.CHANGES,
             ReviewRuling.COMMENT,
         ):
             found.append(
                 Remark(source=f"review:{review.id}", text=_quoted_comment(review.author, "reviewed it", review.body))
             )
-        elif review.ruling is ReviewRuling.CHANGES and review.author in writers and review.author != us:
+        elif review.ruling is ReviewRuling.CHANGES and review.author in writers:
             found.append(Remark(source=f"review:{review.id}", text=f"{review.author} requests changes."))
     for one in line_comments:
-        if _counts(one.author, one.body, writers, us):
+        if _counts(one.author, one.body, writers):
             place = f"commented on {one.path}" + (f", line {one.line}" if one.line else "")
             text = _quoted_comment(one.author, place, one.body)
             found.append(Remark(source=f"line:{one.id}", text=text, thread=one.reply_to or one.id))
     for one in comments:
-        if _counts(one.author, one.body, writers, us) and command_in(one.body) is None:
+        if _counts(one.author, one.body, writers) and command_in(one.body) is None:
             found.append(Remark(source=f"comment:{one.id}", text=_quoted_comment(one.author, "commented", one.body)))
     return found
 
 
-def _counts(author: str, body: str, writers: Collection[str], us: str) -> bool:
-    return author in writers and author != us and bool(body.strip()) and not is_ours(body)
+def _counts(author: str, body: str, writers: Collection[str]) -> bool:
+    return author in writers and bool(body.strip()) and not is_ours(body)
 
 
 def _quoted_comment(author: str, did: str, body: str) -> str:

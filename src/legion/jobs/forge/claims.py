@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.forge.connections import ClaimStage, IssueClaim
@@ -16,7 +17,7 @@ from legion.git.hub import remote
 from legion.git.hub.objects import write_commit
 from legion.git.hub.remote import PushResult
 from legion.jobs.forge.issue_work import work_of
-from legion.jobs.forge.visit import Visit
+from legion.jobs.forge.visit import Visit, each
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import forges
 from legion.store.database.transactions import Transaction
@@ -32,16 +33,17 @@ def take_in(visit: Visit) -> None:
     with visit.context.store.read() as tx:
         begun = {one.number: one for one in forges.claims(tx, visit.project.id, [ClaimStage.CLAIMING])}
         known = {one.number: one for one in forges.claims(tx, visit.project.id, ClaimStage)}
-    for one in begun.values():
-        _complete(visit, one)
+    each([*(partial(_complete, visit, one) for one in begun.values()), lambda: _claim_new(visit, known)])
+
+
+def _claim_new(visit: Visit, known: Mapping[int, IssueClaim]) -> None:
     rule = visit.connection.intake
     if not rule.label:
         return
     wanted = [issue for issue in visit.forge.issues(rule.label) if rule.takes(issue)]
     fresh = [issue for issue in wanted if issue.number not in known]
     lost = [issue for issue in wanted if issue.number in known and known[issue.number].stage is ClaimStage.TAKEN]
-    for issue in (*fresh, *_free_again(visit, lost)):
-        claim(visit, issue, {})
+    each(partial(claim, visit, issue, {}) for issue in (*fresh, *_free_again(visit, lost)))
 
 
 def _renew(visit: Visit) -> None:

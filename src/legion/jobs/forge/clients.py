@@ -31,17 +31,19 @@ class _Clients:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._forges: dict[tuple[str, ...], Forge] = {}
+        self._forges: dict[tuple[str, ...], tuple[str, Forge]] = {}
+        """By connection: the digest of the token, and the client. A token may rotate."""
         self._passes: dict[tuple[str, int], threading.Lock] = {}
         self._hurried: set[tuple[str, int]] = set()
 
     def forge(self, one: ForgeConnection, token: str) -> Forge:
         digest = hashlib.sha256(token.encode()).hexdigest()
-        key = (one.identity, one.kind.value, one.url, one.repository, digest)
+        key = (one.identity, one.kind.value, one.url, one.repository)
         with self._lock:
-            if key not in self._forges:
-                self._forges[key] = make(one, token)
-            return self._forges[key]
+            known = self._forges.get(key)
+            if known is None or known[0] != digest:
+                known = self._forges[key] = digest, make(one, token)
+            return known[1]
 
     def lock(self, context: Context, project: int) -> threading.Lock:
         with self._lock:

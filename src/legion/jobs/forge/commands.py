@@ -7,12 +7,21 @@ pass. Each of them finds what it did before and does it no second time.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
-from legion.domain.forge.issues import Commanded, CommentCommand, ForgeComment, answer_in, command_in, ticket_text
+from legion.domain.forge.issues import (
+    Commanded,
+    CommentCommand,
+    ForgeComment,
+    answer_in,
+    command_in,
+    is_ours,
+    ticket_text,
+)
 from legion.domain.forge.pulls import Remark
 from legion.jobs.forge import claims
-from legion.jobs.forge.visit import Visit
+from legion.jobs.forge.visit import Visit, each
 from legion.store.board import forges
 
 log = logging.getLogger(__name__)
@@ -21,22 +30,25 @@ log = logging.getLogger(__name__)
 def obey(visit: Visit) -> None:
     """Carry out new commands. Those that were there before the forge was added are only recorded."""
     first = visit.connection.synced_at is None
-    for comment in reversed(visit.forge.recent_comments()):
-        wanted = command_in(comment.body)
-        if wanted is None or comment.reply_to is None or comment.author == visit.us:
-            continue
-        if not first and not visit.forge.may_write(comment.author):
-            continue
-        ticket = _ticket_of_new(visit, comment, comment.reply_to)
-        if ticket is None:
-            continue
-        try:
-            if not first:
-                _carry_out(visit, wanted, comment, comment.reply_to, ticket)
-        except (BadInput, NotAllowed, NotFound, StateConflict) as refused:
-            log.warning("the command of %s on issue %d failed: %s", comment.author, comment.reply_to, refused)
-        with visit.context.store.write() as tx:
-            forges.take(tx, visit.project.id, ticket, [Remark(source=_source(comment), text="")])
+    each(partial(_obey, visit, one, first=first) for one in reversed(visit.forge.recent_comments()))
+
+
+def _obey(visit: Visit, comment: ForgeComment, *, first: bool) -> None:
+    wanted = command_in(comment.body)
+    if wanted is None or comment.reply_to is None or is_ours(comment.body):
+        return
+    if not first and not visit.forge.may_write(comment.author):
+        return
+    ticket = _ticket_of_new(visit, comment, comment.reply_to)
+    if ticket is None:
+        return
+    try:
+        if not first:
+            _carry_out(visit, wanted, comment, comment.reply_to, ticket)
+    except (BadInput, NotAllowed, NotFound, StateConflict) as refused:
+        log.warning("the command of %s on issue %d failed: %s", comment.author, comment.reply_to, refused)
+    with visit.context.store.write() as tx:
+        forges.take(tx, visit.project.id, ticket, [Remark(source=_source(comment), text="")])
 
 
 def _source(comment: ForgeComment) -> str:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from legion.domain.events import EventKind
 from legion.domain.forge import texts
 from legion.domain.forge.connections import TicketPull
@@ -128,9 +130,15 @@ def _answer(visit: Visit, known: TicketPull, pull: PullRequest) -> None:
 
 
 def _watch(visit: Visit, known: TicketPull, ticket: Ticket, pull: PullRequest) -> None:
+    if pull.commit == known.pushed and known.foreign_commit:
+        known = replace(known, foreign_commit="", note="")
+        _change(visit, known, foreign_commit="", note="")
     if pull.commit not in (known.pushed, known.foreign_commit):
-        note = f"a person pushed to {known.branch}; Legion leaves it alone"
-        _change(visit, known, foreign_commit=pull.commit, note=note)
+        tip = remote.tips(visit.remote.url, visit.remote.settings, known.branch).get(known.branch)
+        if tip != known.pushed:
+            note = f"a person pushed to {known.branch}; Legion leaves it alone"
+            _change(visit, known, foreign_commit=pull.commit, note=note)
+        # Else the forge's answer is older than our push.
         return
     checks, reviews = visit.forge.checks(pull.commit), visit.forge.reviews(pull.number)
     remarks = _new_remarks(visit, known, pull, checks, reviews)
@@ -163,7 +171,7 @@ def _new_remarks(
 ) -> list[Remark]:
     comments, lines = visit.forge.comments(pull.number), visit.forge.line_comments(pull.number)
     authors = [*(one.author for one in reviews), *(one.author for one in (*comments, *lines))]
-    found = remarks_of(pull.commit, checks, reviews, comments, lines, writers=_writers(visit, authors), us=visit.us)
+    found = remarks_of(pull.commit, checks, reviews, comments, lines, writers=_writers(visit, authors))
     with visit.context.store.read() as tx:
         old = forges.known_sources(tx, known.project, [one.source for one in found])
     return [one for one in found if one.source not in old]

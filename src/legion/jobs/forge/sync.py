@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.destination import LandingTarget
@@ -14,7 +15,7 @@ from legion.jobs.context import Context
 from legion.jobs.forge import claims, commands, notices, pulls
 from legion.jobs.forge.actions import BoardActions
 from legion.jobs.forge.clients import open_forge, pass_lock
-from legion.jobs.forge.visit import Visit
+from legion.jobs.forge.visit import Visit, each
 from legion.jobs.landing import upstream
 from legion.store.board import forges
 
@@ -56,23 +57,17 @@ def sync(context: Context, project_id: int, actions: BoardActions) -> None:
 
 
 def _look(visit: Visit) -> None:
-    """Each part on its own: a fault of one issue or pull request does not keep the others waiting."""
     with visit.context.store.read() as tx:
         there = forges.pulls(tx, visit.project.id)
-    steps: list[Callable[[], None]] = [lambda: commands.obey(visit), lambda: claims.take_in(visit)]
-    steps.append(lambda: visit.actions.land_epics(visit.project.id))
-    steps += [lambda one=one: pulls.follow(visit, one) for one in there]  # type: ignore[misc]
-    steps.append(lambda: notices.inform(visit))
-    troubles: list[LegionError] = []
-    for step in steps:
-        try:
-            step()
-        except ForgeLimited:
-            raise
-        except LegionError as trouble:
-            troubles.append(trouble)
-    if troubles:
-        raise troubles[0]
+    each(
+        [
+            lambda: commands.obey(visit),
+            lambda: claims.take_in(visit),
+            lambda: visit.actions.land_epics(visit.project.id),
+            *(partial(pulls.follow, visit, one) for one in there),
+            lambda: notices.inform(visit),
+        ]
+    )
 
 
 def _push_branch(visit: Visit) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from legion.domain.errors import LegionError
 from legion.domain.forge.connections import ForgeConnection
 from legion.forge import Forge, GitRemote
+from legion.forge.errors import ForgeLimited
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.forge.actions import BoardActions
 
@@ -24,6 +27,18 @@ class Visit:
     def remote(self) -> GitRemote:
         return self.forge.remote
 
-    @property
-    def us(self) -> str:
-        return self.connection.login
+
+def each(steps: Iterable[Callable[[], object]]) -> None:
+    """Each on its own: what cannot be done with one issue or pull request holds up no other. Then the first trouble is
+    raised.
+    """
+    troubles: list[LegionError] = []
+    for step in steps:
+        try:
+            step()
+        except ForgeLimited:
+            raise
+        except LegionError as trouble:
+            troubles.append(trouble)
+    if troubles:
+        raise troubles[0]
