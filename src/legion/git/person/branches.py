@@ -13,7 +13,8 @@ from legion.git.person.inspect import look
 from legion.system.process import run
 
 _MOST = 99
-_NOTHING = "0" * 40
+_NOTHING = ""
+"""The old value of a reference that must not exist yet, whatever the repository hashes with."""
 _LONGEST_SLUG = 40
 
 
