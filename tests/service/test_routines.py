@@ -139,6 +139,22 @@ def test_a_new_tag_starts_a_routine_and_an_old_one_does_not(clock: Clock):
     assert set(clock.stored(number).tags) == {"v1", "v2", "nightly"}
 
 
+def test_a_repository_that_cannot_be_read_for_a_while_has_no_new_tags_afterwards(clock: Clock):
+    repository = Repository.at(Path(clock.desk.cwd))
+    repository.git("tag", "v10")
+    number = clock.add("on tag v*")
+    known = set(clock.stored(number).tags)
+    away = repository.root / ".git-away"
+    (repository.root / ".git").rename(away)
+    try:
+        Clock(clock.desk).look()
+    finally:
+        away.rename(repository.root / ".git")
+    assert set(clock.stored(number).tags) == known, "not known is not the same as none"
+    Clock(clock.desk).look()
+    assert clock.line(number).runs == 0
+
+
 def test_a_template_becomes_an_approved_plan_with_the_budget(clock: Clock):
     number = clock.add("every day 07:00", "docs", values={"topics": "the till"}, budget=2.0)
     line = clock.desk.person.run_routine(number, OfRoutine(cwd=clock.desk.cwd)).routines[0]

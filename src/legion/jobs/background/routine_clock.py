@@ -46,7 +46,7 @@ class RoutineClock(BackgroundLoop):
         self._start = start
         self._read: dict[int, int] = {}
         """By routine: the last event that was read and started nothing."""
-        self._tags: dict[int, tuple[float, tuple[str, ...]]] = {}
+        self._tags: dict[int, tuple[float, tuple[str, ...] | None]] = {}
         """By project: when its tags were read, and which it has."""
 
     def _repeat(self) -> None:
@@ -106,7 +106,8 @@ class RoutineClock(BackgroundLoop):
                 FailedCount(ticket=id, failures=sum(map(is_failed_attempt, events.of_ticket(tx, id))))
                 for id in (failed if schedule.trigger is Trigger.FAILED_TWICE else ())
             ]
-        there = self._tags_now(project) if schedule.trigger is Trigger.TAG else routine.tags
+        there = self._tags_now(project) if schedule.trigger is Trigger.TAG else None
+        there = routine.tags if there is None else there
         why = reason(routine, new, counts, set(there) - set(routine.tags))
         last = new[-1].n if new else since
         if why or there != routine.tags:
@@ -114,8 +115,8 @@ class RoutineClock(BackgroundLoop):
         self._read[routine.id] = last
         return routine, ""
 
-    def _tags_now(self, project: Project) -> tuple[str, ...]:
-        at, known = self._tags.get(project.id, (-_TAGS_EVERY, ()))
+    def _tags_now(self, project: Project) -> tuple[str, ...] | None:
+        at, known = self._tags.get(project.id, (-_TAGS_EVERY, None))
         if time.monotonic() - at >= _TAGS_EVERY:
             known = tags_of(project)
             self._tags[project.id] = (time.monotonic(), known)
@@ -128,13 +129,13 @@ def open_tickets(tx: ReadTransaction, routine: Routine) -> list[int]:
     return [id for id, state in sorted(states.items()) if state not in _ENDED]
 
 
-def tags_of(project: Project) -> tuple[str, ...]:
-    """The tags of the person's repository; none where it cannot be read."""
+def tags_of(project: Project) -> tuple[str, ...] | None:
+    """The tags of the person's repository; None where it cannot be read now, which is not the same as no tags."""
     try:
         return tags(Path(project.common_dir))
     except GitProblem as trouble:
         log.warning("the tags of %s could not be read: %s", project.name, trouble)
-        return ()
+        return None
 
 
 def zone() -> tzinfo:

@@ -40,6 +40,10 @@ def add(context: Context, wanted: AddRoutine) -> Routines:
     if wanted.team:
         teams.crew(context, context.project_of(record), wanted.team)
     tags = routine_clock.tags_of(record) if isinstance(schedule, OnEvent) else ()
+    if tags is None:
+        raise StateConflict(
+            f"The tags of {record.root} cannot be read now: make the folder readable, then add it again."
+        )
     with context.store.write() as tx:
         if len(routines.of_project(tx, record.id)) >= MOST:
             raise StateConflict(f"There are {MOST} routines already. Run `legion routine remove N` for one of them.")
