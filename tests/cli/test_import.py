@@ -207,6 +207,24 @@ def test_legion_ccs_database_brings_tickets_roles_teams_and_providers(board: Boa
     board.service.remove_role(board.cwd, "poet")
 
 
+def test_what_is_in_the_write_ahead_log_of_legion_cc_is_read_and_a_second_database_is_another_source(
+    board: Board, legion, home: Path, tmp_path: Path
+):
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        file = tmp_path / place / "legion.db"
+        writes = sqlite3.connect(file)
+        writes.executescript("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;")
+        writes.executescript(OLD_TABLES.replace("ROOT", board.cwd))
+        found = shown(legion("import", str(file), "--json"))
+        again = shown(legion("import", str(file), "--json"))
+        writes.close()
+        assert found["feature-x/2 Login"][2] != "is there already", place
+        assert again["feature-x/2 Login"][2] == "is there already"
+    board.service.remove_team(board.cwd, "writers")
+    board.service.remove_role(board.cwd, "poet")
+
+
 def test_settings_are_shown_with_their_file_and_the_rest_with_its_reason(board: Board, legion, home: Path):
     ended = legion("import", "coord", "--json")
     assert ended.code == 0

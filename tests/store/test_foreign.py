@@ -24,6 +24,16 @@ def test_only_a_database_of_legion_cc_is_foreign_and_reading_it_leaves_no_trace(
     assert (theirs.read_bytes(), {file.name for file in tmp_path.iterdir()}) == before
 
 
+def test_tables_that_are_still_in_the_write_ahead_log_alone_are_seen(tmp_path: Path):
+    theirs = tmp_path / "theirs.db"
+    writes = sqlite3.connect(theirs)
+    writes.executescript(
+        "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE squad_sessions (n TEXT);"
+    )
+    assert is_foreign(theirs)
+    writes.close()
+
+
 def test_our_database_has_the_second_name_only_where_it_was_made_so(tmp_path: Path):
     data = DataDir(tmp_path)
     assert data.database.name == "legion.db"

@@ -27,6 +27,8 @@ class ImportTickets:
 
     cwd: str
     tool: str
+    source: str = ""
+    """Which source of the tool it is, where the origins of two of them may be the same."""
     tickets: list[ImportTicket]
     start: bool = False
     """Start it at once; else each ticket is paused until `legion resume N`."""

@@ -99,6 +99,7 @@ def _tickets(legion: Legion, cwd: str, found: Findings, *, dry_run: bool, start:
     wanted = ImportTickets(
         cwd=cwd,
         tool=found.tool,
+        source=found.source,
         tickets=[_ticket(one, teams) for one in found.tickets],
         start=start,
         dry_run=dry_run,

@@ -103,6 +103,8 @@ class Findings:
     tool: str
     """Part of the key under which Legion remembers what came from where: never rename one."""
     place: str
+    source: str = ""
+    """Part of that key, too, where the origins of two sources of the tool may be the same."""
     tickets: tuple[FoundTicket, ...] = ()
     definitions: tuple[FoundDefinition, ...] = ()
     providers: tuple[FoundProvider, ...] = ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -80,6 +82,7 @@ def read(file: Path, root: Path) -> Findings:
     return Findings(
         tool=TOOL,
         place=str(file),
+        source=hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:12],
         tickets=tickets,
         definitions=(*roles, *teams),
         providers=providers,
@@ -88,8 +91,9 @@ def read(file: Path, root: Path) -> Findings:
 
 
 def _connected(file: Path) -> sqlite3.Connection:
-    # Immutable: SQLite takes no lock and makes no file next to it, whatever runs there.
-    made = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    # Without a write-ahead log the file is complete, and SQLite takes no lock and makes no file next to it.
+    more = "" if file.with_name(f"{file.name}-wal").exists() else "&immutable=1"
+    made = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro{more}", uri=True)
     made.row_factory = sqlite3.Row
     made.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return made

@@ -74,14 +74,14 @@ def _refuse_unknown(wanted: ImportTickets, known: Mapping[str, int]) -> None:
             raise BadInput(f"{one.origin!r} comes after {unknown[0]!r}, which is not part of the import.")
 
 
-def _key(tool: str, origin: str) -> str:
-    return f"import/{tool}/{origin}"
+def _key(wanted: ImportTickets, origin: str) -> str:
+    return "/".join(("import", wanted.tool, *filter(None, [wanted.source]), origin))
 
 
 def _known(tx: ReadTransaction, project: int, wanted: ImportTickets) -> dict[str, int]:
     """Ticket numbers of what was imported before, also of those that were dropped since."""
     origins = dict.fromkeys(name for one in wanted.tickets for name in (one.origin, *one.after))
-    found = {origin: idempotency.recall(tx, project, _key(wanted.tool, origin)) for origin in origins}
+    found = {origin: idempotency.recall(tx, project, _key(wanted, origin)) for origin in origins}
     return {origin: int(answer["ticket"]) for origin, answer in found.items() if answer is not None}
 
 
@@ -134,7 +134,7 @@ def _create(
 
     def record(tx: Transaction, made: Dispatched) -> None:
         for one, number in zip(fresh, made.ids, strict=True):
-            key = _key(wanted.tool, one.origin)
+            key = _key(wanted, one.origin)
             if idempotency.recall(tx, project, key) is not None:
                 raise Retryable("Another import of the same source runs now. Try again in a moment.")
             idempotency.remember(tx, project, key, {"ticket": number})
