@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from legion.domain.text import HIDDEN
 from legion.wire.tickets import Diff
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
@@ -21,8 +22,8 @@ ODD = {
     **dict.fromkeys("\U000e0041\U000e007f\U000e0100\ufff9\u2028\u2029", "is not seen"),
     **dict.fromkeys("\x01\x07\x08\x0b\x0c\x1b\x7f\x85\x9b", "controls a terminal"),
 }
-USUAL = ("plain", "a\tb", "one\r\ntwo", "ends\r", "Grüße, 日本語, שלום", "👩‍👧 ❤️ 👍🏽")
-HIDDEN = """(odd) => {
+USUAL = ("می\u200cخواهم", "葛\U000e0100", "plain", "a\tb", "one\r\ntwo", "ends\r", "Grüße, 日本語, שלום", "👩‍👧 ❤️ 👍🏽")
+UNMARKED = """(odd) => {
     const shown = ["title", "aria-label", "placeholder"];
     const texts = [document.title];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
@@ -52,7 +53,7 @@ def test_no_view_shows_a_text_with_characters_that_are_not_seen(view: str, page:
     page.goto(f"{page.url.partition('#')[0]}#/{view}")
     page.wait_for_selector("main > :not(.unseen)")
     page.wait_for_load_state("networkidle")
-    assert page.evaluate(HIDDEN, "".join(ODD)) == []
+    assert page.evaluate(UNMARKED, "".join(ODD)) == []
 
 
 @attack(Attacker.AGENT, Door.TEXT)
@@ -65,6 +66,15 @@ def test_each_of_them_has_a_mark(character: str, page: Page):
 @pytest.mark.parametrize("text", USUAL)
 def test_text_of_people_has_none(text: str, page: Page):
     assert page.evaluate("(text) => import('/web/app/odd.js').then(({ split }) => split(text))", text) == [text]
+
+
+def test_what_the_other_faces_mark_is_marked_here(page: Page):
+    """The terminal UI and the commands mark by `domain/text.py`."""
+    hidden = [chr(code) for first, last in HIDDEN for code in range(first, last + 1)]
+    found = page.evaluate(
+        "(all) => import('/web/app/odd.js').then(({ odd }) => all.map((one) => odd(one).length))", hidden
+    )
+    assert [one for one, marks in zip(hidden, found, strict=True) if not marks] == []
 
 
 CHANGE = """diff --git a/login.py b/login.py

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ViewportSize, expect
 
 from legion.domain.events import EventKind
-from legion.wire.web import RevokeDevice
+from legion.wire.web import OfferDevice, RevokeDevice
 from tests.api.serving import Served
 from tests.web.conftest import DESK, PHONE, Visitor
 from tests.web.contents import EVIL, VIEWS, fill
@@ -287,6 +288,7 @@ def test_a_page_of_another_version_says_so(visitor: Visitor, served: Served):
 
 def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor, served: Served):
     served.board.put(1, "First", "working")
+    served.board.ask(1, ticket=1, words="May it run make")
     page = visitor.enter()
     expect(page.locator(".card")).to_contain_text("First")
     page.evaluate(
@@ -297,8 +299,62 @@ def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor,
     page.reload()
     expect(page.locator(".banner.bad")).to_contain_text("Not connected")
     expect(page.locator(".card")).to_contain_text("First")
+    visitor.open("inbox")
+    expect(page.locator(".question")).to_contain_text("May it run make")
+    expect(page.locator(".badge")).to_have_text("1")
     visitor.context.set_offline(False)
     page.wait_for_selector(".connection.live")
+
+
+def test_the_link_opens_also_in_the_tab_that_says_that_this_browser_is_not_let_in(visitor: Visitor, served: Served):
+    page = visitor.page
+    page.goto(visitor.url)
+    expect(page.locator(".login")).to_contain_text("legion web")
+    code = served.over_socket.offer_device(OfferDevice()).code
+    page.goto(f"{visitor.url}/#code={code}")
+    page.wait_for_selector(".connection.live")
+    assert code not in page.url
+
+
+def test_a_rule_for_all_agents_is_shown_before_it_is_saved(visitor: Visitor, served: Served):
+    served.board.put(1, "First", "working")
+    served.board.ask(1, ticket=1, words="May it run", choices=("yes", "no", "always"), facts={"rule": "Bash(make *)"})
+    page = visitor.enter()
+    visitor.open("inbox")
+    page.get_by_role("button", name="Always").click()
+    expect(page.locator("dialog[open]")).to_contain_text("every agent may use this without asking: Bash(make *)")
+    page.get_by_role("button", name="No", exact=False).last.click()
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    assert served.board.question(1).settled_at is None
+
+
+@pytest.mark.parametrize("width", [761, 820, 1024, 1200])
+def test_tablets_show_whole_words_and_scroll_only_what_is_wide(width: int, visitor: Visitor, served: Served):
+    fill(served)
+    page = visitor.enter()
+    page.set_viewport_size({"width": width, "height": 1000})
+    for view in ("board", "inbox", "queue", "models", "ticket/2/diff"):
+        visitor.open(view)
+        page.wait_for_selector("main > :not(.unseen)")
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, view
+    heights = {one.bounding_box()["height"] for one in page.locator("nav.main > a:visible").all()}  # type: ignore[index]
+    assert len(heights) == 1
+
+
+def test_the_board_is_as_it_was_left(visitor: Visitor, served: Served):
+    for number in range(1, 30):
+        served.board.put(number, f"Ticket {number} of many", "queued")
+    page = visitor.enter()
+    page.get_by_label("Filter tickets").press_sequentially("many")
+    card = page.locator(".card").last
+    card.scroll_into_view_if_needed()
+    place = page.evaluate("window.scrollY")
+    assert place > 0
+    card.click()
+    expect(page.locator("h1")).to_contain_text("of many")
+    page.go_back()
+    expect(page.get_by_label("Filter tickets")).to_have_value("many")
+    expect(card).to_be_in_viewport()
 
 
 def test_keys_move_and_open(visitor: Visitor, served: Served):

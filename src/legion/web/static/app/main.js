@@ -9,6 +9,7 @@ import { Inbox } from "./views/inbox.js";
 import { ENDED, clock } from "./format.js";
 
 const route = signal(location.hash);
+const LISTS = /^#?\/?(board|inbox|search|events)?(\/|$)/;
 const BOARD_IS_READ = 1500; // Milliseconds after an event.
 
 // The first view needs no more than the board and the inbox; the rest is loaded when it is opened.
@@ -149,11 +150,15 @@ function notifyOfTheEnd() {
 
 theme(stored("theme", ""));
 window.addEventListener("legion-theme", (event) => theme(event.detail));
-window.addEventListener("hashchange", () => {
+const scrolled = new Map();
+window.addEventListener("hashchange", ({ oldURL }) => {
+  scrolled.set(new URL(oldURL).hash, window.scrollY);
   route.value = location.hash;
   // A link that lets a browser in, opened in a tab that shows Legion already: it starts anew with it.
   if (location.hash.startsWith("#code=")) location.reload();
-  window.scrollTo(0, 0);
+  // A list is where it was left; what is opened begins at its top.
+  const top = LISTS.test(location.hash) ? scrolled.get(location.hash) ?? 0 : 0;
+  requestAnimationFrame(() => window.scrollTo(0, top));
 });
 window.addEventListener("keydown", onKey);
 subscribe(notify);

@@ -1,9 +1,11 @@
 // Characters that are invisible, or that change the order of others: everywhere on the page they are visible marks, so
 // that what a person reads is what a compiler reads.
 const HIDDEN = "[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]";
-// Tabs, ends of lines, and what joins the parts of one emoji.
+const JOINED = "[\\u0600-\\u08ff\\u0900-\\u0dff\\u1780-\\u17ff\\u1820-\\u18af\\ufb50-\\ufdff\\ufe70-\\ufefc]";
+// Tabs, ends of lines, and what belongs to an emoji, an Arabic or Indic word, or a variant of a Chinese character.
 const USUAL = "[\\t\\n]|\\r(?=\\n|$)|(?<=\\p{Extended_Pictographic})\\uFE0F|"
-  + "(?<=[\\p{Extended_Pictographic}\\uFE0F\\p{Emoji_Modifier}])\\u200D(?=\\p{Extended_Pictographic})";
+  + "(?<=[\\p{Extended_Pictographic}\\uFE0F\\p{Emoji_Modifier}])\\u200D(?=\\p{Extended_Pictographic})|"
+  + `(?<=${JOINED})[\\u200c\\u200d](?=${JOINED})|(?<=\\p{sc=Han})[\\ufe00-\\ufe02\\u{e0100}-\\u{e01ef}]`;
 const ODD = new RegExp(`(?!${USUAL})${HIDDEN}`, "gu");
 const NAMES = {
   "U+200B": "zero width space", "U+200C": "zero width non-joiner", "U+200D": "zero width joiner", "U+00AD": "soft hyphen",

@@ -1,5 +1,5 @@
 // The board: tickets as columns, as a tree, or as a graph.
-import { html, useMemo, useState } from "../lib.js";
+import { html, signal, useMemo, useState } from "../lib.js";
 import { Act, Empty, Rows, State } from "../parts.js";
 import { board, mayAct, project, questions, store, stored } from "../state.js";
 import { get, post } from "../api.js";
@@ -15,9 +15,13 @@ const COLUMNS = [
   ["Ended", (one) => one.state === "done" || one.state === "stopped"],
 ];
 
+// What the person looks for stays while they read a ticket.
+const wanted = signal({ filter: "", epic: "" });
+
 export function Board({ view = stored("view", "columns") }) {
-  const [filter, setFilter] = useState("");
-  const [epic, setEpic] = useState("");
+  const [filter, epic] = [wanted.value.filter, wanted.value.epic];
+  const setFilter = (text) => { wanted.value = { ...wanted.value, filter: text }; };
+  const setEpic = (name) => { wanted.value = { ...wanted.value, epic: name }; };
   const status = board.value;
   const shown = useMemo(() => select(status?.tickets ?? [], filter, epic), [status, filter, epic]);
   if (!status) return html`<${Empty}>Reading the board</${Empty}>`;

@@ -22,10 +22,10 @@ export function Models() {
     ${adding && html`<${Adding} close=${() => setAdding(false)} done=${(request) => changed(request).then((answer) => { setAdding(false); return answer; })} />`}
     <${Trouble} error=${providers.error} />
     ${providers.data?.providers.length === 0 && html`<${Empty}>No provider yet.</${Empty}>`}
-    ${providers.data?.providers.length > 0 && html`<table><thead><tr><th>Provider</th><th>Address</th><th>Key</th><th>Model</th><th></th></tr></thead><tbody>${providers.data.providers.map((one) => html`<tr key=${one.name} tabindex="-1" data-what=${one.name}>
+    ${providers.data?.providers.length > 0 && html`<table><thead><tr><th>Provider</th><th>Address</th><th>Key</th><th>Model</th><th><span class="unseen">Acts</span></th></tr></thead><tbody>${providers.data.providers.map((one) => html`<tr key=${one.name} tabindex="-1" data-what=${one.name}>
       <td>${one.name} ${one.default && html`<span class="flag">default</span>`}</td><td>${one.url}</td><td>${one.found === false ? html`<span class="state bad">missing</span> ` : ""}${one.key}</td><td>${one.model}</td>
       <td><span class="actions"><${Act} keys="t" run=${() => post("/v1/providers/test", { name: one.name }, { waits: true })}>Test</${Act}>${isFull.value && html`<${Act} keys="d" ask=${`Remove ${one.name} and its stored key?`} run=${() => remove(one)}>Remove</${Act}>`}</span></td></tr>`)}</tbody></table>`}
-    <h2>Routes</h2>${routes.data?.routes.length ? html`<table><thead><tr><th>Model</th><th>Answered by</th><th>Only for</th><th></th></tr></thead><tbody>${routes.data.routes.map((one, position) => html`<tr key=${position} tabindex="-1" data-what=${one.model}>
+    <h2>Routes</h2>${routes.data?.routes.length ? html`<table><thead><tr><th>Model</th><th>Answered by</th><th>Only for</th><th><span class="unseen">Acts</span></th></tr></thead><tbody>${routes.data.routes.map((one, position) => html`<tr key=${position} tabindex="-1" data-what=${one.model}>
       <td>${one.model}</td><td>${one.to.join(", then ")}</td><td>${[one.provider, one.agent, one.role, one.team].filter(Boolean).join(", ")}</td>
       <td>${isFull.value && html`<${Act} keys="d" ask="Remove this route?" run=${() => removeRoute(one)}>Remove</${Act}>`}</td></tr>`)}</tbody></table>` : html`<${Empty}>No routes: each model is requested from its own provider.</${Empty}>`}
     ${isFull.value && html`<${Route} save=${(wanted) => changed(post("/v1/providers/routes", wanted))} />`}

@@ -26,6 +26,6 @@ function AtWork({ one, now, ticket, text }) {
     <header>${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}><span class="number">#${one.ticket}</span> ${title ?? ""}</a>` : html`<a href=${`#/agent/${encodeURIComponent(one.agent)}`}>${one.name || one.agent}</a>`}
       ${one.ticket && one.name && html`<span class="flag">${one.name}</span>`}<span class="age">${duration(now - one.started_at)}${one.usage ? `, ${amount(one.usage.output)} tokens, ${dollars(one.usage.usd)}` : ""}</span></header>
     <p class="about">${one.activity}${one.activity_at ? ` (${duration(now - one.activity_at)})` : ""}</p>
-    <pre class="output tail" tabindex="0" aria-label=${`Last output of ${one.ticket ? `ticket ${one.ticket}` : one.name}`}>${lines || "No output yet."}</pre>
+    <pre class="output tail" ref=${(box) => { if (box) box.scrollTop = box.scrollHeight; }} tabindex="0" aria-label=${`Last output of ${one.ticket ? `ticket ${one.ticket}` : one.name}`}>${lines || "No output yet."}</pre>
     ${(one.agent || ticket?.offers.includes("tell")) && html`<${Line} keys="i" label="Send it a message" to=${one.ticket ?? one.agent} send=${send} />`}</article>`;
 }

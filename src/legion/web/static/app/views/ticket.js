@@ -1,6 +1,6 @@
 // One ticket: live output, change, receipts, reviews, history; and what can be done about it.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Act, Empty, Facts, Line, Say, State, Tabs, Trouble, copy } from "../parts.js";
+import { Act, Empty, Facts, Line, Odd, Say, State, Tabs, Trouble, copy } from "../parts.js";
 import { act, board, mayAct, toast, useLive } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
@@ -28,6 +28,7 @@ export function Ticket({ id, tab: wanted }) {
       ${!page.questions.length && html`<p class="about">${one.reason || one.doing}</p>`}${page.progress && html`<p class="about">Its agent reports: ${page.progress}</p>`}</header>
     <${Trouble} error=${error} />
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
+    ${tab !== "diff" && html`<${Odd} in=${page.hidden_characters.map((other) => other.code)} where="Its change" />`}
     <${Actions} page=${page} tab=${tab} />
     <${Tabs} names=${TABS} now=${tab} base=${`#/ticket/${id}`} />
     <${Part} page=${page} id=${id} />
