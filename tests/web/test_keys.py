@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from legion.domain.questions import QuestionKind
+from legion.wire.questions import AnswerQuestion
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
 from tests.web.conftest import Visitor
@@ -96,6 +97,48 @@ def test_a_key_asks_by_name_and_only_a_later_yes_confirms(visitor: Visitor, serv
     page.keyboard.press("y")
     expect(page.locator(".toast")).to_be_visible()
     assert [one.split()[0] for one in requests.changes] == ["/v1/tickets/20/land"]
+
+
+@attack(Attacker.AGENT, Door.NAMES)
+def test_a_tap_that_meets_another_question_than_the_person_saw_answers_none(visitor: Visitor, served: Served):
+    for number in (1, 2):
+        served.board.put(number, f"Asks {number}", "working")
+        kind = (QuestionKind.PERMISSION, QuestionKind.ATTEMPTS)[number - 1]
+        served.board.ask(number, ticket=number, kind=kind, words=f"May it run {number}")
+    page = visitor.enter()
+    visitor.open("inbox")
+    expect(page.locator(".question")).to_have_count(2)
+    # The finger comes down in the moment in which the first question goes and the second takes its place.
+    page.evaluate(
+        """() => {
+            const { x, y } = document.querySelector(".question .primary").getBoundingClientRect();
+            new MutationObserver((_, watch) => {
+                if (document.querySelectorAll(".question").length !== 1) return;
+                watch.disconnect();
+                document.elementFromPoint(x + 5, y + 5).click();
+            }).observe(document.querySelector(".inbox"), { childList: true });
+        }"""
+    )
+    served.over_socket.answer(1, AnswerQuestion(choice="no", why=""))
+    expect(page.locator(".toast")).to_contain_text("press again")
+    assert served.board.question(2).settled_at is None
+
+
+@attack(Attacker.PAGE, Door.KEYS)
+@pytest.mark.parametrize("place", ["ticket/20", "ticket/20/diff", "actions/20/stop", "inbox", "queue", "board"])
+def test_what_is_typed_for_another_site_that_opens_legion_acts_on_nothing(place: str, visitor: Visitor, served: Served):
+    at_gate(served, 20)
+    visitor.enter()
+    visitor.context.route("http://evil.test/", lambda route: route.fulfill(content_type="text/html", body="<p>Type"))
+    page = visitor.new_page()
+    page.goto("http://evil.test/")
+    requests = Requests(page)
+    page.keyboard.type("say my")
+    page.evaluate("(to) => { location.href = to; }", f"{visitor.url}/#/{place}")
+    page.wait_for_selector(".connection.live")
+    page.keyboard.type("my sysy s y m y", delay=60)
+    assert requests.changes == []
+    assert served.board.tickets[20].state.value == "parked"
 
 
 def test_escape_never_leaves_legion(visitor: Visitor, served: Served):

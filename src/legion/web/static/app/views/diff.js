@@ -52,7 +52,7 @@ export function Glance({ ticket }) {
   const files = useMemo(() => parse(data?.text ?? ""), [data]);
   if (!files.length) return null;
   const first = files.flatMap((file) => file.lines.filter((line) => /added|removed/.test(line.kind))).slice(0, GLANCE);
-  return html`<div class="diff glance"><p><a href=${`#/ticket/${ticket}/diff`}>Read the change</a>: ${plural(files.length, "file")},
+  return html`<div class="diff"><p><a href=${`#/ticket/${ticket}/diff`}>Read the change</a>: ${plural(files.length, "file")},
       <span class="plus"> +${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span></p>
     <${Odd} in=${files.flatMap((file) => file.odd)} where="This change" />
     <div class="lines" tabindex="0">${first.map((line, n) => html`<div key=${n} class="diff-line ${line.kind}">

@@ -1,7 +1,7 @@
 // Questions that wait for the person, with buttons for a thumb.
-import { html, useEffect, useState } from "../lib.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 import { useDraft } from "../writing.js";
-import { act, inboxRead, mayAct, questions, reread, useLive } from "../state.js";
+import { act, inboxRead, mayAct, questions, reread, toast, useLive } from "../state.js";
 import { Act, Empty, Facts, confirmed, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
@@ -11,9 +11,18 @@ const WORDS = { land: "Land it", back: "Send back", stop: "Stop it", always: "Al
 const TICKET_KEYS = { land: "m", back: "b", stop: "s" };
 const WITH_CHANGE = new Set(["gate", "change"]);
 
+const A_MOMENT = 600; // Milliseconds in which a person presses what they saw before.
+let movedAt = 0; // When a question came or went, and the others changed their place.
+
 export function Inbox() {
   useNow(5);
   const waiting = questions.value;
+  const shown = useRef(null);
+  useLayoutEffect(() => {
+    const ids = waiting.map((one) => one.id).join();
+    if (shown.current !== null && shown.current !== ids) movedAt = Date.now();
+    shown.current = ids;
+  }, [waiting]);
   return html`<section class="inbox">${!waiting.length && html`<${Empty}>${inboxRead.value ? "Nothing waits for you." : "Not read yet: what waits for you is not known."} <a href="#/board">Back to the board</a></${Empty}>`}
     ${alike(waiting).map(([kind, same]) => html`<p key=${kind}><${Act} keys="A" ask=${`Answer ${same.length} questions with ${same[0].choices[0]}?`} run=${() => answerAll(same)}>${same[0].choices[0]} to all ${same.length} of the kind ${kind}</${Act}></p>`)}
     ${waiting.map((one) => html`<${Question} one=${one} key=${one.id} glance />`)}<${Answered} /></section>`;
@@ -46,13 +55,14 @@ function Answered() {
 function Glance({ ticket }) {
   const [loaded, setLoaded] = useState(null);
   useEffect(() => { import("./diff.js").then((module) => setLoaded({ Part: module.Glance })); }, []);
-  return loaded && html`<${loaded.Part} ticket=${ticket} />`;
+  return html`<div class="glance">${loaded && html`<${loaded.Part} ticket=${ticket} />`}</div>`;
 }
 
 export function Question({ one, glance = false }) {
   const [why, setWhy] = useDraft(`why ${one.id}`);
   const [busy, setBusy] = useState(false);
   const answer = async (choice) => {
+    if (Date.now() - movedAt < A_MOMENT) { toast("The questions have just changed their place: press again."); return; }
     // This yes is for every agent, and stays.
     if (choice === "always" && !await confirmed(`From now on every agent may use this without asking: ${one.facts.rule}\nSave this rule?`)) return;
     if (choice === "back" && !why.trim() && !await confirmed("Send it back without a word about what is wrong?")) return;

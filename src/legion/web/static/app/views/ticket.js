@@ -60,7 +60,8 @@ function Actions({ page, tab }) {
   const gate = may("land") && one.state === "parked";
   const checks = "Run all checks on the code that it landed? A checkpoint does it.";
   return html`<div class="actions">
-    ${may("land") && html`<${Act} keys="m" kind=${gate ? "primary" : ""} ask=${gate ? undefined : "Land it before its checks and reviews end?"} run=${go("land")}>Land it</${Act}>`}
+    ${may("land") && one.state !== "landing" && html`<${Act} keys="m" kind=${gate ? "primary" : ""} run=${go("land")}
+      ask=${gate ? undefined : "Let it land as soon as its checks and reviews pass?"}>Land it</${Act}>`}
     ${may("bounce") && opener("bounce", "Send back", "", tab === "diff" ? "b" : undefined)}
     ${may("retry") && opener("retry", "Retry", "primary", "r")}
     ${may("resume_ticket") && !waits && !gate && html`<${Act} keys="r" kind="primary" run=${go("resume")}>Resume</${Act}>`}
