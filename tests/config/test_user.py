@@ -148,7 +148,7 @@ def test_the_only_driver_needs_no_choice():
 
 
 def test_a_missing_driver_says_what_to_add_and_where():
-    with pytest.raises(NotFound, match=r"no driver \"fast\": use `claude`, or add \[drivers.fast\]"):
+    with pytest.raises(NotFound, match=r"no driver \"fast\": `legion driver list` shows"):
         parse(WHOLE, origin="config.toml").driver("fast")
     several = parse('[drivers.a]\nrun = "a"\n[drivers.b]\nrun = "b"', origin="config.toml")
     with pytest.raises(NotFound, match=r"No driver is chosen: set `default_driver` in config\.toml"):
@@ -242,3 +242,20 @@ def test_labels_have_ladders_of_their_own():
 def test_a_ladder_of_a_label_that_makes_no_sense_is_refused(line, said):
     with pytest.raises(BadInput, match=said):
         parse(f"[models.by_label]\n{line}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[drivers.aid]\nrun = "bash --norc"\ndriver = "terminal"',
+        '[drivers.aid]\nrun = "bash"\ndriver = "terminal"\n[drivers.two]\nrun = "sh"\ndriver = "terminal"',
+        '[drivers.judge]\nrun = "judge"\n[reviewer]\ndriver = "judge"',
+        '[drivers.judge]\nrun = "judge"\n[planner]\ndriver = "judge"',
+    ],
+)
+def test_a_driver_for_people_reviews_or_plans_is_not_that_of_every_ticket(text: str):
+    config = parse(text, origin="x")
+    assert config.driver_name("", "") == "claude"
+    name = next(iter(config.drivers))
+    assert config.driver_name(name) == name
+    assert parse(f'{text}\n[drivers.mine]\nrun = "mine"', origin="x").driver_name("") == "mine"

@@ -29,6 +29,7 @@ NEEDS = {
     AgentNeed.NONE: "",
     AgentNeed.AGENT: " Not for a checkpoint.",
     AgentNeed.BUDGETS: " Needs a driver that keeps budgets, such as Claude Code's.",
+    AgentNeed.MODELS: " Needs a driver that takes a model, such as Claude Code's.",
     AgentNeed.ASKS: " Needs a driver that can ask, such as Claude Code's.",
     AgentNeed.READS_ONLY: " Needs a driver that can be limited to reading, such as Claude Code's.",
 }

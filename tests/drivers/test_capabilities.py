@@ -55,7 +55,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
 
 def test_what_a_driver_cannot_do_is_refused_at_dispatch(office: Office, tmp_path: Path):
     wanted = (
-        (NewTicket(title="x", text="x", driver="toy", ask=True), "--ask", "talk"),
+        (NewTicket(title="x", text="x", driver="toy", ask=True), "--ask", "ask a person"),
         (NewTicket(title="x", text="x", driver="toy", budget=2.0), "--budget", "keep a budget"),
         (NewTicket(title="x", text="x", driver="toy", plan_first=True), "--plan-first", "be limited to reading"),
     )

@@ -208,9 +208,13 @@ BAD_PLANS = {
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nbudget = 2\n',
         "Ticket 'a': --budget needs a driver that can keep a budget. Remove --budget or choose --driver claude.",
     ),
+    "a model for a plain program": (
+        '[[ticket]]\ntitle = "a"\ncommand = "true"\nmodel = "opus"\n',
+        "Ticket 'a': --model needs a driver that can take a model. Remove --model or choose --driver claude.",
+    ),
     "questions of a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nask = true\n',
-        "Ticket 'a': --ask needs a driver that can talk. Remove --ask or choose --driver claude.",
+        "Ticket 'a': --ask needs a driver that can ask a person. Remove --ask or choose --driver claude.",
     ),
     "a budget for a checkpoint": (
         '[[ticket]]\ntitle = "a"\ncheckpoint = true\nbudget = 2\n',

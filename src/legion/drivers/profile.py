@@ -169,7 +169,8 @@ class ModelSetup:
     """What a driver with a model needs in addition."""
 
     program: ProgramFile
-    access: GatewayEndpoint | LoginLink
+    access: GatewayEndpoint | LoginLink | None
+    """None: the program has an account of its own, of which Legion knows nothing."""
     settings: ProgramSettings
     conversation: str
     """A uuid of ours."""
@@ -193,7 +194,7 @@ class RunRequest:
     argv: tuple[str, ...] = ()
     """The command line of a plain program."""
     model: ModelSetup | None = None
-    """For a driver whose capabilities name `models`."""
+    """For a driver whose capabilities name `models`, or whose program has an account of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

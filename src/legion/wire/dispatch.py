@@ -113,7 +113,7 @@ class NewTicket:
         see="drivers.md",
         help="Any program as the agent, for this ticket.",
     )
-    model: str = described("", metavar="M", needs=AgentNeed.AGENT, help="The model the agent should use.")
+    model: str = described("", metavar="M", needs=AgentNeed.MODELS, help="The model the agent should use.")
     max_attempts: int | None = described(
         None, metavar="N", least=1, most=20, see="attempts.md", help="How often it may be tried in all."
     )

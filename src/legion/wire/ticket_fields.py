@@ -59,6 +59,8 @@ class AgentNeed(Enum):
     """Any agent; refused for a checkpoint, which has none."""
     BUDGETS = "budgets"
     """A driver that stops when its budget is spent. This value and those below are names of capabilities."""
+    MODELS = "models"
+    """A driver that takes the model that it is given."""
     ASKS = "asks"
     """A driver that can ask a person."""
     READS_ONLY = "reads_only"

@@ -69,7 +69,7 @@ def _row(share: UsageShare, by: str) -> list[Cell]:
     each = "" if share.usd_per_landed is None else dollars(share.usd_per_landed)
     return [
         Cell(_name(share, by)),
-        Cell(dollars(spent.usd)),
+        Cell("not known" if spent.unpriced and not spent.usd else dollars(spent.usd)),
         Cell(thousands(spent.input + spent.cache_read + spent.cache_write)),
         Cell(thousands(spent.output)),
         Cell(duration(share.seconds)),

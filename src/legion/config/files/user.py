@@ -115,20 +115,28 @@ class UserConfig:
     def driver_name(self, *wanted: str) -> str:
         """The first of the wanted names that is not empty (the ticket's, then the project's), else the default one.
 
-        One of the [drivers.NAME], or a driver that is built in. A [drivers.claude] replaces the one built in.
+        One of the [drivers.NAME], or a driver that is built in. A [drivers.claude] replaces the one built in. An
+        interactive program, and one that the settings name for reviews or plans, is not meant for tickets unless it
+        is named.
         """
         name = next((name for name in (*wanted, self.general.default_driver) if name), "")
-        if not name and len(self.drivers) == 1:
-            return next(iter(self.drivers))
+        meant_for_others = (self.reviewer.driver, self.planner.driver)
+        own = [
+            one.name
+            for one in self.drivers.values()
+            if one.driver != registry.TERMINAL and one.name not in meant_for_others
+        ]
+        if not name and len(own) == 1:
+            return own[0]
         if name in (*self.drivers, *registry.built_in()):
             return name
-        if not (name or self.drivers):
+        if not (name or own):
             return registry.DEFAULT
         where = self.origin or str(user_config_file())
         if name:
             raise NotFound(
-                f"There is no driver {settings.shown(name)}: use `claude`, or add [drivers.{name}] with `run = ...` "
-                f"to {where}."
+                f"There is no driver {settings.shown(name)}: `legion driver list` shows those that there are, "
+                f"`legion driver add` and a [drivers.{name}] in {where} add one."
             )
         raise NotFound(f"No driver is chosen: set `default_driver` in {where} to `claude` or one of your own.")
 

@@ -85,6 +85,7 @@ class ClaudeProfile(DriverProfile):
         files.write_atomic(request.given / "briefing.md", request.input.prompt, mode=0o644)
         files.write_atomic(request.given / "again.md", request.input.resume_prompt, mode=0o644)
         env = {**request.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
+        assert request.model.access is not None, "a provider or the person's login"
         env |= _access_variables(request.model.access, config_dir)
         if request.sandboxed:
             env["IS_SANDBOX"] = "1"

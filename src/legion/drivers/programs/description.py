@@ -221,6 +221,12 @@ class ProgramDescription:
     interactive: InteractivePart = field(default_factory=InteractivePart)
     trial: TrialPart = field(default_factory=TrialPart)
 
+    @property
+    def uses_gateway(self) -> bool:
+        """Whether its model goes through the gateway: else Legion neither counts nor limits what it spends."""
+        words = (*self.environment.values(), *self.files.values(), *self.program.run)
+        return any("{url}" in text or "{token}" in text for text in words)
+
     def to_json(self) -> dict[str, Any]:
         """As `from_json` reads it; defaults included."""
         facts = dataclasses.asdict(self)

@@ -102,7 +102,9 @@ class RunJournal:
         usage: Mapping[str, Any],
         cost_usd: float | None,
         denials: Sequence[str],
+        models: Mapping[str, Any] | None = None,
     ) -> None:
+        """`models`: what the conversation has used in all, by model, where no gateway counts it."""
         self._host.record(
             "result",
             subtype="error_during_execution" if error else "success",
@@ -113,7 +115,7 @@ class RunJournal:
             turns=1,
             cost_usd=cost_usd,
             usage=dict(usage),
-            models={},
+            models=dict(models or {}),
             denials=list(denials),
         )
 

@@ -8,11 +8,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from legion.domain.scheduling.usage import Usage
 from legion.drivers import Driver, Program
 from legion.drivers.profile import (
     Capabilities,
     DriverProfile,
-    GatewayEndpoint,
+    LoginLink,
     ModelSetup,
     PreparedRun,
     ProgramFile,
@@ -33,6 +34,8 @@ LOADED = {
     DriverKind.TERMINAL: ("legion.drivers.terminal.driver", "TerminalDriver"),
 }
 """Module and class of each driver: a library that only runners need is imported only there."""
+_MOST_USD, _MOST_TOKENS = 1e6, 10**12
+"""A report beyond these is no report."""
 _WITHOUT_CONVERSATION = (DriverKind.COMMAND, DriverKind.TERMINAL)
 """Legion knows nothing of what is said between them and the model."""
 
@@ -64,6 +67,9 @@ class DescribedProfile(DriverProfile):
     def find_program(self, wanted: str) -> ProgramFile:
         return locate.find(self.program)
 
+    def usage(self, models: Mapping[str, Any]) -> dict[str, Usage]:
+        return {str(model): _usage(facts) for model, facts in models.items() if isinstance(facts, Mapping)}
+
     def has_conversation(self, state: Path, conversation: str) -> bool:
         return bool(conversations.remembered(state / self.name, conversation))
 
@@ -72,9 +78,8 @@ class DescribedProfile(DriverProfile):
 
     def prepare(self, request: RunRequest) -> PreparedRun:
         assert request.model is not None, "this driver uses models"
-        assert isinstance(request.model.access, GatewayEndpoint), "only the gateway serves it"
         home = own_folder(request.state, self.name)
-        values = _values(request, request.model, request.model.access, home, self._model(request))
+        values = _values(request, request.model, home, self._model(request))
         for path, text in self.program.files.items():
             safe_files.write(home, path, _filled(text, values).encode())
         files.write_atomic(request.given / "briefing.md", self._first_prompt(request), mode=0o644)
@@ -93,7 +98,7 @@ class DescribedProfile(DriverProfile):
             env = {"TERM": "xterm-256color", **env}
             options = TerminalOptions(prompt=request.input.prompt, **asdict(self.program.terminal)).to_json()
         elif kind is not DriverKind.COMMAND:
-            options = self._options(request, request.model, request.model.access, home).to_json()
+            options = self._options(request, request.model, home).to_json()
         return PreparedRun(
             program=Program(argv=argv, cwd=request.tree, env=env, stdin=stdin, terminal=terminal),
             options=options,
@@ -109,11 +114,10 @@ class DescribedProfile(DriverProfile):
     def _in_terminal(self, request: RunRequest, prepared: PreparedRun) -> PreparedRun:
         """The conversation that the program had alone; before its first message, a new one with the briefing."""
         assert request.model is not None, "this driver uses models"
-        assert isinstance(request.model.access, GatewayEndpoint), "only the gateway serves it"
         form, found, home = self.program.interactive, prepared.program, own_folder(request.state, self.name)
         session = conversations.remembered(home, request.model.conversation)
         conversations.copy_before_load(home, self.program.conversations, self.program.acp.copy, session)
-        values = _values(request, request.model, request.model.access, home, self._model(request))
+        values = _values(request, request.model, home, self._model(request))
         words = form.resume if session else ()
         argv = [found.argv[0], *(_filled(word, {**values, "session": session}) for word in words)]
         link = request.input.tool_link if form.tools or form.environment else None
@@ -141,9 +145,9 @@ class DescribedProfile(DriverProfile):
         wanted = request.input.model
         return wanted if wanted and wanted != request.model.settings.model else self.default_model
 
-    def _options(self, request: RunRequest, model: ModelSetup, access: GatewayEndpoint, home: Path) -> TurnOptions:
+    def _options(self, request: RunRequest, model: ModelSetup, home: Path) -> TurnOptions:
         given, settings = request.input, model.settings
-        values = _values(request, model, access, home, self._model(request))
+        values = _values(request, model, home, self._model(request))
         resume = tuple(_filled(word, values) for word in self.program.json.resume)
         return TurnOptions(
             program=replace(self.program, json=replace(self.program.json, resume=resume)),
@@ -159,13 +163,13 @@ class DescribedProfile(DriverProfile):
             patience=settings.answer_within,
             prompt_id=given.prompt_id,
             link=given.tool_link if self.program.can.tools else None,
-            gateway_url=access.url,
-            gateway_token=access.token,
+            gateway_url=values["url"],
+            gateway_token=values["token"],
         )
 
 
 def capabilities(program: ProgramDescription) -> Capabilities:
-    """The gateway keeps the budget of every program whose model it serves."""
+    """The gateway keeps the budget of every program whose model it serves, and of no other."""
     talks = program.driver not in _WITHOUT_CONVERSATION
     terminal = program.driver is DriverKind.TERMINAL
     can = program.can
@@ -176,24 +180,44 @@ def capabilities(program: ProgramDescription) -> Capabilities:
         resumes=talks and can.resume,
         asks=talks and can.permissions and can.tools,
         reads_only=False,
-        budgets=True,
-        models=True,
+        budgets=program.uses_gateway,
+        models=program.uses_gateway,
         usage=can.usage,
         transcript=talks and can.resume and can.transcript,
     )
 
 
-def _values(
-    request: RunRequest, model: ModelSetup, access: GatewayEndpoint, home: Path, name: str
-) -> Mapping[str, str]:
+def _values(request: RunRequest, model: ModelSetup, home: Path, name: str) -> Mapping[str, str]:
+    access = model.access
+    assert not isinstance(access, LoginLink), "only the gateway serves it, or its own account"
     return {
-        "url": access.url,
-        "token": access.token,
+        "url": "" if access is None else access.url,
+        "token": "" if access is None else access.token,
         "model": name,
         "home": str(home),
         "tree": str(request.tree),
         "briefing": str(request.given / "briefing.md"),
     }
+
+
+def _usage(facts: Mapping[str, Any]) -> Usage:
+    """As the program reports it, over its complete conversation. A cost that it does not report is not known."""
+
+    def count(*names: str) -> int:
+        return next(
+            (facts[name] for name in names if type(facts.get(name)) is int and 0 <= facts[name] < _MOST_TOKENS), 0
+        )
+
+    usd = facts.get("usd")
+    known = isinstance(usd, int | float) and usd is not True and 0 <= usd < _MOST_USD
+    return Usage(
+        input=count("input_tokens", "input"),
+        output=count("output_tokens", "output"),
+        cache_read=count("cached_read_tokens", "cached_input_tokens", "cacheRead"),
+        cache_write=count("cached_write_tokens", "cacheWrite"),
+        usd=float(usd or 0.0) if known else 0.0,
+        unpriced=int(not known),
+    )
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

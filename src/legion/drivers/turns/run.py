@@ -199,6 +199,7 @@ class TurnRun:
             usage=self._end.usage,
             cost_usd=self._end.cost_usd,
             denials=self._agent.denied,
+            models=None if self._options.gateway_url else {"": {**self._end.usage, "usd": self._end.cost_usd}},
         )
 
     def _text(self, message: TellRequest) -> str:

@@ -77,6 +77,8 @@ class OwnLogin:
     label: ClassVar[str] = "your own Claude login, which the agent can read"
 
 
+OWN_ACCOUNT = "an account of its own, which Legion does not see"
+"""The access of a program outside the gateway, as the run's row stores it."""
 Access = GatewayAccess | OwnLogin
 
 
@@ -85,7 +87,7 @@ def known(context: Context) -> Mapping[str, ProviderConfig]:
     return config.load() or _offered()
 
 
-def choose(context: Context, wanted: str = "") -> Access:
+def choose(context: Context, wanted: str = "", *, takes_login: bool = True) -> Access:
     """The wanted provider, else the settings' choice, else the first one, else the login. Raises NoModelAccess."""
     _refuse_cut_off(context)
     there = known(context)
@@ -101,9 +103,8 @@ def choose(context: Context, wanted: str = "") -> Access:
         return GatewayAccess(provider=name, auth=first.auth)
     login = own_login()
     if login is None:
-        raise NoModelAccess(
-            "No model can be reached yet: run `legion provider add anthropic`, or log in with `claude`."
-        )
+        login_too = ", or log in with `claude`" if takes_login else ""
+        raise NoModelAccess(f"No model can be reached yet: run `legion provider add anthropic`{login_too}.")
     return OwnLogin(credentials=login)
 
 

@@ -104,7 +104,7 @@ def spec(
         sandboxed=paths.sandbox is not None,
         argv=chosen.argv,
     )
-    if chosen.capabilities.models:
+    if chosen.capabilities.models or chosen.driver.own_home:
         rules = with_instructions(chosen.driver, given.rules, paths.tree) if given.reads_instructions else given.rules
         request = replace(
             request,
@@ -151,7 +151,17 @@ def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:
 
 def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
     program = find_program(context, driver)
-    access = model_access.choose(context, given.provider)
+    if not driver.capabilities.models:
+        with context.store.write() as tx:
+            runs.note_access(tx, this_run.id, model_access.OWN_ACCOUNT)
+        return ModelSetup(
+            program=program,
+            access=None,
+            settings=_settings(context, given),
+            conversation=this_run.conversation,
+            budget_usd=None,
+        )
+    access = model_access.choose(context, given.provider, takes_login=driver.login_file() is not None)
     refuse_login(access, driver)
     endpoint = _open_access(context, this_run, driver, given, access)
     with context.store.write() as tx:

@@ -25,7 +25,7 @@ from legion.domain.watchdog.observation import Observation
 from legion.gateway.accounting import activity
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
-from legion.jobs.agent.model_access import OwnLogin
+from legion.jobs.agent.model_access import OWN_ACCOUNT, OwnLogin
 from legion.jobs.background import watchdog_messages
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
@@ -194,7 +194,7 @@ class Watchdog(BackgroundLoop):
         if taken and taken[-1].taken_at is None:
             take(self.context, seen.run, taken[-1], after=seen.activity.last_number, again=True)
             return
-        by_gateway = seen.run.access not in ("", OwnLogin.label)
+        by_gateway = seen.run.access not in ("", OwnLogin.label, OWN_ACCOUNT)
         thinks = seen.run.name in thinking if by_gateway and thinking is not None else None
         if thinks is not False:
             seen.thought_at = now

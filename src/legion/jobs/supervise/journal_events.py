@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import ProviderLimit, Spending
-from legion.jobs.agent.model_access import OWN_LOGIN, OwnLogin
+from legion.jobs.agent.model_access import OWN_ACCOUNT, OWN_LOGIN, OwnLogin
 from legion.jobs.context import Context
 from legion.jobs.supervise import questions
 from legion.jobs.supervise.questions import QuestionSource
@@ -17,6 +17,8 @@ from legion.runner.spec import read_spec
 from legion.store.work import runs, usage
 
 _SPANS = {"five_hour": "5h", "seven_day": "7d"}
+_COUNTED_BY_THE_PROGRAM = {OwnLogin.label: OWN_LOGIN, OWN_ACCOUNT: "its own account"}
+"""By the run's access, the provider under which its usage is stored."""
 _REFUSED, _SERVED = 429, 200
 
 
@@ -57,11 +59,11 @@ def _record_limit(context: Context, this_run: Run, event: JournalEvent) -> None:
 
 
 def record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
-    """With the person's own login only the program counts, from the start of the conversation on."""
+    """Outside of the gateway only the program counts, from the start of the conversation on."""
     models, turns = event.facts.get("models"), event.facts.get("turns")
     with context.store.read() as tx:
-        own = runs.get(tx, this_run.id).access == OwnLogin.label
-    if not own:
+        account = _COUNTED_BY_THE_PROGRAM.get(runs.get(tx, this_run.id).access)
+    if account is None:
         return
     at = (this_run.id, event.number)
     if event.kind == "conversation" and not event.facts.get("resumed"):
@@ -75,7 +77,7 @@ def record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
         for model, counted in reported.items():
             spent = Spending(
                 run=this_run.id,
-                provider=OWN_LOGIN,
+                provider=account,
                 model=model,
                 day=day,
                 usage=replace(counted, requests=requests),

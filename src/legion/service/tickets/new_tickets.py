@@ -18,7 +18,8 @@ from legion.wire.ticket_fields import AgentNeed
 
 _CAPABILITIES = {
     AgentNeed.BUDGETS: "keep a budget",
-    AgentNeed.ASKS: "talk",
+    AgentNeed.MODELS: "take a model",
+    AgentNeed.ASKS: "ask a person",
     AgentNeed.READS_ONLY: "be limited to reading",
 }
 _ANY_AGENT = (AgentNeed.AGENT, *_CAPABILITIES)
