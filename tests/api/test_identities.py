@@ -131,7 +131,7 @@ def concrete(entry: GuardedRoute, number: str = "1", name: str = "some-name") ->
     path = entry.path
     for parameter, kind in kinds.items():
         value = number if type(kind).__name__ == "_NumberConvertor" else name
-        path = path.replace(f"{{{parameter}:path}}", value).replace(f"{{{parameter}:number}}", value)
+        path = path.replace(f"{{{parameter}:path}}", value).replace(f"{{{parameter}:positive}}", value)
         path = path.replace(f"{{{parameter}}}", value)
     return path
 

@@ -49,7 +49,7 @@ class _NameConvertor(Convertor[str]):
         return value
 
 
-register_url_convertor("number", _NumberConvertor())
+register_url_convertor("positive", _NumberConvertor())
 register_url_convertor("name", _NameConvertor())
 
 

@@ -127,7 +127,7 @@ def route_of(row: Operation, perform: Perform) -> GuardedRoute:
     if bool(row.plain) is not (row.body is not None and OpenTo.LIMITED in row.open_to):
         raise TypeError(f"{row.name}: `plain` lists the body's fields for a browser over a plain network")
     options = {"summary": row.summary, "status_code": 201 if row.created else 200}
-    kinds = {one.name: "number" if str(one.annotation).endswith("Id") else "name" for one in row.in_path}
+    kinds = {one.name: "positive" if str(one.annotation).endswith("Id") else "name" for one in row.in_path}
     strict = row.path.format(**{name: f"{{{name}:{kind}}}" for name, kind in kinds.items()})
     route = LazyRoute(strict, row.method, partial(_endpoint, row, perform), **options)
     return GuardedRoute(route=route, open_to=row.open_to)

@@ -44,7 +44,7 @@ from legion.wire.terminal import (
     frame,
 )
 
-PATH = "/ws/tickets/{id:number}/terminal"
+PATH = "/ws/tickets/{id:positive}/terminal"
 MOST_OPEN = 64
 """Terminals of all pages."""
 WINDOW = 1 << 20
