@@ -12,6 +12,7 @@ import pytest
 from legion.domain.checks import CheckResult
 from legion.jobs.checks import execution
 from legion.jobs.context import ProjectContext
+from legion.jobs.workspace import setup
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
@@ -291,6 +292,25 @@ def test_a_link_among_the_outputs_shows_nothing_of_the_person(
     make_link = f"mkdir shown && ln -s ../{link} shown/in\n" if kind == "inside a folder" else f"ln -s {link} shown\n"
     assert ground.passes(ground.project.target)
     assert ground.passes(ground.change({"setup.sh": SETUP + make_link, "deps.txt": "2\n"}))
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+@pytest.mark.parametrize("changed", ["setup.sh", "lib.sh", "src/a/code.txt"])
+def test_a_warm_tree_serves_a_reviewer_or_a_machine_as_a_check(make: Make, changed: str):
+    """They get a tree that waited with what setup made on the target, and show the change in it."""
+    ground = make()
+    project, context = ground.project, ground.board.context
+    target, change = project.target, ground.change({changed: f"{FILES[changed]}# new\n"})
+
+    def prepare(tree: Path) -> None:
+        setup.ensure(context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
+
+    project.worktrees.fill(1, target, disk_cap_bytes=1 << 30, prepare=prepare)
+    tree = project.worktrees.replant("check-1", change, project.hub.tree_of(change), "legion/check-1", attempt=1)
+    (tree / "env" / "old").write_text("of the target")
+    setup.ensure(context, project, tree, setup.record_of(project, tree), shows=change)
+    assert (tree / "env" / "old").exists() is (changed == "src/a/code.txt")
+    assert (tree / "env" / "lib.sh").exists()
 
 
 def test_where_reads_are_not_known_each_change_gets_a_tree_of_its_own(make: Make):

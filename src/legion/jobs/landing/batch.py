@@ -28,7 +28,7 @@ from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_confl
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate, offer, shown_test, target
-from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
+from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
@@ -179,6 +179,8 @@ class Batch:
             remedy = f"run `git fetch {hub.path} {TARGET}` and `git merge FETCH_HEAD`, resolve the conflict and commit"
             why = f"your commits conflict with landed changes in {named}"
             refuse_upstream(self._context, project, why, remedy)
+        if merged is None:
+            settle_upstream(self._context, project, tip)
         return None
 
     def _refuse_unreadable_settings(self) -> bool:

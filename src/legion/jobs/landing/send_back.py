@@ -55,3 +55,11 @@ def refuse_upstream(
         proof = {"receipts": [receipt.id for receipt in because]} if because else {}
         data = {"tip": project.record.person_tip, "why": why, "remedy": remedy, **proof}
         projects.save(tx, refused, EventKind.NOT_ABSORBED, data)
+
+
+def settle_upstream(context: Context, project: ProjectContext, tip: str) -> None:
+    """The target holds the person's commits already, and more that landed meanwhile: nothing is left to absorb."""
+    with context.store.write() as tx:
+        record = projects.get(tx, project.id)
+        if record.person_tip == tip:
+            projects.save(tx, replace(record, person_absorbed=tip), EventKind.PERSON_SEEN, {"tip": tip})

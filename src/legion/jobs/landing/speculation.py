@@ -143,6 +143,8 @@ class Speculation:
                     self._put_on_top(project, above[-1].tip if above else tip, waiting, closed)
         except LegionError as trouble:
             log.debug("speculation ends: %s", trouble)
+        except Exception as trouble:  # the batch itself is tested and lands without it
+            log.error("speculation failed, the next batch tries again: %s", trouble, exc_info=trouble)
 
     def _drop_cancelled(self) -> None:
         """Forget a batch of which a ticket was stopped, and those on top of it."""
