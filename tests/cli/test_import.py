@@ -165,6 +165,7 @@ def test_claude_squads_worktree_is_adopted_with_its_uncommitted_work(board: Boar
     assert {file.path for file in hub.changed_files(board.base, ticket.plant)} == {"README.txt", "cart.txt", "new.txt"}
     assert first["default_program = /usr/local/bin/claude"][1] == 'config.toml: default_driver = "claude"'
     assert first["profile fast_one"][1] == 'config.toml: [drivers.fast_one] run = "aider --model small"'
+    assert first["profile fast_one, interactive"][1] == 'config.toml: [drivers.fast_one] driver = "terminal"'
     board.repository.git("worktree", "remove", "--force", str(tree))
 
 
@@ -239,6 +240,7 @@ def test_settings_are_shown_with_their_file_and_the_rest_with_its_reason(board: 
         "legion.toml: [agents] attempts = 4",
         'legion.toml: [review] policy = "always"',
         "legion.toml: [review] required = false",
+        'legion.toml: [review] checklist = ["Look at the edges."]',
         "config.toml: [daemon] slots = 6",
         'config.toml: [rhythm] quiet = "22:00-07:00"',
         "config.toml: [rhythm] stagger = 30",
@@ -252,7 +254,7 @@ def test_settings_are_shown_with_their_file_and_the_rest_with_its_reason(board: 
         *("repos: lib", "repos.shop.default_branch"),
         *("machines.tower.host", "machines.tower.repo_paths"),
         *("machines.here.capabilities", "machines.here.repo_paths", "concurrency.backoff_base = 60"),
-        *("reviews.checklist", "smoke_tests.capability_rules", "hooks", "surprise"),
+        *("smoke_tests.capability_rules", "hooks", "surprise"),
     }
     assert all(note for kind, _, note in first.values() if kind == "left out")
     invite = "legion machine invite tower --labels gpu,mac-os --slots 8 --quiet-hours 22:00-07:00"

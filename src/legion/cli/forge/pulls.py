@@ -108,7 +108,13 @@ def fix(call: CommandCall, ticket: int, guidance: str) -> None:
 def resume_stuck(call: CommandCall, ticket: int, guidance: str) -> None:
     """Get a ticket that is stuck moving again, whatever it is stuck in, and tell its agent what it lacks."""
     text = read_text(guidance, "--guidance") if guidance else ""
-    legion, state = call.legion(), call.legion().ticket(ticket).ticket.state
+    legion = call.legion()
+    page = legion.ticket(ticket)
+    state = page.ticket.state
+    if state == "parked" and text and page.change is None:
+        # Nothing can be sent back yet: it starts again where it stopped, with the text.
+        legion.stop(ticket)
+        state = "stopped"
     if state == "working":
         call.report(legion.interrupt(ticket, MessageText(text=text or "Continue; if something blocks you, say what.")))
     elif state == "parked" and not text:

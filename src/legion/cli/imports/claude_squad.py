@@ -67,8 +67,11 @@ def _profile(one: Mapping[str, Any]) -> list[FoundSetting]:
     name, program = name_of(text(one.get("name"))), text(one.get("program"))
     if not program:
         return []
-    line = f"run = {toml_text(program)}"
-    return [FoundSetting(origin=f"profile {name}", file="config.toml", table=f"drivers.{name}", line=line)]
+    lines = {f"profile {name}": f"run = {toml_text(program)}", f"profile {name}, interactive": 'driver = "terminal"'}
+    return [
+        FoundSetting(origin=origin, file="config.toml", table=f"drivers.{name}", line=line)
+        for origin, line in lines.items()
+    ]
 
 
 def _state(file: Path, whole: Mapping[str, Any], root: Path) -> Findings:

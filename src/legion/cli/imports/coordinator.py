@@ -194,14 +194,14 @@ def _reviews(value: object) -> Found:
         yield _setting(
             f"reviews.require_approval = {needed}", "legion.toml", "review", f"required = {str(needed).lower()}"
         )
-    if checklist := text(one.get("checklist")):
-        yield LeftOut(
-            what="reviews.checklist",
-            why=f"write it into the prompt of a reviewer: `legion role new checklist` ({len(checklist)} characters)",
-        )
+    if points := [line.strip().lstrip("-*[] ") for line in text(one.get("checklist")).splitlines() if line.strip()]:
+        listed = ", ".join(map(toml_text, points))
+        yield _setting("reviews.checklist", "legion.toml", "review", f"checklist = [{listed}]")
     for key in one:
-        if key not in ("enabled", "require_approval", "checklist"):
-            yield LeftOut(what=f"reviews.{key}", why="readers start by themselves after the proofs; teams name them")
+        if key == "repo_overrides":
+            yield LeftOut(what="reviews.repo_overrides", why="`checklist` in [review] of each repository's legion.toml")
+        elif key not in ("enabled", "require_approval", "checklist"):
+            yield LeftOut(what=f"reviews.{key}", why="reviewers start by themselves after the proofs; teams name them")
 
 
 def _smoke_tests(value: object) -> Found:

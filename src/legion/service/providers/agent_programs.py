@@ -34,7 +34,7 @@ def listed(context: Context) -> Drivers:
         DriverLine(
             name=one.name,
             title=" ".join(one.argv),
-            kind=registry.COMMAND,
+            kind=one.driver,
             origin="settings",
             tried=False,
             found=shutil.which(one.argv[0]) is not None,
@@ -82,7 +82,19 @@ def add(context: Context, wanted: AddDriver) -> Done:
     files.write_atomic(path, wanted.text)
     missing = shutil.which(str(Path(program.program.run[0]).expanduser())) is None
     notes = [f"{program.program.run[0]} is not on the daemon's PATH yet: install {program.title}."] if missing else []
+    notes += [
+        f"Agents do not see {word}: add its folder to `read` in [sandbox] of your settings, or install it below /usr."
+        for word in program.program.run[1:]
+        if _is_hidden_file(context, word)
+    ]
     return Done(message=f"The driver {name} is described in {path}.", notes=notes)
+
+
+def _is_hidden_file(context: Context, word: str) -> bool:
+    """Whether a word of the command line is a file that the sandbox does not show."""
+    place = Path(word).expanduser()
+    shown = (Path("/usr"), Path("/bin"), *context.user.sandbox.read, *context.user.sandbox.write)
+    return place.is_absolute() and place.is_file() and not any(place.is_relative_to(one) for one in shown)
 
 
 def _own_code(profile: DriverProfile) -> DriverLine:
