@@ -16,6 +16,7 @@ from legion.system import trees
 from legion.system.crash import Point
 from legion.system.process import run
 from tests.git.making import Grounds, Person, as_user, dies_at, photograph, program, save
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.live_trees import live
 from tests.system.test_trees import nest
 
@@ -333,14 +334,19 @@ def test_a_link_above_what_setup_made_says_nothing_about_the_rest(grounds: Groun
     assert kept_out(live(grounds.hub, agent.path), ["gone/made", "made"]) == ("made",)
 
 
-def test_a_pipe_in_the_place_of_an_ignore_file_is_no_obstacle(grounds: Grounds):
+@attack(Attacker.AGENT, Door.TREES)
+@pytest.mark.parametrize(
+    "name", [".gitignore", ".gitattributes", ".gitmodules", "src/.gitignore", "nested/.git/HEAD", "nested/.git"]
+)
+def test_a_pipe_in_the_place_of_a_file_that_git_opens_is_no_obstacle(grounds: Grounds, name: str):
     agent = grounds.agent()
-    (agent.path / ".gitignore").unlink()
-    os.mkfifo(agent.path / ".gitignore")
+    agent.write(name, "")
+    (agent.path / name).unlink()
+    os.mkfifo(agent.path / name)
     agent.write("new.txt", "1\n")
     saved = grounds.save(timeout=20)
     assert "new.txt" in grounds.names_in(saved.tree)
-    assert saved.unreadable == (".gitignore",)
+    assert "a named pipe" in unsaved(live(grounds.hub, agent.path), skip={".git"}).values()
     assert [entry.name for entry in grounds.worktrees.index("1").parent.iterdir()] == ["1.index"]
 
 

@@ -9,6 +9,7 @@ has a process of its own.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -23,6 +24,8 @@ WORKED, FAILED = 0, 7
 MS_REMOUNT, MS_BIND = 32, 4096
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
 PTRACE_SEIZE = 0x4206
+IO_URING_SETUP = 425
+AF_VSOCK = 40
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -169,6 +172,27 @@ def outlive_its_run(facts: dict[str, Any]) -> None:
     os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", facts["marker"]])
 
 
+def call_the_kernel_through_a_ring(_facts: dict[str, Any]) -> None:
+    """What is called so passes no filter of system calls."""
+    call(LIBC.syscall(IO_URING_SETUP, 1, ctypes.create_string_buffer(120)))
+
+
+def use_a_ring_that_it_was_given(_facts: dict[str, Any]) -> None:
+    for number in (IO_URING_SETUP + 1, IO_URING_SETUP + 2):
+        if LIBC.syscall(number, -1, 0, 0, 0, 0, 0) >= 0 or ctypes.get_errno() == errno.EBADF:
+            return
+    raise OSError(errno.ENOSYS, "the kernel knows no rings")
+
+
+def reach_the_host_of_a_virtual_machine(_facts: dict[str, Any]) -> None:
+    """These sockets are in no network namespace."""
+    socket.socket(AF_VSOCK, socket.SOCK_STREAM).close()
+
+
+def reach_the_host_of_a_virtual_machine_by_datagrams(_facts: dict[str, Any]) -> None:
+    socket.socket(AF_VSOCK, socket.SOCK_DGRAM).close()
+
+
 def become_root_of_a_namespace(flags: int) -> None:
     uid, gid = os.getuid(), os.getgid()
     call(LIBC.unshare(CLONE_NEWUSER | flags))
@@ -187,7 +211,8 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], None]] = {
         *(change_a_kernel_setting, change_a_kernel_setting_through_a_new_proc, press_the_magic_key, make_a_disk_device),
         *(kill_a_host_process, kill_everybody, trace_a_host_process, read_the_environment_of_a_host_process),
         *(write_into_the_system, write_beside_its_worktree, write_into_a_readable_folder, rewrite_its_briefing),
-        outlive_its_run,
+        *(call_the_kernel_through_a_ring, use_a_ring_that_it_was_given, outlive_its_run),
+        *(reach_the_host_of_a_virtual_machine, reach_the_host_of_a_virtual_machine_by_datagrams),
     )
 }
 

@@ -65,7 +65,7 @@ def test_each_number_has_its_answer_and_nothing_else_is_refused(machine: Archite
     filter = seccomp.assemble(machine)
     found = {number: answer(filter, machine.arch, number) for number in ORDINARY}
     assert {number for number, said in found.items() if said == REFUSED} == set(machine.refused)
-    assert {number for number, said in found.items() if said == ABSENT} == {435}
+    assert {number for number, said in found.items() if said == ABSENT} == {425, 426, 427, 435}
     assert set(found.values()) == {ALLOWED, REFUSED, ABSENT}
 
 
@@ -94,6 +94,13 @@ def test_no_program_types_into_a_terminal(machine: Architecture):
     assert answer(filter, machine.arch, machine.ioctl, 0, 0xFFFFFFFF_00005412) == REFUSED, "the kernel reads 32 bits"
 
 
+def test_no_socket_leads_to_the_host_of_a_virtual_machine(machine: Architecture):
+    filter = seccomp.assemble(machine)
+    families = {family: answer(filter, machine.arch, machine.socket, family) for family in (1, 2, 10, 16, 40)}
+    assert families == {1: ALLOWED, 2: ALLOWED, 10: ALLOWED, 16: ALLOWED, 40: REFUSED}
+    assert answer(filter, machine.arch, machine.socket, 0xFFFFFFFF_00000028) == REFUSED, "the kernel reads 32 bits"
+
+
 def test_calls_of_another_kind_of_machine_are_unknown(machine: Architecture):
     filter = seccomp.assemble(machine)
     for arch in (0x40000003, 0x40000028, *(other.arch for other in MACHINES.values() if other is not machine)):
@@ -116,7 +123,10 @@ def test_the_numbers_are_those_of_this_machines_headers():
     more = ("userfaultfd", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot")
     newer = ("swapon", "swapoff", "open_by_handle_at", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount")
     assert {known[name] for name in (*names, *more, *newer, "fspick", "mount_setattr")} <= set(machine.refused)
-    assert (machine.clone, machine.unshare, machine.ioctl) == (known["clone"], known["unshare"], known["ioctl"])
+    by_argument = ("clone", "unshare", "ioctl", "socket")
+    assert [getattr(machine, name) for name in by_argument] == [known[name] for name in by_argument]
+    rings = {known[f"io_uring_{name}"] for name in ("setup", "enter", "register")}
+    assert {answer(seccomp.assemble(machine), machine.arch, number) for number in rings} == {ABSENT}
 
 
 def inside(*argv: str, filtered: bool = True) -> FinishedProcess:

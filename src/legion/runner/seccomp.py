@@ -1,7 +1,8 @@
 """The filter of system calls in the sandbox, as a program for the kernel's seccomp.
 
 It refuses what no build or test needs and what the kernel's past holes were reached through: user namespaces, mounts,
-keyrings, kernel modules, tracing of the kernel. Debugging one's own processes stays possible. bubblewrap loads it.
+keyrings, kernel modules, tracing of the kernel, rings (io_uring), sockets to the host of a virtual machine. Debugging
+one's own processes stays possible. bubblewrap loads it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,19 @@ class Architecture:
     clone: int
     unshare: int
     ioctl: int
+    socket: int
     refused: tuple[int, ...]
     has_x32: bool = False
 
 
 _NEW_MOUNTS = (428, 429, 430, 431, 432, 433, 442)
 """open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr: the same number everywhere."""
-_CLONE3 = 435
-"""Its flags are in memory, which no filter can read; without it programs use clone."""
+_UNREADABLE = (425, 426, 427, 435)
+"""io_uring_setup, io_uring_enter, io_uring_register, clone3: what they do is in memory, which no filter can read. Where
+a kernel does not know them, programs take others. The same number everywhere.
+"""
+_AF_VSOCK = 40
+"""Sockets between a virtual machine and its host, which are in no network namespace."""
 
 MACHINES = {
     "x86_64": Architecture(
@@ -46,6 +52,7 @@ MACHINES = {
         clone=56,
         unshare=272,
         ioctl=16,
+        socket=41,
         refused=(
             *(165, 166, 155, 308),  # mount, umount2, pivot_root, setns
             *(248, 249, 250),  # add_key, request_key, keyctl
@@ -61,6 +68,7 @@ MACHINES = {
         clone=220,
         unshare=97,
         ioctl=29,
+        socket=198,
         refused=(
             *(40, 39, 41, 268),  # mount, umount2, pivot_root, setns
             *(217, 218, 219),  # add_key, request_key, keyctl
@@ -120,13 +128,14 @@ def assemble(machine: Architecture) -> bytes:
         _Step(_EQUALS, machine.arch, _Answer.ABSENT, unless=True),
         _Step(_LOAD, _NUMBER),
         *([_Step(_AT_LEAST, _X32, _Answer.ABSENT)] if machine.has_x32 else []),
-        _Step(_EQUALS, _CLONE3, _Answer.ABSENT),
+        *(_Step(_EQUALS, number, _Answer.ABSENT) for number in _UNREADABLE),
         *(_Step(_EQUALS, number, _Answer.REFUSE) for number in machine.refused),
     ]
     for call, argument, comparison, values in (
         (machine.clone, _FIRST_ARGUMENT, _HAS_BITS, (_CLONE_NEWUSER,)),
         (machine.unshare, _FIRST_ARGUMENT, _HAS_BITS, (_CLONE_NEWUSER,)),
         (machine.ioctl, _SECOND_ARGUMENT, _EQUALS, _TERMINAL_INPUT),
+        (machine.socket, _FIRST_ARGUMENT, _EQUALS, (_AF_VSOCK,)),
     ):
         calls += _on_argument(call, argument, comparison, values)
     return _encode(calls)
