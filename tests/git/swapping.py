@@ -76,6 +76,19 @@ def repository_for_link(secrets: str) -> Callable[[], None]:
     return forever(".git", "spare")
 
 
+def transcript_for_link(secrets: str) -> Callable[[], None]:
+    """The file of its conversation, and the folder of all of them."""
+    place("projects/p/conversation.jsonl", "harmless")
+    Path("projects/p/spare").symlink_to(f"{secrets}/token")
+    Path("spare").symlink_to(f"{secrets}/projects")
+
+    def once() -> None:
+        exchange("projects/p/conversation.jsonl", "projects/p/spare")
+        exchange("projects", "spare")
+
+    return once
+
+
 def hard_link(secrets: str) -> Callable[[], None]:
     def once() -> None:
         with contextlib.suppress(OSError):
@@ -118,7 +131,7 @@ TRICKS = {
     trick.__name__: trick
     for trick in (
         *(folder_for_link, folder_above_for_link, file_for_link, file_for_pipe, rules_for_link, repository_for_link),
-        *(hard_link, device, file_that_shrinks, folder_that_goes),
+        *(transcript_for_link, hard_link, device, file_that_shrinks, folder_that_goes),
     )
 }
 

@@ -423,3 +423,15 @@ def test_the_private_repository_keeps_working_while_the_hub_is_tidied(grounds: G
     agent.git("fsck", "--connectivity-only")
     agent.write("b", "2\n")
     assert save(grounds.hub, agent.path, worktrees.index("1"), parent=commit).changed
+
+
+@pytest.mark.parametrize("left", ["incoming/0123", "objects/tmp_objdir-bulk-fsync-0123"])
+def test_what_a_killed_reader_left_goes_after_a_day(grounds: Grounds, left: str):
+    place = grounds.hub.path / left
+    place.mkdir(parents=True)
+    (place / "half").write_text("1")
+    grounds.hub.tidy_if_crowded()
+    assert place.exists(), "its reader may be at work"
+    os.utime(place, (1, 1))
+    grounds.hub.tidy_if_crowded()
+    assert not place.exists()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from legion.domain.errors import LegionError
+from legion.drivers.claude import transcript
 from legion.drivers.tree_states import StateRecorder, StateStore
 from legion.git.hub.agent_objects import new_commits
 from legion.git.hub.incoming import agent_commits, is_at
@@ -35,7 +36,8 @@ from tests.support.live_trees import live
 
 Started = tuple[Sequence[str], Mapping[str, str]]
 SECRET = b"the secret of the person"
-ROUNDS = 6
+ROUNDS = {"conversation": 200, "file for an agent program": 200, "head": 200}
+"""More where a reading is quick."""
 SCRIPT = Path(__file__).with_name("swapping.py")
 
 
@@ -64,7 +66,8 @@ def playing(trick: str, grounds: Grounds, folder: Path, *, inside: bool = True) 
     """The agent at work. With `inside` it is in its sandbox, as agents are."""
     kept = folder / "kept"
     (kept / "repository").mkdir(parents=True)
-    for name in ("token", "repository/HEAD", "repository/MERGE_HEAD"):
+    (kept / "projects/p").mkdir(parents=True)
+    for name in ("token", "repository/HEAD", "repository/MERGE_HEAD", "projects/p/conversation.jsonl"):
         (kept / name).write_bytes(SECRET)
     with (kept / "secret-and-large").open("wb") as file:
         file.truncate(3 << 30)
@@ -128,6 +131,13 @@ def file_read(scene: Scene) -> object:
     return [safe_files.read(scene.tree.path, path) for path in paths]
 
 
+def transcript_copied(scene: Scene) -> object:
+    with contextlib.suppress(OSError):
+        transcript.copy(scene.tree.path / "projects/p/conversation.jsonl", scene.side, "copy", Path("/tree"))
+        return (scene.side / "projects/-tree/copy.jsonl").read_bytes()
+    return None
+
+
 READERS: dict[str, Callable[[Scene], object]] = {
     "diff": diffed,
     "save": lambda scene: scene.grounds.save(timeout=20),
@@ -143,6 +153,7 @@ READERS: dict[str, Callable[[Scene], object]] = {
     "unfinished merge": lambda scene: unfinished(scene.tree.path),
     "size of a worktree": lambda scene: trees.size(scene.tree.path) > 1 << 30 and SECRET,
     "file for an agent program": file_read,
+    "conversation": transcript_copied,
 }
 
 
@@ -158,7 +169,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_of_a_live_tree_reads_nothing_else(reader: str, scene: Scene, request: pytest.FixtureRequest):
     trick = request.node.callspec.params["scene"]
-    for _ in range(1 if trick == "file_for_pipe" else ROUNDS):
+    for _ in range(1 if trick == "file_for_pipe" else ROUNDS.get(reader, 6)):
         try:
             answer = repr(READERS[reader](scene))
         except LegionError as refused:

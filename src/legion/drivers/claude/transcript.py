@@ -13,7 +13,7 @@ import stat
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from legion.drivers.profile import ConversationSize
 from legion.system import safe_files
@@ -21,6 +21,8 @@ from legion.system import safe_files
 _LONGEST_LINE = 64 << 20
 _MOST_SEARCHED = 256 << 20
 """Bytes of a transcript that are searched for its first message."""
+_FOLDERS = 2
+"""Between the agent's own folder and a transcript."""
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]")
 """Claude Code writes a dash for each in the name of a folder."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -48,7 +50,8 @@ def file_of(config_dir: Path, conversation: str) -> Path | None:
 def copy(transcript: Path, config_dir: Path, conversation: str, tree: Path) -> None:
     """Copy a transcript to where Claude Code looks for it when it works in that tree. Repeated, it copies again."""
     folder = _NOT_IN_NAMES.sub("-", str(tree))
-    safe_files.write(config_dir, f"projects/{folder}/{conversation}.jsonl", transcript.read_bytes())
+    with _opened(transcript) as content:
+        safe_files.write(config_dir, f"projects/{folder}/{conversation}.jsonl", content.read())
 
 
 def delivered(config_dir: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
@@ -57,7 +60,7 @@ def delivered(config_dir: Path, conversation: str, ids: Collection[str]) -> froz
     for path in _files(config_dir, conversation):
         if not _is_readable(path):
             continue
-        with path.open("rb") as lines:
+        with _opened(path) as lines:
             while line := lines.readline(_LONGEST_LINE):
                 if any(id.encode() in line for id in ids):
                     found.update(_messages_in(line))
@@ -93,7 +96,7 @@ def _context_tokens(usage: object) -> int:
 
 
 def _was_compacted(transcript: Path) -> bool:
-    with transcript.open("rb") as lines:
+    with _opened(transcript) as lines:
         while line := lines.readline(_LONGEST_LINE):
             if b"compact_boundary" in line:
                 with contextlib.suppress(ValueError):
@@ -109,6 +112,15 @@ def _files(config_dir: Path, conversation: str) -> list[Path]:
     return sorted(path for path in found if not (path.parent.is_symlink() or path.parents[1].is_symlink()))
 
 
+def _opened(transcript: Path) -> BinaryIO:
+    """Its agent may exchange it, or a folder above it, for a link at any time. Raises FileNotFoundError."""
+    top = transcript.parents[_FOLDERS]
+    file = safe_files.opened(top, str(transcript.relative_to(top)))
+    if file is None:
+        raise FileNotFoundError(f"{transcript} is no transcript any more")
+    return file
+
+
 def _is_readable(transcript: Path) -> bool:
     """By the mode alone: inside its sandbox even root has no other right."""
     mode = transcript.lstat().st_mode
@@ -116,7 +128,7 @@ def _is_readable(transcript: Path) -> bool:
 
 
 def _has_message(transcript: Path) -> bool:
-    with transcript.open("rb") as lines:
+    with _opened(transcript) as lines:
         while lines.tell() < _MOST_SEARCHED and (line := lines.readline(_LONGEST_LINE)):
             with contextlib.suppress(ValueError):
                 entry = json.loads(line)
@@ -158,7 +170,7 @@ def _blocks(entry: dict[str, Any], kind: str, key: str) -> set[str]:
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
     """The entries of the conversation itself, without those of its subagents."""
-    with path.open("rb") as lines:
+    with _opened(path) as lines:
         while line := lines.readline(_LONGEST_LINE):
             try:
                 entry = json.loads(line)

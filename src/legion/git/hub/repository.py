@@ -175,7 +175,8 @@ class Hub(WritableRepository):
         return any(count > _MOST_LOOSE_REFS for count, _ in enumerate(loose, start=1))
 
     def _sweep(self) -> None:
-        for half in (self.path / "incoming").glob("*"):
+        # What killed processes left: ours, and a git that was to write many objects.
+        for half in (*(self.path / "incoming").glob("*"), *self.objects.glob("tmp_objdir-*")):
             if time.time() - half.stat().st_mtime > 24 * 3600:
                 shutil.rmtree(half, ignore_errors=True)
 

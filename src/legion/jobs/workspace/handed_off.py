@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.drivers.profile import DriverProfile
-from legion.system import files
+from legion.system import files, safe_files
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 def give(driver: DriverProfile, transcript: Path, conversation: str, tree: Path) -> Path:
     """Copy it to where the person's program looks for it; never over what they added there. Raises StateConflict."""
     copy = _copy(driver, conversation, tree)
-    content = transcript.read_bytes()
+    content = _read(transcript)
     if copy.exists():
         there = copy.read_bytes()
         if there.startswith(content):
@@ -40,7 +40,7 @@ def take_back(driver: DriverProfile, state: Path, conversation: str, tree: Path)
     try:
         if own is None or copy.stat().st_size <= own.stat().st_size or not _continues(copy, own):
             return False
-    except OSError:
+    except (OSError, StateConflict):
         return False
     driver.take_transcript(copy, conversation, state, tree)
     log.info("conversation %s continues with what was written in a terminal", conversation)
@@ -50,7 +50,16 @@ def take_back(driver: DriverProfile, state: Path, conversation: str, tree: Path)
 def _continues(copy: Path, own: Path) -> bool:
     """It has complete lines only, and starts with all that the ticket has."""
     there = copy.read_bytes()
-    return there.endswith(b"\n") and there.startswith(own.read_bytes())
+    return there.endswith(b"\n") and there.startswith(_read(own))
+
+
+def _read(transcript: Path) -> bytes:
+    """It lies where its agent can write, two folders below the agent's own. No link is followed on the way."""
+    top = transcript.parents[2]
+    content = safe_files.read(top, str(transcript.relative_to(top)))
+    if content is None:
+        raise StateConflict(f"{transcript} is no file any more: start a new run with `legion retry`.")
+    return content
 
 
 def _copy(driver: DriverProfile, conversation: str, tree: Path) -> Path:
