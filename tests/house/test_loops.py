@@ -1,43 +1,41 @@
-"""A loop that waits for something waits on every way round: one that starts again before that would spin."""
+"""A thread that repeats something does not end by an error: `system/loops.py` makes all of them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from tests.support.codebase import files_with, place, tree
+from tests.support.codebase import SOURCE, files_with, place, tree
 
-_WAITS = frozenset(("wait", "wait_for", "sleep", "select", "acquire", "_ended_within"))
-"""Calls that take time. The last one sleeps until a deadline."""
-
-
-def calls(loop: ast.While) -> list[int]:
-    """The lines of calls that wait."""
-    return sorted(
-        node.lineno
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Call)
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _WAITS
-    )
+ROOMS = ("api", "daemon", "gateway", "jobs", "machine", "runner", "service", "store")
+OTHERS = {
+    "jobs/scheduling/scheduler.py": "each decision catches everything, and is put off in the books of the scheduler",
+    "jobs/background/lesson_proposals.py": "each lesson catches everything",
+    "jobs/checks/ticket_watch.py": "it ends with the check that it watches",
+    "jobs/landing/speculation.py": "it ends with the test that it speculates on, and only speeds it up",
+    "jobs/machine_runs/run_proxy.py": "it ends with its socket",
+    "machine/uploads.py": "the end of the run waits for it, so it must end too",
+    "machine/work.py": "one run: its error is reported to the head",
+    "runner/lease.py": "one process: it ends with its lease",
+}
 
 
-def restarts(node: ast.AST) -> Iterator[int]:
-    """The lines of each `continue` of this loop, without those of loops and functions in it."""
-    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for one in getattr(node, part, []):
-            if isinstance(one, ast.Continue):
-                yield one.lineno
-            elif not isinstance(one, ast.While | ast.For | ast.AsyncFor | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from restarts(one)
+def test_every_thread_with_a_loop_goes_on_after_an_error():
+    found = []
+    for path in files_with(r"\bThread\(", "src"):
+        name = str(path.relative_to(SOURCE))
+        if name.split("/")[0] not in ROOMS or name in OTHERS:
+            continue
+        loops = {node.name for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef) and repeats(node)}
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Thread"):
+                targets = [ast.unparse(word.value).split(".")[-1] for word in node.keywords if word.arg == "target"]
+                found += [place(path, node.lineno) for target in targets if target in loops]
+    assert not found, f"an error would end it without a word; take loops.lasting: {found}"
 
 
-def test_no_loop_starts_again_before_it_has_waited():
-    found = [
-        f"{place(path)}:{line}"
-        for path in files_with(r"\bcontinue\b", "src")
-        for loop in ast.walk(tree(path))
-        if isinstance(loop, ast.While) and (waits := calls(loop))
-        for line in restarts(loop)
-        if line < waits[0]
-    ]
-    assert not found, f"these would spin; wait first, or end the loop: {found}"
+def test_every_exception_above_still_has_a_thread():
+    assert [name for name in OTHERS if "Thread(" not in (SOURCE / name).read_text()] == []
+
+
+def repeats(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.While) for node in ast.walk(function))

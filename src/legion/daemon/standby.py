@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import platform
@@ -14,7 +15,7 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.store.database.errors import LeaseHeld
 from legion.store.database.head_lease import HeadLease, held_by, holder_name
 from legion.store.database.transactions import Store
-from legion.system import files
+from legion.system import files, loops
 from legion.system.paths import DataDir
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,8 @@ class Leadership:
         self._store.fence(generation)
         # After the fence: processes that serve machines of this folder follow the head by this file.
         files.write_atomic(self._data.head_generation, str(generation))
-        self._keeper = threading.Thread(target=_keep, args=(self._lease, self._ended), name="head-lease", daemon=True)
+        keep = functools.partial(_keep, self._lease, self._ended)
+        self._keeper = loops.lasting(keep, name="head-lease", stopped=self._ended.wait)
         self._keeper.start()
 
     def stop(self) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Callable
 
+from legion.domain.errors import LegionError
 from legion.jobs.context import Context
+from legion.system import loops
 
 log = logging.getLogger(__name__)
 
-_AFTER_ERROR = 10.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
 class BackgroundLoop:
@@ -18,14 +22,16 @@ class BackgroundLoop:
     An error that it does not expect is logged, and it starts again after a pause: no loop ends or spins unseen.
     """
 
-    pause = _AFTER_ERROR
-    """Seconds."""
+    pause = _FIRST_PAUSE
+    """Seconds after the first unexpected error."""
 
     def __init__(self, context: Context, name: str) -> None:
         self.context = context
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_repeating, name=name, daemon=True)
+        self._pauses: dict[str, tuple[float, float]] = {}
+        """By step that failed unexpectedly: its last pause in seconds, and when that ends."""
+        self._thread = loops.lasting(self._repeat, name=name, stopped=self._stopping.wait, first_pause=self.pause)
 
     def start(self) -> None:
         self._thread.start()
@@ -38,15 +44,26 @@ class BackgroundLoop:
         self._stopping.set()
         self._wake.set()
 
-    def _keep_repeating(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._repeat()
-                return
-            except Exception as trouble:  # any error: a loop that has ended would be missed by no one
-                name = self._thread.name
-                log.error("%s: failed, starts again in %g s: %s", name, self.pause, trouble, exc_info=trouble)
-                self._stopping.wait(self.pause)
-
     def _repeat(self) -> None:
         raise NotImplementedError
+
+    def _attempt(self, what: str, act: Callable[[], object]) -> bool:
+        """One step of a pass. Where it fails, the log says so, and the steps after it are done all the same.
+
+        After an unexpected error it is left out for a while, which doubles with each one in a row.
+        """
+        last, until = self._pauses.get(what, (_FIRST_PAUSE / 2, 0.0))
+        if time.monotonic() < until:
+            return False
+        try:
+            act()
+        except (LegionError, OSError) as trouble:
+            log.warning("%s failed, will retry: %s", what, trouble)
+        except Exception:  # what one step did not expect must not cost the others
+            pause = min(last * 2, _LONGEST_PAUSE)
+            log.exception("%s failed unexpectedly, will retry in %g s", what, pause)
+            self._pauses[what] = (pause, time.monotonic() + pause)
+        else:
+            self._pauses.pop(what, None)
+            return True
+        return False

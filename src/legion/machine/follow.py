@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from legion.domain.errors import LegionError
 from legion.machine.mirror import Mirrors
+from legion.system import loops
 
 log = logging.getLogger("legion")
 
@@ -22,7 +23,9 @@ class TargetFollower:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._follow, name="targets", daemon=True)
+        self._thread = loops.lasting(
+            self._follow, name="targets", stopped=lambda pause: self._wake.wait(pause) and self._stopping
+        )
 
     def start(self) -> None:
         self._thread.start()

@@ -17,7 +17,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import setup
 from legion.machine.work import REPORTED
 from legion.store.board import projects
-from legion.system import trees
+from legion.system import loops, trees
 
 log = logging.getLogger("legion")
 
@@ -36,7 +36,9 @@ class MachineHousekeeper:
         self._busy = busy
         self._stopping = False
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="housekeeping", daemon=True)
+        self._thread = loops.lasting(
+            self._watch, name="housekeeping", stopped=lambda pause: self._wake.wait(pause) and self._stopping
+        )
 
     def start(self) -> None:
         self._thread.start()

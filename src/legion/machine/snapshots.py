@@ -9,6 +9,7 @@ from collections.abc import Callable
 from legion.domain.errors import LegionError
 from legion.jobs.workspace.save import Saved
 from legion.machine.errors import Fenced, NotAMachine
+from legion.system import loops
 
 log = logging.getLogger("legion")
 
@@ -27,7 +28,7 @@ class TreeSnapshots:
         self._send = send
         self._every = every
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._repeat, name=f"snapshots {run}", daemon=True)
+        self._thread = loops.lasting(self._repeat, name=f"snapshots {run}", stopped=self._stopping.wait)
 
     def start(self) -> None:
         self._thread.start()

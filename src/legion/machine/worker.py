@@ -44,7 +44,7 @@ from legion.runner.lease import LeaseFile
 from legion.runner.probe import probe
 from legion.runner.spec import RunnerError
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, folder_watch, kernel, toolchain
+from legion.system import files, folder_watch, kernel, loops, toolchain
 from legion.system.paths import DataDir
 from legion.wire.machines import MachineBeat, MirrorTarget, RunRef
 
@@ -97,7 +97,7 @@ class Worker:
         self._follower.start()
         quota_watch = QuotaWatch(self.context)
         quota_watch.start()
-        beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
+        beating = loops.lasting(self._keep_beating, name="beat", stopped=self._over.wait)
         beating.start()
         self._keep_asking()
         with self._lock:

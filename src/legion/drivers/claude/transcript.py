@@ -117,7 +117,7 @@ def _opened(transcript: Path) -> BinaryIO:
     top = transcript.parents[_FOLDERS]
     file = safe_files.opened(top, str(transcript.relative_to(top)))
     if file is None:
-        raise FileNotFoundError(f"{transcript} is no transcript any more")
+        raise FileNotFoundError(f"{transcript} is no longer a transcript")
     return file
 
 

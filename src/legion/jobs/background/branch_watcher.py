@@ -5,17 +5,14 @@ Reads a few file times; git is asked only if one of them changed.
 
 from __future__ import annotations
 
-import logging
+import functools
 from pathlib import Path
 
-from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.jobs.context import Context
 from legion.jobs.landing import upstream
 from legion.jobs.loop import BackgroundLoop
 from legion.store.board import projects, tickets
-
-log = logging.getLogger(__name__)
 
 _EVERY = 2.0
 
@@ -29,11 +26,12 @@ class BranchWatcher(BackgroundLoop):
 
     def _repeat(self) -> None:
         while not self._stopping.wait(_EVERY):
-            try:
-                for project in self._with_tickets():
-                    self._check(project)
-            except LegionError as trouble:
-                log.warning("the check for new commits failed, will retry: %s", trouble)
+            self._attempt("the check for new commits", self._check_all)
+
+    def _check_all(self) -> None:
+        for project in self._with_tickets():
+            what = f"reading the branch {project.branch} of {project.name}"
+            self._attempt(what, functools.partial(self._check, project))
 
     def _with_tickets(self) -> list[Project]:
         with self.context.store.read() as tx:
@@ -41,13 +39,10 @@ class BranchWatcher(BackgroundLoop):
             return [project for project in projects.all(tx) if project.id in busy]
 
     def _check(self, project: Project) -> None:
-        try:
-            times = _times(project)
-            if self._seen.get(project.id) != times:
-                upstream.fetch(self.context, self.context.project_of(project))
-                self._seen[project.id] = times
-        except (LegionError, OSError) as trouble:
-            log.warning("the branch %s of %s could not be read: %s", project.branch, project.name, trouble)
+        times = _times(project)
+        if self._seen.get(project.id) != times:
+            upstream.fetch(self.context, self.context.project_of(project))
+            self._seen[project.id] = times
 
 
 def _times(project: Project) -> Times:

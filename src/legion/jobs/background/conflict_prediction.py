@@ -6,13 +6,13 @@ results are in memory: a new daemon predicts again, and reads in the events whic
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
 from legion.domain.landing.conflicts import AT_WORK, ConflictSpan, Pair, PredictedConflict, compare
 from legion.domain.projects import Project
@@ -48,16 +48,11 @@ class ConflictPredictor(BackgroundLoop):
 
     def _repeat(self) -> None:
         while not self._stopping.wait(_TICK):
-            try:
-                busy = self._with_work()
-            except LegionError as trouble:
-                log.warning("conflict prediction failed, will retry: %s", trouble)
-                continue
-            for project in busy:
-                try:
-                    self._predict(project)
-                except (LegionError, OSError) as trouble:
-                    log.warning("conflict prediction for %s failed, will retry: %s", project.name, trouble)
+            self._attempt("conflict prediction", self._predict_all)
+
+    def _predict_all(self) -> None:
+        for project in self._with_work():
+            self._attempt(f"conflict prediction for {project.name}", functools.partial(self._predict, project))
 
     def _with_work(self) -> list[Project]:
         with self.context.store.read() as tx:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
-from legion.domain.errors import LegionError
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
-
-log = logging.getLogger(__name__)
 
 _EVERY = 600.0
 _QUIET = 1.0
@@ -24,9 +20,6 @@ class EpicLandings(BackgroundLoop):
     def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            try:
-                self._land()
-            except (LegionError, OSError) as trouble:
-                log.warning("epics could not be read, will retry: %s", trouble)
+            self._attempt("the look at epics", self._land)
             self._wake.wait(_EVERY)
             self._stopping.wait(_QUIET)

@@ -5,14 +5,14 @@ Runs in a thread of its own, after events and at intervals. Work that it leaves 
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
@@ -27,7 +27,6 @@ from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
-from legion.jobs.machines.engine import EngineUnavailable
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
 from legion.runner.launch import LivingRun
@@ -108,20 +107,24 @@ class Housekeeper(BackgroundLoop):
     def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            try:
-                idle_claims.look(self.context)
-                self._leader_notices.look()
-                self._result_conditions.look()
-                self._lesson_proposals.look()
-                for project in self._due():
-                    self._tidy(project)
-                self._prune_queue()
-                self._return_memory()
-            except (LegionError, EngineUnavailable) as trouble:
-                log.warning("housekeeping failed, will retry: %s", trouble)
+            for what, step in self._steps():
+                self._attempt(f"housekeeping: {what}", step)
             self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
+
+    def _steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        yield "the claims of idle agents", lambda: idle_claims.look(self.context)
+        yield "notices to leaders", self._leader_notices.look
+        yield "conditions on results", self._result_conditions.look
+        yield "proposed lessons", self._lesson_proposals.look
+        yield "tidying", self._tidy_due
+        yield "the queue of jobs", self._prune_queue
+        yield "memory", self._return_memory
+
+    def _tidy_due(self) -> None:
+        for project in self._due():
+            self._attempt(f"tidying project {project.name}", functools.partial(self._tidy, project))
 
     def _prune_queue(self) -> None:
         engine = self.context.machines.engine

@@ -35,7 +35,7 @@ from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, devices
 from legion.store.work import usage
-from legion.system import process
+from legion.system import loops, process
 from legion.system.process import ProgramMissing
 
 log = logging.getLogger(__name__)
@@ -79,15 +79,15 @@ class Notifier(BackgroundLoop):
     def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            try:
-                while not self._stopping.is_set() and self._send_next():
-                    pass
-            except (LegionError, OSError) as trouble:
-                log.warning("notifications are paused: %s", trouble)
+            if not self._attempt("sending notifications", self._send_all):
                 self._stopping.wait(_NET_PATIENCE)
             self._wake.wait()
             # Runs that start now go first.
             self._stopping.wait(_PAUSE)
+
+    def _send_all(self) -> None:
+        while not self._stopping.is_set() and self._send_next():
+            pass
 
     def _send_next(self) -> bool:
         """Send notifications of the next events. True where there may be more."""
@@ -159,7 +159,7 @@ class _Channel:
         self._name = name
         self._stopping = stopping
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._send, name=f"notifier-{name}", daemon=True).start()
+        loops.lasting(self._send, name=f"notifier-{name}", stopped=stopping.wait).start()
 
     def put(self, send: Callable[[], None]) -> None:
         self._waiting.put(send)

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from legion.domain.errors import LegionError, StateConflict
+from legion.domain.errors import StateConflict
 from legion.domain.projects import Project
 from legion.domain.routines.routine import FailedCount, Routine, is_failed_attempt, reason
 from legion.domain.routines.schedule import OnEvent, Trigger, due
@@ -52,13 +52,13 @@ class RoutineClock(BackgroundLoop):
     def _repeat(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            sleep = _LONGEST_SLEEP
-            try:
-                sleep = self.look()
-            except (LegionError, OSError) as trouble:
-                log.warning("routines could not be read, will retry: %s", trouble)
-            self._wake.wait(sleep)
+            self._sleep = _LONGEST_SLEEP
+            self._attempt("the look at routines", self._look)
+            self._wake.wait(self._sleep)
             self._stopping.wait(_QUIET)
+
+    def _look(self) -> None:
+        self._sleep = self.look()
 
     def look(self) -> float:
         """One look at every routine; the seconds until the next one is due. Without any it costs one query."""

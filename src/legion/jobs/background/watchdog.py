@@ -105,13 +105,7 @@ class Watchdog(BackgroundLoop):
         while not self._stopping.wait(rest):
             wanted = self.context.user.liveness
             began = self.context.clock()
-            try:
-                if wanted.watch:
-                    self.check()
-                else:
-                    self._forget(())
-            except (LegionError, OSError) as trouble:
-                log.warning("watchdog: check failed, will retry: %s", trouble)
+            self._attempt("watchdog: check", self.check if wanted.watch else lambda: self._forget(()))
             took = max(0.0, self.context.clock() - began)
             rest = max(wanted.every, _SHARE * took) if wanted.watch else _OFF
 

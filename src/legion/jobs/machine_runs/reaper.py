@@ -11,6 +11,7 @@ from legion.domain.machines.leases import HeadLeases
 from legion.domain.machines.machine import MachineState, PlacedRun, PlacementState
 from legion.jobs.context import Context
 from legion.store.work import machines
+from legion.system import loops
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class Reaper:
         self._clock = clock
         self._leases = HeadLeases(context.machines.times)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="leases", daemon=True)
+        self._thread = loops.lasting(self._watch, name="leases", stopped=self._stopping.wait)
 
     def start(self) -> None:
         self._thread.start()

@@ -54,11 +54,11 @@ def _continues(copy: Path, own: Path) -> bool:
 
 
 def _read(transcript: Path) -> bytes:
-    """It lies where its agent can write, two folders below the agent's own. No link is followed on the way."""
+    """It is where its agent can write, two folders below the agent's own. No link is followed on the way."""
     top = transcript.parents[2]
     content = safe_files.read(top, str(transcript.relative_to(top)))
     if content is None:
-        raise StateConflict(f"{transcript} is no file any more: start a new run with `legion retry`.")
+        raise StateConflict(f"{transcript} is no longer a file: start a new run with `legion retry`.")
     return content
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
@@ -69,11 +68,8 @@ class QuotaWatch(BackgroundLoop):
         rest = 0.0
         while not self._stopping.wait(rest):
             began = time.monotonic()
-            try:
-                slots.sweep(self.context)
-                enforce(self.context)
-            except (LegionError, OSError) as trouble:
-                log.warning("the disk quota check failed, will retry: %s", trouble)
+            self._attempt("sweeping the slots", lambda: slots.sweep(self.context))
+            self._attempt("the disk quota check", lambda: enforce(self.context))
             rest = max(_EVERY, _SHARE * (time.monotonic() - began))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import psycopg
 
 from legion.store.database.transactions import Store
+from legion.system import loops
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +45,9 @@ class HeadNews:
         """Names of runs; empty: any other commit."""
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._listener = threading.Thread(target=self._keep(self._listen), name="head-news", daemon=True)
-        self._sender = threading.Thread(target=self._keep(self._send), name="head-news-out", daemon=True)
+        stopped = self._stopping.wait
+        self._listener = loops.lasting(self._keep(self._listen), name="head-news", stopped=stopped)
+        self._sender = loops.lasting(self._keep(self._send), name="head-news-out", stopped=stopped)
 
     def start(self) -> None:
         self._store.on_commit(self._committed)
