@@ -106,6 +106,38 @@ def test_a_conversation_is_exported_by_the_start_of_its_id(client: Legion, home:
         client.export_conversation(CLAUDE, "pdf")
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_run_is_exported_by_what_the_list_shows_with_the_prompt_and_the_persons_words(
+    client: Legion, house: QuietSquad, project: Project, resumed: bool
+):
+    ticket = project.dispatch("Paint the okapi", "true")
+    with house.office.context.store.write() as tx:
+        older, run = runs.start(tx, ticket, 1), runs.start(tx, ticket, 2)
+    for one, at in ((older, 1794830000.0), (run, 1794831000.0)):
+        folder = house.office.context.data.runs / one.name
+        (folder / "given").mkdir(parents=True)
+        (folder / "given" / "briefing.md").write_text("Paint it blue.")
+        (folder / "given" / "again.md").write_text("You were cut off.")
+        events: list[dict[str, object]] = [
+            {"kind": "conversation", "id": "c", "resumed": resumed},
+            {"kind": "told", "id": "m", "text": "Use oil."},
+            {"kind": "said", "text": f"Painted in {one.name}."},
+        ]
+        lines = [{"version": 1, "number": n, "time": at + n, **event} for n, event in enumerate(events, 1)]
+        (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    listed = {line.id for line in client.conversations(EVER, WAIT).conversations if line.ticket == ticket}
+    assert listed == {older.name, run.name}
+    for id in (f"#{ticket}", str(ticket), run.name):
+        text = client.export_conversation(id).text
+        assert f"Painted in {run.name}." in text, "the last run of the ticket"
+        assert text.index("You were cut off." if resumed else "Paint it blue.") < text.index("Use oil.")
+    assert f"Painted in {older.name}." in client.export_conversation(older.name).text
+    with house.office.context.store.write() as tx:
+        for one in (older, run):
+            runs.end(tx, one.id, Outcome.FINISHED)
+    project.stop(ticket)
+
+
 def test_no_text_of_a_conversation_runs_in_its_document(client: Legion, home: Home):
     worst = "</pre><script>alert(1)</script>\x1b]0;title\x07 ```\n# Not a heading"
     home.append(home.claude, said(worst))

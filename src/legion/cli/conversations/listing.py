@@ -95,9 +95,7 @@ def row(line: ConversationLine, screen: Screen) -> list[Cell]:
 
 
 def _name(line: ConversationLine) -> str:
-    """What other commands take for it. Runs of one agent differ only at the end of their ids."""
-    if line.ticket is not None:
-        return f"#{line.ticket}"
+    """What `legion export` takes for it. Runs of one agent differ only at the end of their ids."""
     id = sanitize(line.id)
     return id if line.program == _OWN else id[:_SHORT_ID]
 

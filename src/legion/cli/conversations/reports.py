@@ -32,7 +32,7 @@ _SHOWN = 10
 def export(call: CommandCall, id: str, last: bool, output: Path | None, format: str | None) -> None:
     """Write one conversation as Markdown, JSON or HTML, to stdout or to a file that does not exist yet.
 
-    ID is the id or its first characters, as `legion conversations` shows them.
+    ID is the id or its first characters, as `legion conversations` shows them, or a ticket's number: its last run.
     """
     if bool(id) == last:
         raise BadInput("Name one conversation: its ID, or --last.")

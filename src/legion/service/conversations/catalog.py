@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -30,6 +31,7 @@ LAST_WAIT = 10.0
 """Seconds that an export waits for the newest conversation to be read."""
 _QUICK = 2.0
 """Seconds: a search that may take no longer does not wait for a look at very many files."""
+_TICKET = re.compile(r"#?(\d{1,15})")
 _START, _END = "\x02", "\x03"
 """Around a word that was found."""
 
@@ -71,9 +73,13 @@ class Catalog:
         return SearchResult(query=query, hits=found, index=state)
 
     def one(self, id: str) -> Indexed:
-        """The conversation with this id or the start of one; the newest where it is empty. Raises NotFound."""
+        """The conversation with this id or the start of one; the newest where it is empty, and of a ticket where it is
+        a ticket's number. Raises NotFound.
+        """
         with self.index(LAST_WAIT) as (index, _):
-            found = index.named(id) if id else index.conversations()[:1]
+            number = _TICKET.fullmatch(id)
+            found = index.named(f"ticket-{number[1]}-")[:1] if number is not None else []
+            found = found or (index.named(id) if id else index.conversations()[:1])
         if not found:
             what = f"no conversation {id[:80]!r}" if id else "no conversation yet"
             raise NotFound(f"There is {what}; `legion conversations` lists them.")

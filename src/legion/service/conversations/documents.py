@@ -5,9 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
 
-from legion.conversations.conversation import ConversationEntry, EntryRole
+from legion.conversations.conversation import ConversationEntry, ConversationProgram, EntryRole
+from legion.conversations.formats import legion_run
 from legion.conversations.formats.opencode import UnreadableDatabase
+from legion.conversations.index import Indexed
 from legion.conversations.line_files import read_all
 from legion.conversations.places import FORMATS
 from legion.conversations.plain_text import plain
@@ -32,11 +36,19 @@ def export(catalog: Catalog, id: str = "", format: str = "md") -> ExportedConver
     found = catalog.one(id)
     (line,) = catalog.lines([found])
     try:
-        entries = _limited(read_all(found.path, FORMATS.get(found.facts.program)))
+        entries = _limited(chain(_prompt(found), read_all(found.path, FORMATS.get(found.facts.program))))
     except (OSError, UnreadableDatabase) as error:
         raise NotFound(f"{found.path} cannot be read ({error}); `legion conversations` lists what is there.") from None
     text = _WRITERS[format](line, entries)
     return ExportedConversation(id=line.id, format=format, name=f"{line.program}-{line.id}.{format}", text=text)
+
+
+def _prompt(found: Indexed) -> list[ConversationEntry]:
+    """The first message of a run of Legion's; programs write theirs themselves."""
+    if found.facts.program is not ConversationProgram.LEGION:
+        return []
+    text = legion_run.prompt(Path(found.path))
+    return [ConversationEntry(role=EntryRole.PERSON, text=text, at=found.facts.started_at)] if text else []
 
 
 def _limited(entries: Iterable[ConversationEntry]) -> list[ConversationEntry]:
