@@ -13,15 +13,17 @@ from legion.domain.agents.agent import ROOT
 from legion.domain.agents.mail import Delivery
 from legion.domain.runs import Outcome
 from legion.domain.wheel import AgentWheel
-from legion.drivers import Program
+from legion.drivers import InterruptRequest, Program
 from legion.jobs.turn import wheel
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
 from legion.service.agents import attach
 from legion.service.agents import hire as hiring
 from legion.store.staff import agent_wheels, agents
 from legion.wire.agents import HireAgent
-from legion.wire.terminal import GiveBackAgent
+from legion.wire.errors import StateConflict
+from legion.wire.terminal import AttachAgent, GiveBackAgent
 from tests.jobs.office import Office, all_mail
+from tests.support.listening_runner import listening
 
 TURN_ENDS = (Outcome.INTERRUPTED, Outcome.FINISHED, Outcome.LOST)
 """How the turn ends in which a person wants the conversation."""
@@ -97,6 +99,56 @@ def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_
     assert alone == (0 if turn_end is Outcome.FINISHED else 1), "a cut turn continues once"
     results = [one for one in letters if one.kind.value == "result"]
     assert len(results) == alone + (turn_end is Outcome.FINISHED)
+
+
+LATER = AttachAgent(id="ada", waited=60.0)
+"""A later request of a person who has waited longer than a call may take."""
+
+
+def test_only_the_turn_that_the_agent_has_alone_is_interrupted_for_a_person(office: Office):
+    hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
+    assert not next_turn(office, crashes=False)
+    office.take_prompt(1)
+    with listening(office.context.data.runs / office.turn(1)[1].name) as asks:
+        attach.attach(office.context, AttachAgent(id="ada"), patience=0.0)
+        assert asks == []
+        attach.attach(office.context, LATER, patience=0.0)
+        assert asks == [InterruptRequest()]
+    office.end_turn(1, Outcome.INTERRUPTED)
+    assert next_turn(office, crashes=False)
+    with listening(office.context.data.runs / office.turn(1)[1].name) as asks:
+        for _ in range(3):
+            attach.attach(office.context, LATER, patience=0.0)
+        assert asks == []
+    office.end_turn(1, Outcome.INTERRUPTED)
+    with pytest.raises(StateConflict, match="asks again"):
+        attach.attach(office.context, LATER, patience=0.0)
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_person_who_gives_up_leaves_an_agent_as_it_was(office: Office, idle: bool):
+    """An idle agent idles on, and a turn continues, also where the terminal was about to open."""
+    hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
+    assert not next_turn(office, crashes=False)
+    office.take_prompt(1)
+    if idle:
+        office.end_turn(1, Outcome.FINISHED)
+        attach.attach(office.context, AttachAgent(id="ada"), patience=0.0)
+    else:
+        with listening(office.context.data.runs / office.turn(1)[1].name):
+            attach.attach(office.context, AttachAgent(id="ada"), patience=0.0)
+            attach.attach(office.context, LATER, patience=0.0)
+        office.end_turn(1, Outcome.INTERRUPTED)
+    assert next_turn(office, crashes=False)
+    agent, run = office.turn(1)
+    attach.give_back(office.context, GiveBackAgent(id="ada"))
+    with office.context.store.read() as tx:
+        assert not wheel.is_wanted(office.context, tx, agent, run)
+    office.end_turn(1, Outcome.STOPPED)
+    office.conduct()
+    assert bool(office.claims) is not idle
+    with office.context.store.read() as tx:
+        assert agent_wheels.of_agent(tx, 1) is None
 
 
 def test_what_is_given_back_to_a_runner_that_was_just_killed_opens_for_no_one(office: Office):
