@@ -82,6 +82,16 @@ def test_a_comment_is_never_on_another_text_than_it_was_written_on(visitor: Visi
     expect(page.locator(".lines .comment")).to_have_count(0)
 
 
+def test_a_click_on_the_code_selects_its_line(visitor: Visitor, served: Served):
+    page = _open(visitor, served, SHORTER)
+    click(page, page.get_by_text("four", exact=True))
+    expect(page.get_by_label("Comment on removed line 4")).to_be_focused()
+    page.keyboard.press("c")
+    page.keyboard.type("Keep four.")
+    page.keyboard.press("Escape")
+    expect(page.locator(".diff-line", has_text="four").locator("+ .comment")).to_have_text("Keep four.")
+
+
 def test_a_name_that_git_quotes_is_shown_as_it_is(visitor: Visitor, served: Served):
     page = _open(visitor, served, QUOTED)
     expect(page.locator(".file h2")).to_contain_text('quote"d ü.txt')
@@ -95,13 +105,13 @@ def test_a_large_change_is_drawn_where_one_looks(visitor: Visitor, served: Serve
         "".join(f"diff --git a/f{n}.py b/f{n}.py\n+++ b/f{n}.py\n@@ -0,0 +1,390 @@\n{lines}" for n in range(60)),
     )
     expect(page.locator(".file")).to_have_count(60)
-    expect(page.locator(".diff-line").first).to_be_visible()
+    expect(page.locator(".diff-line").first).to_be_visible(timeout=20_000)
     assert page.locator(".diff-line").count() < 1000
     assert page.locator(".file h2 button[aria-expanded=true]").count() == 5
     last = page.locator(".file").last
     click(page, last.locator("h2 button"))
-    page.keyboard.press("End")
-    expect(last.get_by_text("line 389 of")).to_be_visible()
+    last.locator(".piece").last.scroll_into_view_if_needed()
+    expect(last.get_by_text("line 389 of")).to_be_visible(timeout=20_000)
     assert page.locator(".diff-line").count() < 1000
     click(page, last.get_by_label("Comment on line 390", exact=True))
     page.keyboard.type("Too long.")

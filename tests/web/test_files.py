@@ -56,6 +56,15 @@ def content(name: str) -> bytes:
     return file.content
 
 
+def test_one_place_hears_keys_and_a_box_takes_the_focus_by_itself():
+    """Browsers ignore `autofocus` once something has the focus; a second listener would act while text is written."""
+    for path in (STATIC / "app").rglob("*.js"):
+        text = path.read_text()
+        assert "autofocus" not in text, path
+        if path.name not in ("main.js", "parts.js"):
+            assert not re.findall(r'addEventListener\("key', text), path
+
+
 def test_the_first_view_is_small():
     shell = set(re.findall(r'"(/[^"]*)"', (STATIC / "sw.js").read_text().partition("];")[0])) - {"/"}
     first = [content(name.removeprefix("/web/")) for name in shell] + [content("index.html")]

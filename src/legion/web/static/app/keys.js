@@ -109,6 +109,7 @@ const open = (place) => { location.hash = `#/${place}`; };
 const once = (message) => { if (!toasts.value.some((one) => one.message === message)) toast(message); };
 
 export function onKey(event) {
+  if (event.ctrlKey && event.key === "q") leaveBox(); // The person leaves a terminal.
   if (event.defaultPrevented || event.isComposing || event.metaKey || event.altKey || asked.value) return;
   const name = nameOf(event);
   if (textBox(event.target) || isWriting()) { write(event, name); return; }

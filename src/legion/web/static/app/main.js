@@ -1,7 +1,7 @@
 // The page's frame: login, navigation, notifications.
 import { html, render, signal, useEffect, useState } from "./lib.js";
 import { logIn } from "./api.js";
-import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
+import { board, boardAt, choose, connection, keepNotifying, mayAct, outdated, project, session, shutOut, start, store, stored, subscribe, waits } from "./state.js";
 import { Asked, Toasts } from "./parts.js";
 import { Help, helping, onKey } from "./keys.js";
 import { Board, StatusLine } from "./views/board.js";
@@ -67,10 +67,9 @@ function View({ view, open, args }) {
 }
 
 function Frame({ open, children }) {
-  const waiting = questions.value.length;
-  const all = waiting + (board.value?.plans ?? 0) + (board.value?.counts.failed ?? 0);
+  const badges = { inbox: waits.value.questions, plans: waits.value.plans };
+  const all = badges.inbox + badges.plans + waits.value.failed.length;
   useEffect(() => { document.title = all ? `(${all}) Legion` : "Legion"; }, [all]);
-  const badges = { inbox: waiting, plans: board.value?.plans ?? 0 };
   const link = ([name, label, size]) => html`<a key=${name} class=${size} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${badges[name] > 0 && html` <span class="badge">${badges[name]}</span>`}</a>`;
   return html`<a class="skip" href="#main">Skip to the content</a>
     <header class="top">

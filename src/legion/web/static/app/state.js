@@ -10,6 +10,12 @@ export const board = signal(null);
 export const boardAt = signal(0);
 export const questions = signal([]);
 export const inboxRead = signal(false); // Without it, no question is known, and none may wait.
+// What only the person can settle. A failed ticket that asks is a question.
+export const waits = computed(() => ({
+  questions: questions.value.length,
+  plans: board.value?.plans ?? 0,
+  failed: (board.value?.tickets ?? []).filter((one) => one.state === "failed" && !one.question),
+}));
 export const outdated = signal("");
 export const project = signal(stored("project", ""));
 export const toasts = signal([]);

@@ -1,7 +1,7 @@
 // The board: tickets as columns, as a tree, or as a graph.
 import { html, signal, useMemo, useState } from "../lib.js";
 import { Act, Empty, Rows, State } from "../parts.js";
-import { board, mayAct, project, questions, store, stored } from "../state.js";
+import { board, mayAct, project, questions, store, stored, waits } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, dollars, plural } from "../format.js";
 import { ofCard, ofColumn } from "./drag.js";
@@ -56,18 +56,18 @@ function select(tickets, filter, epic) {
 function NextSteps({ status }) {
   const lines = status.project ? [status.project] : status.projects;
   return html`<div class="next">
-    <${Waits} status=${status} />
+    <${Waits} />
     ${lines.map((one) => html`<${ProjectSteps} line=${one} key=${one.root} />`)}
     ${status.daemon.sandbox_missing && html`<p class="step bad">Agents run without a sandbox: ${status.daemon.sandbox}</p>`}
   </div>`;
 }
 
 // What only the person can settle, each a link to where.
-function Waits({ status }) {
-  const failed = status.tickets.filter((one) => one.state === "failed");
+function Waits() {
+  const { plans, failed } = waits.value;
   const all = [
-    [questions.value.length, "question", "#/inbox"], [status.plans, "plan to decide", "#/plans", "plans to decide"],
-    [status.counts.failed ?? 0, "failed ticket", failed.length === 1 ? `#/ticket/${failed[0].id}` : "#/board/columns"],
+    [waits.value.questions, "question", "#/inbox"], [plans, "plan to decide", "#/plans", "plans to decide"],
+    [failed.length, "failed ticket", `#/ticket/${failed[0]?.id}`],
   ].filter(([count]) => count > 0);
   return all.length > 0 && html`<p class="step needs">Waits for you: ${all.map(([count, one, place, many]) => html`
     <a key=${one} href=${place}>${plural(count, one, many)}</a>`)}</p>`;

@@ -103,7 +103,11 @@ function Line({ file, line, comment, open, onOpen, onSave, canComment }) {
   const closed = !canComment || line.kind === "hunk";
   const number = line.now ?? line.before;
   const press = () => onOpen(open ? null : place);
-  return html`<div class="diff-line ${line.kind}">
+  // A click on the code selects the line, for the keys.
+  const select = ({ target, currentTarget }) => {
+    if (target.closest("code") && getSelection().isCollapsed) currentTarget.querySelector(".no").focus();
+  };
+  return html`<div class="diff-line ${line.kind}" onClick=${select}>
       <button class="no" disabled=${closed} aria-expanded=${closed ? undefined : Boolean(open)} onClick=${press}
         aria-label=${`Comment on ${line.kind === "removed" ? "removed line" : "line"} ${number}`}>${line.before ?? ""}</button>
       <button class="no" disabled=${closed} tabindex="-1" aria-hidden="true" onClick=${press}>${line.now ?? ""}</button>
