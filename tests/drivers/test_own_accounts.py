@@ -60,6 +60,19 @@ def test_an_option_that_cannot_be_kept_is_refused_at_dispatch(tmp_path: Path):
             assert desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket])).ids
 
 
+def test_a_program_that_is_not_installed_is_noted_at_dispatch(tmp_path: Path):
+    (tmp_path / "settings/programs/absent.toml").write_text(OUTSIDE.replace('"sh"', '"no-such-agent"'))
+    with whole_office(tmp_path / "whole") as desk:
+        ticket = NewTicket(title="x", text="x", driver="absent")
+        notes = desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket, ticket])).notes
+        assert [note for note in notes if note.startswith("Mine is not installed (no program 'no-such-agent'")] == [
+            note for note in notes if "installed" in note
+        ]
+        assert len([note for note in notes if "not installed" in note]) == 1
+        ticket = NewTicket(title="x", text="x", driver="outside")
+        assert not [n for n in desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket])).notes if "installed" in n]
+
+
 def test_it_needs_no_provider_and_its_run_says_whose_account_it_uses(office: Office, tmp_path: Path):
     context = office.context
     chosen = choose_program(context, context.project(office.project).config, "", "outside")

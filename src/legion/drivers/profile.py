@@ -257,6 +257,10 @@ class DriverProfile(ABC):
         """The program of the settings, else the person's own, else a bundled one. Raises ProgramUnusable."""
         raise ProgramUnusable(f"The driver {self.name} has no program of its own: give it a command line.")
 
+    def refuse_missing(self) -> None:
+        """Raises ProgramUnusable where a quick look shows that its program is not on this machine."""
+        return
+
     def login_file(self) -> Path | None:
         """Where the program keeps the person's own login, whether or not it exists; None: it has none."""
         return None

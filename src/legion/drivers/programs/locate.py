@@ -26,6 +26,16 @@ _VERSION = re.compile(rb"(\d+(?:\.\d+)+)")
 
 def find(program: ProgramDescription, *, patience: float = _VERSION_TIMEOUT) -> ProgramFile:
     """`patience`: seconds to print its version. Raises ProgramUnusable: it is missing, too old, or does not run."""
+    path = path_of(program)
+    version = version_of(path, program, patience)
+    least = program.program.least
+    if least and version and _numbers(version) < _numbers(least):
+        raise ProgramUnusable(f"{path} is version {version}, and {least} is needed: update {program.title}.")
+    return ProgramFile(path=path, version=version, bundled=False)
+
+
+def path_of(program: ProgramDescription) -> Path:
+    """Its file, without a start of it. Raises ProgramUnusable where it is missing."""
     word = program.program.run[0]
     path = shutil.which(str(Path(word).expanduser()))
     if path is None:
@@ -35,11 +45,7 @@ def find(program: ProgramDescription, *, patience: float = _VERSION_TIMEOUT) -> 
             f"{program.title} is not installed (no program {word!r} on the PATH that Legion was started with): "
             f"{advice}. If it is installed, run `legion down` and `legion up` where your PATH has it."
         )
-    version = version_of(Path(path), program, patience)
-    least = program.program.least
-    if least and version and _numbers(version) < _numbers(least):
-        raise ProgramUnusable(f"{path} is version {version}, and {least} is needed: update {program.title}.")
-    return ProgramFile(path=Path(path), version=version, bundled=False)
+    return Path(path)
 
 
 def version_of(path: Path, program: ProgramDescription, patience: float = _VERSION_TIMEOUT) -> str:

@@ -67,6 +67,9 @@ class DescribedProfile(DriverProfile):
     def find_program(self, wanted: str) -> ProgramFile:
         return locate.find(self.program)
 
+    def refuse_missing(self) -> None:
+        locate.path_of(self.program)
+
     def usage(self, models: Mapping[str, Any]) -> dict[str, Usage]:
         return {str(model): _usage(facts) for model, facts in models.items() if isinstance(facts, Mapping)}
 

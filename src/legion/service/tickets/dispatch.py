@@ -37,7 +37,7 @@ from legion.service.projects.session_notes import session_notes
 from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import crews, start_points, upstream_edges
 from legion.service.tickets.dry_run import DryRun, undone_if_dry
-from legion.service.tickets.new_tickets import keys_of, refuse_circles, refuse_faults, refuse_unfit
+from legion.service.tickets.new_tickets import keys_of, missing_programs, refuse_circles, refuse_faults, refuse_unfit
 from legion.service.tickets.program_choices import choose_programs, record_choices
 from legion.store import epic_sessions
 from legion.store.board import crews as stored_crews
@@ -103,6 +103,7 @@ def dispatch(
         refuse_unfit(context, config, Path(record.root), new)
     _refuse_by_hook(context, record, request.tickets)
     untrusted = crews.untrusted_notes(context, project, teams)
+    missing = missing_programs(context, config, request.tickets)
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
     with undone_if_dry(request) as dry, context.store.write() as tx:
         if (first := recalled(tx, found.id, request.request)) is not None:
@@ -127,6 +128,7 @@ def dispatch(
                 *_session_notes(tx, found, record, request.cwd),
                 *linked,
                 *untrusted,
+                *missing,
                 *explained,
             ],
         )

@@ -10,6 +10,7 @@ from legion.domain.errors import BadInput
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
 from legion.drivers import registry
+from legion.drivers.profile import ProgramUnusable
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.service.tickets import crews
@@ -77,6 +78,18 @@ def refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTi
             raise BadInput(
                 f"Ticket {shown!r}: {option} needs a driver that can {what}. Remove {option} or choose {others}."
             )
+
+
+def missing_programs(context: Context, config: ProjectConfig, new: list[NewTicket]) -> list[str]:
+    """A note for each program that is not here: its tickets wait for it. A machine that a ticket names may have it."""
+    notes: list[str] = []
+    for one in new:
+        if not one.checkpoint and not one.on:
+            try:
+                choose_program(context, config, one.command, one.driver).driver.refuse_missing()
+            except ProgramUnusable as missing:
+                notes.append(str(missing))
+    return list(dict.fromkeys(notes))
 
 
 def _given(new: NewTicket, *needs: AgentNeed) -> str:
