@@ -69,7 +69,6 @@ def test_a_description_survives_the_spec_of_a_run():
         ({"can": 1}, "In f, `can` must be a table."),
         ({"files": {"../x": ""}}, "In f, `files.../x` must be a path below the program's home folder."),
         ({"files": {"/etc/x": ""}}, "In f, `files./etc/x` must be a path below the program's home folder."),
-        ({"driver": "json"}, "In f, `json.reader` is missing: name the reader of its lines."),
     ],
 )
 def test_a_fault_is_answered_with_file_key_and_remedy(change: dict[str, object], sentence: str):
@@ -117,9 +116,11 @@ def test_a_broken_file_makes_only_its_own_program_unusable(own: Path):
 
 
 def test_a_program_without_a_conversation_can_only_keep_a_budget():
-    program = described("x", {**LEAST, "driver": "command", "can": {"resume": True, "interrupt": True}}, "f")
-    found = profile.capabilities(program)
+    table = {**LEAST, "driver": "command", "can": {"resume": True, "interrupt": True}}
+    found = profile.capabilities(described("x", {**table, "environment": {"BASE_URL": "{url}"}}, "f"))
     assert (found.talks, found.resumes, found.interrupts, found.budgets, found.models) == (False,) * 3 + (True,) * 2
+    outside = profile.capabilities(described("x", table, "f"))
+    assert (outside.budgets, outside.models) == (False, False), "Legion sees nothing of its account"
 
 
 def test_the_readers_of_descriptions_are_those_that_there_are():
