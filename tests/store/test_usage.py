@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from legion.domain.runs import Outcome
 from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
 from legion.store.work import runs, usage
 from tests.store.making import add_ticket
@@ -65,3 +66,17 @@ def test_the_last_word_of_a_provider_about_its_limit_counts(store):
             usage.note_limit(tx, said)
     with store.read() as tx:
         assert usage.limits(tx) == {"anthropic": last, "other": other}
+
+
+def test_only_the_days_of_a_window_are_read(store, run):
+    with store.write() as tx:
+        for day, usd in (("2026-01-30", 1.0), ("2026-01-31", 2.0), ("2026-02-01", 4.0)):
+            usage.add(tx, [spent(run, day=day, amount=Usage(usd=usd))])
+    with store.read() as tx:
+        assert [one.usage.usd for one in usage.spending(tx, since="2026-01-31")] == [2.0, 4.0]
+        assert len(usage.work(tx, since=2e9)) == 1, "it goes on"
+    with store.write() as tx:
+        runs.end(tx, run, Outcome.FINISHED)
+        ended = runs.get(tx, run).ended_at
+        assert ended is not None
+        assert [len(usage.work(tx, since=moment)) for moment in (ended, ended + 1)] == [1, 0]

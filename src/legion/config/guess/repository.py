@@ -82,7 +82,8 @@ def keep_out_of_git(files: Folder, folder: str) -> str:
 
 
 def not_installed(tool: str, instead: str) -> str:
-    return f"This is a project of {tool}, which is not installed: {instead}. Install {tool}, then guess again."
+    again = "delete legion.toml and run `legion init` again"
+    return f"This is a project of {tool}, which is not installed: {instead}. Install {tool}, {again}."
 
 
 def table(value: object) -> Mapping[str, object]:

@@ -194,13 +194,9 @@ def report(
     return tuple(found.values())
 
 
-def since_day(
-    day: str, work: Iterable[RunUsage], spending: Iterable[Spending], *, start: float, now: float
-) -> tuple[tuple[RunUsage, ...], tuple[Spending, ...]]:
-    """What happened on this day or later; `start` is its first moment. A run that started before counts from then."""
-    late = [one for one in work if (now if one.ended_at is None else one.ended_at) >= start]
-    clipped = tuple(replace(one, started_at=max(one.started_at, start)) for one in late)
-    return clipped, tuple(one for one in spending if one.day >= day)
+def clipped(work: Iterable[RunUsage], start: float) -> tuple[RunUsage, ...]:
+    """A run that started before counts from then."""
+    return tuple(replace(one, started_at=max(one.started_at, start)) for one in work)
 
 
 def summed(shares: Iterable[UsageSlice]) -> UsageSlice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from legion.domain.errors import BadInput
-from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, since_day, summed
+from legion.domain.scheduling.usage import UsageBy, UsageSlice, clipped, report, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
@@ -20,11 +20,11 @@ def usage_report(context: Context, cwd: str | None, by: str, since: str = "") ->
     start = start_of(since)
     here = project_cases.find_or_none(context, cwd) if cwd and cut is not UsageBy.PROJECT else None
     with context.store.read() as tx:
-        work = usage.work(tx, here.id if here else None)
-        spending = usage.spending(tx, here.id if here else None)
+        work = usage.work(tx, here.id if here else None, since=start)
+        spending = usage.spending(tx, here.id if here else None, since=since)
     now = context.clock()
     if start is not None:
-        work, spending = since_day(since, work, spending, start=start, now=now)
+        work = clipped(work, start) if start <= now else ()
     titles = {str(one.ticket): one.title for one in work} if cut is UsageBy.TICKET else {}
     shares = report(cut, work, spending, now=now, day_of=day_of)
     return UsageReport(

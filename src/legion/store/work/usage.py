@@ -171,8 +171,11 @@ def _taken_by_plans(tx: ReadTransaction) -> list[tuple[str, float]]:
     ]
 
 
-def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...]:
-    """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
+def work(tx: ReadTransaction, project: int | None = None, *, since: float | None = None) -> tuple[RunUsage, ...]:
+    """Every run and turn, those of dropped tickets and fired agents included: their money is spent too.
+
+    `since`: only those that had not ended then.
+    """
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
         table.id, table.ticket, table.plan, table.role, table.driver, table.attempt, table.started_at, table.ended_at,
@@ -189,6 +192,8 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
     found = found.where(ticket.undoes.is_(None))
     if project is not None:
         found = found.where(table.project == project)
+    if since is not None:
+        found = found.where(table.ended_at.is_(None) | (table.ended_at >= since))
     return tuple(_work(row) for row in tx.execute(found.order_by(table.id)))
 
 
@@ -206,11 +211,13 @@ def _work(row: Row[Any]) -> RunUsage:
     return RunUsage(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
 
 
-def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending, ...]:
-    """What every run spent, by model and day."""
+def spending(tx: ReadTransaction, project: int | None = None, *, since: str = "") -> tuple[Spending, ...]:
+    """What every run spent, by model and day. `since`: on this day and later."""
     found = select(schema.usage)
     if project is not None:
         found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.project == project)))
+    if since:
+        found = found.where(_TABLE.day >= since)
     return tuple(
         _spending(row) for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
     )
