@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from legion.domain.errors import BadInput, StateConflict
+from legion.store.database import head_lease
 from legion.store.database.errors import LeaseHeld
 from legion.store.database.head_lease import HeadLease, held_by, holder_name
 from legion.store.database.transactions import Store
@@ -52,18 +53,21 @@ class Leadership:
         """`url` of Postgres; empty: SQLite."""
         self._store = store
         self._data = data
-        self._lease = HeadLease(url, holder_name(platform.node(), data.root)) if url else None
+        self._name = holder_name(platform.node(), data.root)
+        self._lease = HeadLease(url, self._name) if url else None
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
 
     def start(self) -> None:
-        """Take the lease and bring the tables up to date. Raises LeaseHeld."""
+        """Take the lease and bring the tables up to date. Raises LeaseHeld, and StateConflict in another folder."""
         if self._lease is None:
             self._store.migrate()
             return
         if self._lease.is_held_by_other():
+            self._refuse_other_folder()
             raise held_by(self._lease)
         self._store.migrate()
+        self._refuse_other_folder()
         generation = self._lease.take()
         if generation is None:
             raise held_by(self._lease)
@@ -73,6 +77,17 @@ class Leadership:
         keep = functools.partial(_keep, self._lease, self._ended)
         self._keeper = loops.lasting(keep, name="head-lease", stopped=self._ended.wait)
         self._keeper.start()
+
+    def _refuse_other_folder(self) -> None:
+        """Hubs, runs and certificates of this database are in the folder of the head before this one."""
+        with self._store.read() as tx:
+            last, holder = head_lease.last(tx)
+        # A head that was killed between the lease and the file has the same name.
+        if last and holder != self._name and self._data.generation_of_head != last:
+            raise StateConflict(
+                f"This database belongs to another data folder than {self._data.root}: {holder} served it last. Name "
+                "that folder with --data-dir, on a file system that both hosts mount."
+            )
 
     def stop(self) -> None:
         """Release the lease, so that the next head need not wait."""

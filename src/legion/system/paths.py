@@ -66,6 +66,14 @@ class DataDir:
         return self.root / "head-generation"
 
     @property
+    def generation_of_head(self) -> int:
+        """What that file says; 0 without one."""
+        try:
+            return int(self.head_generation.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    @property
     def daemon_log(self) -> Path:
         return self.root / "daemon.log"
 

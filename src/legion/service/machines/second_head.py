@@ -52,7 +52,7 @@ class SecondHead(DialIn):
         with self._lock:
             if last == self._generation:
                 return
-            if last == 0 or last != self._of_folder():
+            if last == 0 or last != self._context.data.generation_of_head:
                 raise Retryable(
                     f"The head that serves this database has another data folder than {self._context.data.root}, or "
                     "has not started yet: start it with `legion up`, or name its folder with --data-dir."
@@ -60,9 +60,3 @@ class SecondHead(DialIn):
             self._context.store.fence(last)
             self._is_with_head = head_lease.is_on(holder, self._host)
             self._generation = last
-
-    def _of_folder(self) -> int:
-        try:
-            return int(self._context.data.head_generation.read_text())
-        except (FileNotFoundError, ValueError):
-            return 0
