@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import platform
-import time
 from pathlib import Path
 
+from legion.system.process import ProgramMissing, run
+
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_ASK_KERNEL = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
 
 
 def boot() -> str:
-    """Changes with every start of the system."""
+    """Changes with every start of the system, and with nothing else."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
-        # Elsewhere the moment of the start, to ten seconds.
-        return f"{platform.node()}-{int((time.time() - time.monotonic()) // 10)}"
+        return f"{platform.node()}-{_session()}"
+
+
+@functools.cache
+def _session() -> str:
+    """As macOS names it; empty elsewhere."""
+    try:
+        return run(_ASK_KERNEL).text.strip()
+    except ProgramMissing:
+        return ""

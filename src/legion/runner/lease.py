@@ -49,9 +49,13 @@ class LeaseFile:
         return self.stop - silent if silent >= 0 else 0.0
 
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""It counts while the system sleeps: on macOS the second one does, and `time.monotonic` does not."""
+
+
 def now() -> float:
-    """Seconds since the system started, with the time that it slept where the system can tell."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+    """Seconds since the system started, with the time that it slept."""
+    return time.clock_gettime(_CLOCK)
 
 
 def watch(path: Path, fenced: Path) -> None:
