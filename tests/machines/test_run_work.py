@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from legion.git.core.errors import GitError
 from legion.jobs.machine_runs import packs, remote
 from legion.jobs.supervise.outcome import outcome
 from legion.jobs.workspace.save import Saved
-from legion.machine.link import HeadAnswer
 from legion.machine.work import REPORTED, RunWork
 from legion.machine.worker import Worker, opened
 from legion.runner import launch
@@ -161,6 +159,21 @@ def test_a_finished_run_whose_tree_could_not_be_saved_is_lost_and_its_snapshot_n
     assert hub.kept("wip") == {}
 
 
+class WatchedEvent(threading.Event):
+    """Records how long it was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[float | None] = []
+        self.enough = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout)
+        if len(self.waited) >= 4:
+            self.enough.set()
+        return super().wait(timeout)
+
+
 def test_news_that_a_worker_cannot_deal_with_is_not_asked_for_again_and_again(bench: Bench):
     """A job of another release: the head sends it with every answer until its lease has ended."""
     head, worker = bench.head, bench.worker
@@ -168,20 +181,46 @@ def test_news_that_a_worker_cannot_deal_with_is_not_asked_for_again_and_again(be
     with head.board.store.write() as tx:
         machines.take(tx, run.id, worker._name)
     (head.board.data.runs / run.name / "job.json").write_text('{"version": 99}')
-    asked: list[float] = []
-    enough = threading.Event()
-    ask = worker._poll.call
-
-    def call(*words: str, **more: object) -> HeadAnswer:
-        asked.append(time.monotonic())
-        if len(asked) == 6:
-            enough.set()
-        return ask(*words, **more)  # type: ignore[arg-type]
-
-    worker._poll.call = call  # type: ignore[method-assign]
+    worker._over = waits = WatchedEvent()
     asking = threading.Thread(target=worker._keep_asking)
     asking.start()
-    assert enough.wait(PATIENCE)
+    assert waits.enough.wait(PATIENCE)
     worker.stop()
     asking.join(PATIENCE)
-    assert asked[5] - asked[1] >= 0.2 + 0.4 + 0.8
+    assert waits.waited[:3] == [0.2, 0.4, 0.8]
+
+
+class Counted(Worker):
+    """Counts what reaches a runner, and lets another answer come in between."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(worker.context, worker.membership)
+        self.passed: list[int] = []
+        self.reaches = True
+        self.meanwhile: dict[str, object] | None = None
+
+    def _pass_on(self, command: Mapping[str, object]) -> bool:
+        self.passed.append(int(str(command["id"])))
+        if self.meanwhile is not None:
+            answer, self.meanwhile = self.meanwhile, None
+            self._obey(answer)
+        return self.reaches
+
+
+def test_a_command_that_comes_with_two_answers_is_passed_on_once(bench: Bench):
+    worker = Counted(bench.worker)
+    answer: dict[str, object] = {"commands": [{"id": 7, "run": "ticket-1-run-1", "kind": "tell", "facts": {}}]}
+    worker.meanwhile = answer
+    worker._obey(answer)
+    assert worker._acks == {7}
+    # The head knows it, and an answer of before arrives late.
+    worker._acks.clear()
+    worker._obey(answer)
+    assert worker.passed == [7]
+    worker.reaches = False
+    other: dict[str, object] = {"commands": [{"id": 8, "run": "ticket-1-run-1", "kind": "tell", "facts": {}}]}
+    worker._obey(other)
+    worker._obey(other)
+    assert worker.passed == [7, 8, 8], "one that reached no runner is tried again"
+    worker._link.close()
+    worker._poll.close()

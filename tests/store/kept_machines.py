@@ -44,6 +44,11 @@ def agent_driver(tx: Transaction) -> None:
     assert agents.numbered(tx, 1).driver == "qwen"
 
 
+def machine_disk(tx: Transaction) -> None:
+    desk = machines.get(tx, "desk")
+    assert (desk.is_full, desk.lost, desk.lost_at) == (True, 2, 5.0)
+
+
 def adoption(tx: Transaction) -> None:
     found = adoptions.of_ticket(tx, 1)
     assert found is not None
@@ -67,5 +72,6 @@ KEPT = {
     "wheel_runs": wheel_run,
     "browser_secrets": browser_secret,
     "usage_reports": usage_report,
+    "machine_disks": machine_disk,
 }
 """The latest steps, in their order."""

@@ -35,6 +35,8 @@ def may_be_one(event: Event) -> bool:
     match event.kind:
         case EventKind.QUESTION_ASKED:
             return True
+        case EventKind.MACHINE_STATE:
+            return bool(event.data.get("reason"))
         case EventKind.PLAN_MOVED:
             return event.data.get("to") in _PLANS and event.data.get("from") == PlanState.PLANNING.value
         case kind:
@@ -49,7 +51,7 @@ def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Notificat
         return (NotificationKind.QUESTION,)
     if not may_be_one(event):
         return ()
-    if event.kind is EventKind.PLAN_MOVED:
+    if event.kind in (EventKind.PLAN_MOVED, EventKind.MACHINE_STATE):
         return (NotificationKind.QUESTION,)
     found = []
     goal = event.data.get("to")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import setup
+from legion.jobs.workspace import quota, setup
 from legion.machine.work import REPORTED
 from legion.store.board import projects
 from legion.system import loops, trees
@@ -62,9 +62,28 @@ class MachineHousekeeper:
                 if time.monotonic() - tidied >= _EVERY:
                     tidied = time.monotonic()
                     self.tidy(time.time())
-                self.keep_warm()
+                if quota.has_room(self._context):
+                    self.keep_warm()
+                else:
+                    self.make_room()
             except (LegionError, OSError) as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
+
+    def make_room(self) -> None:
+        """The disk is full: delete everything that no run uses now. The head has what was saved of it."""
+        log.warning("the disk is full: deleting worktrees and folders of runs that have ended")
+        for mark in self._context.data.runs.glob(f"*/{REPORTED}"):
+            trees.remove(mark.parent)
+        with self._context.store.read() as tx:
+            known = projects.all(tx)
+        for record in known:
+            project = self._context.project_of(record)
+            project.worktrees.drop_waiting()
+            busy = set(self._busy())
+            for name in project.worktrees.names():
+                if name not in busy:
+                    project.worktrees.discard(name)
+            project.worktrees.empty_trash(older_than=0.0, keep_bytes=0, now=time.time() + 1.0)
 
     def keep_warm(self) -> None:
         """Trees of each project's target that wait for a run, with their dependencies."""

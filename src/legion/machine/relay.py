@@ -55,12 +55,13 @@ class Relay:
         self._membership = membership
         self._head = head
         self._living = living
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._up = threading.Event()
         self._port = 0
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
 
     def start(self) -> None:
+        self._loop = asyncio.new_event_loop()
         self._thread.start()
         if not self._up.wait(_START_SECONDS) or not self._port:
             raise Retryable("The relay of this machine found no free port: end what listens from port 6695 on.")

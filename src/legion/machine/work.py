@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -34,6 +35,7 @@ from legion.machine.uploads import Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun, RunnerSilent, RunNotStarted
 from legion.runner.spec import RunFolder, RunnerError, write_spec
+from legion.store.database.errors import StoreFull
 from legion.store.work import runs
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -144,7 +146,7 @@ class RunWork:
             self._stop_program(grace=0.0)
             return False
         except Exception as trouble:  # whatever it is, the head must get to know that this run ended here
-            log.error("run %s: %s", self.name, trouble, exc_info=not isinstance(trouble, LegionError))
+            log.error("run %s: %s", self.name, trouble, exc_info=not isinstance(trouble, LegionError | OSError))
             self._end_program()
             self._report_trouble(trouble)
         return True
@@ -196,6 +198,7 @@ class RunWork:
         if self._fenced.is_set():
             raise Fenced("the head has given it away")
         saved = self._save() if self.job.saves else None
+        self._give_up_tree_of_full_disk()
         self._release(ended)
         crash.reach(Point.MACHINE_SEND_AFTER_FILES)
         self._send_end(ended, saved)
@@ -301,12 +304,22 @@ class RunWork:
         tree = project.worktrees.path(self.job.run.seat)
         try:
             saved = save(self._context, project, job_tree.ticket(self.job), self.job.run, tree)
-        except GitProblem as wrong:
-            log.error("run %s: its tree could not be saved: %s", self.name, wrong.message)
-            self._unsaved = wrong.message
+        except (GitProblem, StoreFull, OSError) as wrong:
+            log.error("run %s: its tree could not be saved: %s", self.name, wrong)
+            self._unsaved = str(wrong)
             return None
         crash.reach(Point.MACHINE_SAVE_AFTER_KEEP)
         return saved
+
+    def _give_up_tree_of_full_disk(self) -> None:
+        """What could be saved is saved, and nothing else has room before its tree is gone."""
+        if not quota.is_short(self._context, self._context.data.root):
+            return
+        worktrees = job_tree.project(self._context, self.job).worktrees
+        held = quota.measure((worktrees.path(self.job.run.seat),)).bytes
+        worktrees.discard(self.job.run.seat)
+        worktrees.empty_trash(older_than=0.0, keep_bytes=0, now=time.time() + 1.0)
+        quota.mark(self._context, self.name, held=held, limit=0)
 
     def _release(self, ended: EndedRun | LostRun) -> None:
         """Undo what was prepared, and release the slot."""
@@ -354,7 +367,7 @@ class RunWork:
     def _report_trouble(self, trouble: Exception) -> None:
         try:
             self._report(MachineRunEnd(failed=f"{type(trouble).__name__}: {trouble}"[:500]))
-        except (MachineError, _Over) as worse:
+        except (MachineError, _Over, OSError) as worse:
             log.error("run %s: its end is not reported: %s", self.name, worse)
 
     def _send_late(self) -> None:

@@ -13,8 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from legion.domain.machines.leases import LeasePhase, LeaseTimes, phase
 from legion.domain.machines.machine import PROTOCOL, CommandKind
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import MachineJob
+from legion.jobs.workspace import quota
 from legion.jobs.workspace.quota import QuotaWatch
 from legion.machine import facts
 from legion.machine.errors import HeadRefused, HeadUnreachable, MachineError, NotAMachine, OutOfDate
@@ -44,7 +45,8 @@ from legion.runner.lease import LeaseFile
 from legion.runner.probe import probe
 from legion.runner.spec import RunnerError
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import files, folder_watch, kernel, loops, toolchain
+from legion.system import disk, files, folder_watch, kernel, loops, toolchain
+from legion.system.disk import DiskReserve
 from legion.system.paths import DataDir
 from legion.wire.machines import MachineBeat, MirrorTarget, RunRef
 
@@ -53,6 +55,7 @@ log = logging.getLogger("legion")
 _LONGEST_WAIT = 25.0
 _PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _LOCK_PATIENCE = 2.0
+_MOST_PASSED = 1000
 _NEWS = ("jobs", "stop", "commands", "targets")
 """What makes the head answer a long poll at once."""
 
@@ -74,6 +77,8 @@ class Worker:
         self._works: dict[str, RunWork] = {}
         self._seats: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._acks: set[int] = set()
+        self._passed: OrderedDict[int, None] = OrderedDict()
+        """The commands of the head that were passed on lately, or are just now."""
         self._over = threading.Event()
         self._notice = ""
         self._knows_toolchain = False
@@ -82,6 +87,7 @@ class Worker:
         self._update: int | None = None
         """The request to start again, while the head does not know that it arrived."""
         self.starts_again = False
+        self._reserve = DiskReserve(context.data.root / "reserve")
         self._mirrors = Mirrors(context.data, self._link)
         self._housekeeper = MachineHousekeeper(context, self._busy_seats)
         self._follower = TargetFollower(self._mirrors, self._housekeeper.poke)
@@ -90,6 +96,7 @@ class Worker:
     def run(self) -> int:
         """Until a signal, or until the head has removed this machine."""
         self._relay.start()
+        self._make_room()
         for job in unfinished(self.context):
             self._take_up(job)
         housekeeper = self._housekeeper
@@ -130,8 +137,17 @@ class Worker:
         with self._lock:
             return phase(sent=self._sent, now=lease.now(), times=self._times)
 
+    def _make_room(self) -> None:
+        """The reserve is there while the disk has room, and is given up where it has none."""
+        if quota.has_room(self.context):
+            self._reserve.keep()
+        else:
+            self._reserve.release()
+            self._housekeeper.poke()
+
     def _keep_beating(self) -> None:
         while not self._over.is_set():
+            self._make_room()
             self._beat(self._link, free=0, wait=0.0, patience=self._times.beat)
             self._over.wait(self._times.beat)
 
@@ -170,6 +186,8 @@ class Worker:
             free=free,
             wait=wait,
             toolchain=None if self._knows_toolchain else toolchain.fingerprint(),
+            disk_free_mb=disk.free_mb(self.context.data.root),
+            disk_floor_mb=self.context.user.environment.free_mb,
             targets=[MirrorTarget(project=project, commit=commit) for project, commit in targets.items()],
         )
         sent = lease.now()
@@ -189,9 +207,19 @@ class Worker:
                 log.warning("%s", away.message)
             return None
         self._knows_toolchain = True
+        try:
+            return self._act_on(sent, answer, acks)
+        except OSError as refused:
+            # A full disk, say. Runs end by their lease if it lasts.
+            log.error("the answer of the head was not recorded, will retry: %s", refused)
+            self._reserve.release()
+            self._housekeeper.poke()
+            return None
+
+    def _act_on(self, sent: float, answer: Mapping[str, Any], acks: Collection[int]) -> Mapping[str, Any]:
         self._renew(sent, answer)
         with self._lock:
-            self._acks -= acks
+            self._acks.difference_update(acks)
             knows = self._update in acks
         if knows:
             self.starts_again = True
@@ -207,8 +235,14 @@ class Worker:
             if times is not None:
                 self._times = LeaseTimes(**{name: float(times[name]) for name in ("beat", "quiet", "stop", "reap")})
             if sent > self._sent:
+                renewed = LeaseFile(sent=sent, stop=self._times.stop)
+                try:
+                    renewed.write(self._lease_file)
+                except OSError:
+                    if not self._reserve.release():
+                        raise
+                    renewed.write(self._lease_file)
                 self._sent = sent
-                LeaseFile(sent=sent, stop=self._times.stop).write(self._lease_file)
 
     def _obey(self, answer: Mapping[str, Any]) -> None:
         notice = str(answer.get("notice", ""))
@@ -232,9 +266,7 @@ class Worker:
         if moved := {int(one["project"]): str(one["commit"]) for one in answer.get("targets", ())}:
             self._follower.moved(moved)
         for command in answer.get("commands", ()):
-            if self._pass_on(command):
-                with self._lock:
-                    self._acks.add(int(command["id"]))
+            self._pass_on_once(int(command["id"]), command)
 
     def _take_up(self, job: MachineJob) -> None:
         with self._lock:
@@ -258,8 +290,28 @@ class Worker:
         with self._lock:
             self._works.pop(run, None)
             idle = not self._works
-        if idle:
+        if idle or not quota.has_room(self.context):
             self._housekeeper.poke()
+
+    def _pass_on_once(self, number: int, command: Mapping[str, Any]) -> None:
+        """Two answers that overlap hold the same command, and the later one may come after the head knows that it
+        arrived. One that did not reach its runner is tried again with the next answer.
+        """
+        with self._lock:
+            if number in self._passed:
+                return
+            self._passed[number] = None
+            while len(self._passed) > _MOST_PASSED:
+                self._passed.popitem(last=False)
+        done = False
+        try:
+            done = self._pass_on(command)
+        finally:
+            with self._lock:
+                if done:
+                    self._acks.add(number)
+                else:
+                    self._passed.pop(number, None)
 
     def _pass_on(self, command: Mapping[str, Any]) -> bool:
         """Whether the request needs no other try: it reached its runner, or its run is not here."""

@@ -29,7 +29,7 @@ class MachineLine:
     head: bool
     """Whether it is the host that this Legion runs on."""
     state: str
-    """open, paused, draining, quiet, silent or outdated; only an open one starts new runs."""
+    """open, paused, draining, quiet, silent, outdated or disk full; only an open one starts new runs."""
     labels: list[str]
     slots: int
     runs: int
@@ -43,6 +43,8 @@ class MachineLine:
     """The fingerprint of its toolchain: a digest of its system, compilers and tools. The head's is empty without
     machines.
     """
+    disk_free_mb: int | None = None
+    """Of the disk with its data, as it was heard last."""
     advice: str
     """What is wrong, and what fixes it; empty where nothing is."""
 

@@ -96,6 +96,10 @@ class MachineBeat:
     wait: float = 0.0
     """Seconds that the answer may wait for a job or a command."""
     toolchain: str | None = None
+    disk_free_mb: int | None = None
+    """Of the disk with its data; null: a release that does not measure it."""
+    disk_floor_mb: int = 0
+    """With less than that it starts nothing."""
     targets: list[MirrorTarget] | None = None
     """The targets of its mirrors, as it knows them; null: a release that does not follow them."""
 

@@ -210,3 +210,14 @@ def test_why_there():
         "gpu1", "has gpu, 4 of 4 slots were free, has the code"
     )
     assert place(Wanted(project=2), [PLAIN]) == Placed("plain", "4 of 4 slots were free, gets the code first")
+
+
+def test_a_head_that_is_kept_free_takes_only_what_can_run_nowhere_else():
+    kept = replace(HEAD, only_stays=True)
+    build, turn = Wanted(project=1), Wanted(project=1, stays=True)
+    assert place(turn, [kept, PLAIN]) == Placed("head", "4 of 4 slots were free")
+    assert place(build, [kept, PLAIN]) == Placed("plain", "4 of 4 slots were free, has the code")
+    alone = place(build, [kept])
+    assert isinstance(alone, Nowhere)
+    assert alone.lack is Lack.MACHINE
+    assert "daemon.slots = 0" in alone.why

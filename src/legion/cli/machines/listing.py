@@ -24,6 +24,7 @@ _COLOURS = {
     "quiet": Colour.DIM,
     "silent": Colour.RED,
     "outdated": Colour.RED,
+    "disk full": Colour.RED,
 }
 
 

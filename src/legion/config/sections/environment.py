@@ -181,6 +181,13 @@ class PersonalEnvironment:
         100_000_000,
         help="Megabytes that a worktree and its run's temp folder may hold together. 0: no limit.",
     )
+    free_mb: int = whole(
+        200,
+        0,
+        100_000_000,
+        help="Megabytes of this host's disk that stay free: with less, no run starts here, and with less than half of "
+        "it, the run that holds the most is stopped. 0: no such limit.",
+    )
     copy: tuple[Copy, ...] = texts(
         allowed="a list of texts like `project: path`",
         fault=_copy_fault,

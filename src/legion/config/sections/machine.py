@@ -101,6 +101,9 @@ def machine_labels(help: str) -> Any:  # noqa: ANN401
     return texts(allowed='a list of labels such as ["gpu"]', fault=lambda one: label_fault(one) or None, help=help)
 
 
+_ROOM_WITHOUT_SLOTS = 32
+
+
 @dataclass(frozen=True, kw_only=True)
 class DaemonSettings:
     host: str = text(
@@ -125,7 +128,12 @@ class DaemonSettings:
         65535,
         help="A third port of the API, on loopback, for callers of legion_cc, which expect 20080. 0: none.",
     )
-    slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
+    slots: int = whole(
+        32,
+        0,
+        1024,
+        help="How many agents work at once on this machine, in all projects. 0: only what cannot run on others.",
+    )
     attach_timeout: float = number(
         20.0,
         0.0,
@@ -149,6 +157,11 @@ class DaemonSettings:
         unit="seconds",
         help="How long a machine may be silent before its runs are given away. It stops them itself after two thirds.",
     )
+
+    @property
+    def room(self) -> int:
+        """How many agents work here at once. Without slots that is only what can work nowhere else."""
+        return self.slots or _ROOM_WITHOUT_SLOTS
 
 
 @dataclass(frozen=True, kw_only=True)

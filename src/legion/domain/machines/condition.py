@@ -19,6 +19,8 @@ def condition(machine: Machine, *, now: float, quiet: bool, silent_after: float)
         return PlaceState.OUTDATED
     if machine.heard_at is None or now - machine.heard_at >= silent_after:
         return PlaceState.SILENT
+    if machine.is_full:
+        return PlaceState.FULL
     return PlaceState.QUIET if quiet else PlaceState.OPEN
 
 
@@ -35,6 +37,15 @@ def advice(machine: Machine, state: PlaceState) -> str:
             )
         case PlaceState.OUTDATED:
             return f"its Legion {machine.version} is too new for this one: update the head. What it runs continues."
+        case PlaceState.FULL:
+            return (
+                f"its disk is full, {machine.disk_free_mb} MB are free and {machine.disk_floor_mb} MB are needed: "
+                "delete files there, or set `environment.free_mb` in its settings"
+            )
+        case PlaceState.PAUSED if machine.is_unreliable:
+            return (
+                f"it lost runs {machine.lost} times in a row: read its log there, then `legion machine resume {name}`"
+            )
         case PlaceState.PAUSED:
             return f"it is paused: `legion machine resume {name}`"
         case PlaceState.DRAINING:

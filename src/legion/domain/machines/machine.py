@@ -9,6 +9,8 @@ from enum import Enum
 PROTOCOL = 1
 """The version of what travels between head and machines. The head serves this one and the one before."""
 INVITATION_SECONDS = 15 * 60.0
+MOST_LOST = 3
+"""A machine that has lost runs so often in a row is paused, and a person decides about it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
@@ -46,6 +48,21 @@ class Machine:
     """By the clock of the head that answered last. For people; leases are not measured with it."""
     joined_at: float = 0.0
     removed_at: float | None = None
+    disk_free_mb: int | None = None
+    """Of the disk with its data, as it reported last; None: a release that does not report it."""
+    disk_floor_mb: int = 0
+    """With less than that, it starts nothing."""
+    lost: int = 0
+    """How often in a row runs were lost there. Runs that are lost together count once."""
+    lost_at: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.disk_free_mb is not None and self.disk_free_mb < self.disk_floor_mb
+
+    @property
+    def is_unreliable(self) -> bool:
+        return self.lost >= MOST_LOST
 
 
 class PlacementState(Enum):

@@ -37,6 +37,8 @@ class PlaceState(Enum):
     """It was not heard for so long that its lease ended."""
     OUTDATED = "outdated"
     """Its release is too far from the head's."""
+    FULL = "disk full"
+    """Less of its disk is free than its settings ask for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,8 @@ class RunPlace:
     slots: int
     labels: frozenset[str] = frozenset()
     head: bool = False
+    only_stays: bool = False
+    """It takes only what can run nowhere else."""
     state: PlaceState = PlaceState.OPEN
     quiet_until: float | None = None
     mirrors: frozenset[int] = frozenset()
@@ -207,7 +211,7 @@ def _takes(wanted: Wanted, place: RunPlace) -> bool:
 
 
 def _suits(wanted: Wanted, place: RunPlace) -> bool:
-    if wanted.stays and not place.head:
+    if (wanted.stays and not place.head) or (place.only_stays and not wanted.stays):
         return False
     if wanted.toolchain is not None and place.toolchain != wanted.toolchain:
         return False
@@ -228,7 +232,7 @@ def _nowhere(wanted: Wanted, places: Iterable[RunPlace]) -> Nowhere:
     suitable = [one for one in by_name if _suits(wanted, one)]
     if not suitable:
         others = [one for one in by_name if _suits(replace(wanted, toolchain=None), one)]
-        return Nowhere(Lack.MACHINE, _unsuitable(wanted, others))
+        return Nowhere(Lack.MACHINE, _unsuitable(wanted, others, any(one.only_stays for one in by_name)))
     full = [one for one in suitable if one.state is PlaceState.OPEN]
     if full:
         return Nowhere(Lack.SLOT, f"waits for a free slot on {_some(full)}")
@@ -245,17 +249,20 @@ _SHUT = {
     PlaceState.PAUSED: "is paused, `legion machine resume {name}`",
     PlaceState.DRAINING: "is drained, `legion machine resume {name}`",
     PlaceState.SILENT: "is not reachable",
+    PlaceState.FULL: "has a full disk, and takes runs again when there is room",
     PlaceState.OUTDATED: "has a release of Legion that does not fit, `legion machines` says which to update",
 }
 _MOST_NAMED = 3
 
 
-def _unsuitable(wanted: Wanted, others: Sequence[RunPlace]) -> str:
-    """`others` would suit with another toolchain."""
+def _unsuitable(wanted: Wanted, others: Sequence[RunPlace], kept_free: bool) -> str:
+    """`others` would suit with another toolchain. `kept_free`: the head takes nothing that can run elsewhere."""
     if others:
         named = "; ".join(f"{one.name} has {one.toolchain or 'an unknown one'}" for one in others[:_MOST_NAMED])
         return f"it needs the toolchain {wanted.toolchain}, but {named}: install the same programs there"
     if not wanted.labels:
+        if kept_free:
+            return "the head takes no agents (`daemon.slots = 0`), no machine is there: `legion machine invite NAME`"
         return "there is no machine"
     labels = ",".join(sorted(wanted.labels))
     return f"no machine has {_listed(wanted.labels)}: `legion machine invite NAME --labels {labels}`"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from legion.config.files.user import UserConfig
 from legion.domain.errors import LegionError
-from legion.domain.events import Event
+from legion.domain.events import Event, EventKind
 from legion.domain.notifications import NotificationKind, may_be_one, occasions
 from legion.jobs.background.web_push import WebPush
 from legion.jobs.context import Context
@@ -205,6 +205,8 @@ def _text(occasion: NotificationKind, event: Event, title: str, project: str, na
             if "plan" in event.data:
                 state = event.data.get("to")
                 return f"P{event.data['plan']} is {state}: `legion plan show P{event.data['plan']}`"
+            if event.kind is EventKind.MACHINE_STATE:
+                return reason[:1].upper() + reason[1:]
             agent = str(event.data.get("agent") or "")
             asker = names.get(agent, "An agent") if agent else "Work"
             asker = f"Ticket {event.ticket}" if event.ticket is not None else asker

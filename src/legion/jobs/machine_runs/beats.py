@@ -44,6 +44,8 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
             protocol=facts.protocol,
             mirrors=facts.mirrors,
             toolchain=facts.toolchain,
+            disk_free_mb=facts.disk_free_mb,
+            disk_floor_mb=facts.disk_floor_mb,
         )
         machines.named(tx, machine.id, {run for run, _ in facts.running})
         machines.acknowledge(tx, machine.id, facts.acks)
@@ -53,7 +55,10 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
 
 
 def _fits_again(context: Context, machine: Machine, facts: BeatFacts, now: float) -> bool:
-    """Whether it may take runs or checks that it did not take until now: it was silent, or was updated."""
+    """Whether it may take runs or checks that it did not take until now: it was silent, full, or was updated."""
+    has_room = facts.disk_free_mb is None or facts.disk_free_mb >= facts.disk_floor_mb
+    if machine.is_full and has_room:
+        return True
     silent = machine.heard_at is None or now - machine.heard_at >= context.machines.times.quiet
     return silent or machine.protocol != facts.protocol or facts.toolchain not in (None, machine.toolchain)
 

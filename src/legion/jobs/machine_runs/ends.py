@@ -61,6 +61,11 @@ def accept(
         if len(over_quota) == 2:
             quota.mark(context, run, held=over_quota[0], limit=over_quota[1])
         machines.move(tx, placed.run, PlacementState.ENDED)
+        # A run that filled the disk is to blame itself.
+        if ((failed and not setup_failed) or unsaved) and not over_quota:
+            machines.note_loss(tx, placed)
+        else:
+            machines.note_end(tx, machine.id)
     crash.reach(Point.MACHINE_END_AFTER_ROW)
     drop_pack(context, run)
     context.machines.bells.ring(run)

@@ -70,5 +70,6 @@ class Reaper:
                 return
             if not machines.move(tx, placed.run, PlacementState.LAPSED, why):
                 return
+            machines.note_loss(tx, now)
         log.warning("run %s is given away: %s", placed.name, why)
         self.context.machines.bells.ring(placed.name)

@@ -21,6 +21,7 @@ from legion.jobs.machines.travel import SAVED, SNAPSHOT, MachineJob
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.outcome import outcome
 from legion.jobs.supervise.wait import stop_when_unwanted
+from legion.jobs.workspace import quota
 from legion.jobs.workspace.save import Saved, found_tree
 from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.launch import EndedRun, LostRun
@@ -69,7 +70,8 @@ def why_lost(context: Context, this_run: Run) -> str:
             f"its agent finished, and machine {this_run.machine} could not save its tree{reason}; "
             "what it wrote since the last state that arrived stays there"
         )
-    why = placed.why if placed is not None else ""
+    over = quota.exceeded(context, this_run)
+    why = over.reason if over is not None else placed.why if placed is not None else ""
     return why or f"its runner on machine {this_run.machine} was killed"
 
 
@@ -81,6 +83,14 @@ def setup_failed(context: Context, this_run: Run) -> bool:
 def tree_of(context: Context, this_run: Run) -> str:
     """The path of its worktree on its machine, for paths in its journal; empty where it was not reported."""
     return str(_saved_file(context, this_run).get("tree", ""))
+
+
+def last_snapshot(context: Context, this_run: Run) -> tuple[str, float] | None:
+    """The last state of its tree that arrived, as a commit, and when; None before the first one."""
+    facts = _read(context, this_run, SNAPSHOT)
+    if not facts.get("commit"):
+        return None
+    return str(facts["commit"]), (context.data.runs / this_run.name / SNAPSHOT).stat().st_mtime
 
 
 def saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved | None:

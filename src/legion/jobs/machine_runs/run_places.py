@@ -10,9 +10,10 @@ from legion.config.sections.limits import hours_of
 from legion.domain.machines.condition import condition
 from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import Machine
-from legion.domain.machines.placement import RunPlace
+from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.jobs.context import Context
+from legion.jobs.workspace import quota
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines
 
@@ -27,8 +28,10 @@ def places(
     head = RunPlace(
         name=context.machine,
         head=True,
-        slots=settings.slots,
+        slots=settings.room,
+        only_stays=not settings.slots,
         labels=frozenset(settings.labels),
+        state=PlaceState.OPEN if quota.has_room(context) else PlaceState.FULL,
         builders=builders[context.machine],
         readers=readers[context.machine],
     )

@@ -30,6 +30,8 @@ class BeatFacts:
     acks: frozenset[int]
     free: int
     toolchain: str | None
+    disk_free_mb: int | None = None
+    disk_floor_mb: int = 0
     targets: Mapping[int, str] | None = None
     """The targets of its mirrors, as it knows them; None where it does not follow them."""
 

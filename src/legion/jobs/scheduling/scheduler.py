@@ -208,7 +208,7 @@ class Scheduler:
         with self.context.store.read() as tx:
             configs = self._configs(projects.all(tx))
             parallel = {project: config.agents.parallel for project, config in configs.items()}
-            facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
+            facts = snapshot.load(tx, slots=self.context.user.daemon.room, parallel=parallel)
             admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
             now = self.context.clock()
             taking = {job: at for job, at in facts.at.items() if facts.takes_slot(*job)}

@@ -71,7 +71,7 @@ def _room(context: Context, account: str, served: Iterable[ModelUser], configs: 
     mine = [one for one in served if account in one.accounts]
     building = {one.project for one in mine if not one.standing} & configs.keys()
     room = sum(configs[project].agents.parallel for project in building)
-    return min(room + sum(1 for one in mine if one.standing), context.user.daemon.slots)
+    return min(room + sum(1 for one in mine if one.standing), context.user.daemon.room)
 
 
 def _last_starts(state: AdmissionState, started: Mapping[StartCandidate, float]) -> Mapping[str, float]:

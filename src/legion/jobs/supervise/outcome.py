@@ -74,7 +74,7 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
     match how:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
             return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")
-        case Outcome.STOPPED if (over := quota.exceeded(context, this_run)) is not None:
+        case Outcome.STOPPED | Outcome.LOST if (over := quota.exceeded(context, this_run)) is not None:
             return next_try(ticket, over.reason, over.feedback)
         case Outcome.STOPPED if empty := stopped_for_budget(context, this_run):
             return Resume(empty)

@@ -1,6 +1,7 @@
 """The disk quota: measures the worktree and temp folder of each run, and stops a run that uses too much.
 
-A thread of the daemon measures at intervals. It uses a small part of one core, however large the trees are.
+A thread of the daemon measures at intervals. It uses a small part of one core, however large the trees are. It also
+looks at what is free on the disk: where that becomes too little, the run that holds the most is stopped.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from legion.jobs.workspace import slots
 from legion.runner import launch
 from legion.store.board import projects
 from legion.store.work import runs
-from legion.system import files, trees
+from legion.system import disk, files, trees
 
 log = logging.getLogger(__name__)
 
 _EVERY = 15.0
+_GLANCE = 1.0
+"""Seconds between two looks at what is free: a program fills a disk within seconds."""
 _SHARE = 20
 """A measurement that took a second is followed by a pause of so many."""
 _MOST_ENTRIES = 500_000
@@ -43,14 +46,22 @@ class TreeSize:
 class QuotaExceeded:
     bytes: int
     limit: int
+    """0: it was within its quota, and the disk was full."""
 
     @property
     def reason(self) -> str:
         """For people; continues a sentence after a colon."""
+        if not self.limit:
+            return f"the disk was full, and its worktree and temp folder held the most, {_shown(self.bytes)}"
         return f"its worktree and temp folder grew to {_shown(self.bytes)}, above the limit of {_shown(self.limit)}"
 
     @property
     def feedback(self) -> str:
+        if not self.limit:
+            return (
+                f"You were stopped because the disk was full: your worktree and your temp folder held the most of all, "
+                f"{_shown(self.bytes)}. First delete what you do not need, then continue with much less."
+            )
         return (
             f"You were stopped because your worktree and your temp folder together held {_shown(self.bytes)}, and "
             f"{_shown(self.limit)} are allowed. What you wrote in the worktree is still there, the temp folder is "
@@ -63,18 +74,55 @@ class QuotaWatch(BackgroundLoop):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, "quota")
+        self._places = {context.data.root}
+        """Folders whose disks must not be full."""
 
     def _repeat(self) -> None:
-        rest = 0.0
-        while not self._stopping.wait(rest):
+        due = 0.0
+        while not self._stopping.wait(_GLANCE):
             began = time.monotonic()
-            self._attempt("sweeping the slots", lambda: slots.sweep(self.context))
-            self._attempt("the disk quota check", lambda: enforce(self.context))
-            rest = max(_EVERY, _SHARE * (time.monotonic() - began))
+            self._attempt("making room on the disk", self._glance)
+            if began >= due:
+                self._attempt("sweeping the slots", lambda: slots.sweep(self.context))
+                self._attempt("the disk quota check", self._measure)
+                due = time.monotonic() + max(_EVERY, _SHARE * (time.monotonic() - began))
+
+    def _glance(self) -> None:
+        if any(is_short(self.context, place) for place in self._places):
+            relieve(self.context)
+
+    def _measure(self) -> None:
+        self._places = {self.context.data.root, *enforce(self.context)}
 
 
-def enforce(context: Context) -> None:
-    """Stop every run that uses more than it may."""
+def has_room(context: Context) -> bool:
+    """Whether so much of the disk is free that runs may start."""
+    return disk.free_mb(context.data.root) >= context.user.environment.free_mb
+
+
+def relieve(context: Context) -> None:
+    """Where the disk is nearly full, stop the run that holds the most of it. One at a time: its end makes room."""
+    with context.store.read() as tx:
+        homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
+        here = [one for one in runs.active(tx) if one.project in homes and one.machine in ("", context.machine)]
+    whole = is_short(context, context.data.root)
+    suspects = [one for one in here if whole or is_short(context, homes[one.project])]
+    if not suspects or any(exceeded(context, one) for one in suspects):
+        return
+    held = {one: measure((slots.temp(context, one.seat), homes[one.project] / one.seat)).bytes for one in suspects}
+    most = max(suspects, key=lambda one: held[one])
+    # Where something else fills the disk, the end of a small run would not help.
+    if held[most] >= context.user.environment.free_mb * _MEGABYTE // 4:
+        _stop(context, most, held[most], 0)
+
+
+def is_short(context: Context, place: Path) -> bool:
+    """Whether so little is free there that a run has to go."""
+    return place.exists() and disk.free_mb(place) < context.user.environment.free_mb // 2
+
+
+def enforce(context: Context) -> set[Path]:
+    """Stop every run that uses more than it may. Returns the folders that hold worktrees of active runs."""
     with context.store.read() as tx:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
@@ -85,6 +133,7 @@ def enforce(context: Context) -> None:
             most = limit(context, run)
             if most and (size := measure((slots.temp(context, run.seat), tree), enough=most)).bytes > most:
                 _stop(context, run, size.bytes, most)
+    return {homes[run.project] for run in active if run.project in homes}
 
 
 def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _MOST_ENTRIES) -> TreeSize:
@@ -129,10 +178,14 @@ def _stop(context: Context, run: Run, held: int, limit: int) -> None:
     # pause between two measurements.
     asked_before = exceeded(context, run) is not None
     if not asked_before:
-        mark(context, run.name, held=held, limit=limit)
-        log.warning("quota: stopping run %s: it uses %s, and %s are allowed", run.name, _shown(held), _shown(limit))
+        try:
+            mark(context, run.name, held=held, limit=limit)
+        except OSError as full:
+            # The next look records it: its end makes room.
+            log.warning("quota: not recorded yet: %s", full)
+        log.warning("quota: stopping run %s: %s", run.name, QuotaExceeded(bytes=held, limit=limit).reason)
     if not launch.stop(context.data.runs / run.name) and not asked_before:
-        _mark(context, run.name).unlink()
+        _mark(context, run.name).unlink(missing_ok=True)
 
 
 def mark(context: Context, run: str, *, held: int, limit: int) -> None:

@@ -56,7 +56,7 @@ class AgentLines:
     @cached_property
     def _full(self) -> bool:
         taken = sum(1 for claim in claims.active(self._tx) if claim.kind in TAKES_A_SLOT)
-        return taken >= self._context.user.daemon.slots
+        return taken >= self._context.user.daemon.room
 
     @cached_property
     def _waiting(self) -> Mapping[str, int]:

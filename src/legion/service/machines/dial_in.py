@@ -50,6 +50,8 @@ BAD_CODE = (
 )
 UNKNOWN = "This machine was removed from its head, or never joined it: run `legion machine invite` on the head again."
 _MOST_TEXT = 200
+_MOST_DISK_MB = (1 << 31) - 1
+"""What a column holds."""
 
 
 class MachineOld(LegionError):
@@ -236,6 +238,8 @@ def _facts(wanted: MachineBeat) -> BeatFacts:
         acks=frozenset(wanted.acks),
         free=0 if _too_far(wanted.protocol) else max(0, wanted.free),
         toolchain=wanted.toolchain,
+        disk_free_mb=None if wanted.disk_free_mb is None else min(max(wanted.disk_free_mb, 0), _MOST_DISK_MB),
+        disk_floor_mb=min(max(wanted.disk_floor_mb, 0), _MOST_DISK_MB),
         targets=None if wanted.targets is None else {one.project: one.commit for one in wanted.targets},
     )
 

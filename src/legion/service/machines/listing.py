@@ -8,15 +8,17 @@ from datetime import datetime
 
 from legion import __version__
 from legion.config.sections.limits import hours_of
-from legion.domain.machines.condition import advice, condition
+from legion.domain.machines.condition import advice as advice_for
+from legion.domain.machines.condition import condition
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import seated
 from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
 from legion.jobs.context import Context
 from legion.jobs.machines.head_addresses import HeadAddresses
+from legion.jobs.workspace import quota
 from legion.store.work import claims, machines
-from legion.system import toolchain
+from legion.system import disk, toolchain
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
 
 
@@ -55,7 +57,8 @@ def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
         joined_at=machine.joined_at,
         quiet_hours=machine.quiet_hours,
         tools=machine.toolchain,
-        advice=advice(machine, state),
+        disk_free_mb=machine.disk_free_mb,
+        advice=advice_for(machine, state),
     )
 
 
@@ -66,10 +69,15 @@ def is_quiet(hours: str, now: float) -> bool:
 
 
 def _head(context: Context, taken: int) -> MachineLine:
+    state, advice = PlaceState.OPEN, ""
+    if not quota.has_room(context):
+        state, advice = PlaceState.FULL, "delete files on its disk, or set `environment.free_mb` in your settings"
+    elif not context.user.daemon.slots:
+        state, advice = PlaceState.PAUSED, "it takes only what cannot run elsewhere: `daemon.slots` is 0"
     return MachineLine(
         name=context.machine,
         head=True,
-        state=PlaceState.OPEN.value,
+        state=state.value,
         labels=list(context.user.daemon.labels),
         slots=context.user.daemon.slots,
         runs=taken,
@@ -78,7 +86,8 @@ def _head(context: Context, taken: int) -> MachineLine:
         joined_at=None,
         quiet_hours="",
         tools="",
-        advice="",
+        disk_free_mb=disk.free_mb(context.data.root),
+        advice=advice,
     )
 
 

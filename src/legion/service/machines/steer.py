@@ -14,7 +14,16 @@ from legion.wire.projects import Done
 _REMOVED = "its machine was removed"
 
 
+def _refuse_head(context: Context, name: str, word: str) -> None:
+    if name == context.machine:
+        raise StateConflict(
+            f"{name} is the head itself, and is not {word}: `daemon.slots = 0` in your settings keeps it free of "
+            "agents that can work on machines."
+        )
+
+
 def pause(context: Context, name: str) -> Done:
+    _refuse_head(context, name, "paused")
     with context.store.write() as tx:
         machine = machines.set_state(tx, name, MachineState.PAUSED)
         left = _left(tx, machine)
@@ -29,6 +38,7 @@ def resume(context: Context, name: str) -> Done:
 
 
 def drain(context: Context, name: str) -> Done:
+    _refuse_head(context, name, "drained")
     with context.store.write() as tx:
         machine = machines.set_state(tx, name, MachineState.DRAINING)
         left = _left(tx, machine)

@@ -25,6 +25,10 @@ machines = Table(
     Column("heard_at", Double),
     Column("joined_at", Double, nullable=False),
     Column("removed_at", Double),
+    Column("disk_free_mb", Integer),
+    Column("disk_floor_mb", Integer, nullable=False, server_default="0"),
+    Column("lost", Integer, nullable=False, server_default="0"),
+    Column("lost_at", Double),
 )
 
 machine_invitations = Table(

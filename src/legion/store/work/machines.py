@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, u
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.machines.machine import (
+    MOST_LOST,
     CommandKind,
     Machine,
     MachineState,
@@ -173,24 +174,62 @@ def beat(
     protocol: int,
     mirrors: Collection[int],
     toolchain: str | None = None,
+    disk_free_mb: int | None = None,
+    disk_floor_mb: int = 0,
 ) -> None:
     """A sign of life, and what the machine reports about itself."""
-    values = {"boot": boot, "version": version, "protocol": protocol, "mirrors": sorted(mirrors), "heard_at": tx.now}
+    values = {
+        "boot": boot,
+        "version": version,
+        "protocol": protocol,
+        "mirrors": sorted(mirrors),
+        "heard_at": tx.now,
+        "disk_free_mb": disk_free_mb,
+        "disk_floor_mb": disk_floor_mb,
+    }
     if toolchain is not None:
         values["toolchain"] = toolchain
     tx.execute(update(schema.machines).where(_TABLE.id == machine).values(values))
 
 
+def note_loss(tx: Transaction, run: PlacedRun) -> None:
+    """A run was lost on its machine. One that loses runs again and again is paused, and the person gets to know it."""
+    machine = next((one for one in all(tx) if one.id == run.machine), None)
+    if machine is None or run.taken_at is None or (machine.lost_at is not None and run.taken_at <= machine.lost_at):
+        return
+    lost = machine.lost + 1
+    tx.execute(update(schema.machines).where(_TABLE.id == machine.id).values(lost=lost, lost_at=tx.now))
+    if lost >= MOST_LOST and machine.state is MachineState.ACTIVE:
+        why = (
+            f"machine {machine.name} lost runs {lost} times in a row and gets no more: read its log there, then "
+            f"`legion machine resume {machine.name}`"
+        )
+        _move(tx, machine, MachineState.PAUSED, project=run.project, reason=why)
+
+
+def note_end(tx: Transaction, machine: int) -> None:
+    """A run ended there as it should."""
+    tx.execute(update(schema.machines).where(_TABLE.id == machine, _TABLE.lost > 0).values(lost=0))
+
+
 def set_state(tx: Transaction, name: str, state: MachineState) -> Machine:
     """Pause, resume, drain or remove it. A removed machine's token is valid no longer."""
-    machine = get(tx, name)
+    return _move(tx, get(tx, name), state)
+
+
+def _move(
+    tx: Transaction, machine: Machine, state: MachineState, *, project: int | None = None, reason: str = ""
+) -> Machine:
     values: dict[str, object] = {"state": state}
+    if state is MachineState.ACTIVE:
+        values["lost"] = 0
     if state is MachineState.REMOVED:
         values |= {"token_hash": None, "removed_at": tx.now}
     tx.execute(update(schema.machines).where(_TABLE.id == machine.id).values(values))
     tx.tell()
     if state is not machine.state:
-        tx.record(EventKind.MACHINE_STATE, data={"machine": name, "from": machine.state.value, "to": state.value})
+        data = {"machine": machine.name, "from": machine.state.value, "to": state.value}
+        tx.record(EventKind.MACHINE_STATE, project=project, data={**data, "reason": reason} if reason else data)
     found = tx.execute(select(schema.machines).where(_TABLE.id == machine.id)).one()
     return _machine(found)
 

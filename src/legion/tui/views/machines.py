@@ -9,7 +9,7 @@ from legion.client.text.terminal import Cell, Colour, clock, duration
 from legion.tui.views.rows import BLANK, Row, clean, note, paragraph, table
 from legion.wire.machine_pages import MachineLine, MachineList, MachineLog
 
-_COLOURS = {"open": Colour.GREEN, "silent": Colour.RED, "outdated": Colour.RED}
+_COLOURS = {"open": Colour.GREEN, "silent": Colour.RED, "outdated": Colour.RED, "disk full": Colour.RED}
 
 
 def rows(found: MachineList, width: int) -> list[Row]:

@@ -6,7 +6,7 @@ import { isFull, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, plural } from "../format.js";
 
-const KINDS = { open: "good", paused: "needs", draining: "needs", quiet: "quiet", silent: "bad", outdated: "bad" };
+const KINDS = { open: "good", paused: "needs", draining: "needs", quiet: "quiet", silent: "bad", outdated: "bad", "disk full": "bad" };
 
 export function Machines() {
   const { data, error } = useLive(() => get("/v1/machines"), [], (one) => /^(machine|run)\./.test(one.kind));
