@@ -228,7 +228,9 @@ class Diff:
     head: str
     text: str
     live: bool
-    """Taken from the working tree of a running agent just now."""
+    """Taken from the working tree of a running agent, just now or at `as_of`."""
+    as_of: float | None = None
+    """When this state arrived from the machine of its agent; null: it is of just now, or final."""
     hidden_characters: list[HiddenCharacterLine] = field(default_factory=list)
     """Characters that the change adds and a screen does not show."""
 

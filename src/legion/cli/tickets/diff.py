@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Colour, Screen, reveal_lines, sanitize
 from legion.cli.base.parameters import ticket_argument
+from legion.client.text.terminal import duration
 from legion.wire.text import hidden_warning
 from legion.wire.tickets import Diff
 
@@ -40,7 +42,13 @@ def diff(call: CommandCall, id: int, since: str) -> None:
     if change.hidden_characters and not call.json:
         call.say(sanitize(hidden_warning(change.hidden_characters)))
     if change.live and not call.json:
-        call.say("The agent is still working; this is its tree as of now.")
+        call.say(f"The agent is still working; this is its tree {_as_of(change)}.")
+
+
+def _as_of(change: Diff) -> str:
+    if change.as_of is None:
+        return "as of now"
+    return f"as it arrived from its machine {duration(max(0.0, time.time() - change.as_of))} ago"
 
 
 def _coloured(change: Diff, screen: Screen) -> list[str]:

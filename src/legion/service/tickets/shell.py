@@ -38,6 +38,11 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
         last = runs.latest(tx, ticket_id)
     project = context.project(ticket.project)
     tree = project.worktrees.path(ticket_seat(ticket_id))
+    if last is not None and last.ended_at is None and last.machine not in ("", context.machine):
+        raise StateConflict(
+            f"Ticket {ticket_id} works on machine {last.machine}, and its worktree is there: `legion diff {ticket_id}` "
+            "shows what has arrived of it."
+        )
     if not tree.is_dir():
         raise StateConflict(
             f"Ticket {ticket_id} is {ticket.state.value} and has no worktree: `legion diff {ticket_id}` shows its "

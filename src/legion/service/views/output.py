@@ -8,10 +8,12 @@ from os import SEEK_END
 from legion.domain.errors import NotFound
 from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import hidden_characters
+from legion.domain.runs import Run
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.trees.snapshots import look
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.machine_runs import remote
 from legion.jobs.run.job import run_dir
 from legion.jobs.workspace import rewind_points
 from legion.jobs.workspace.sandbox import live_tree
@@ -88,14 +90,36 @@ def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
     if project.record.removed_at is not None:
         raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
     start = rewind_points.tree_at(context, project, ticket, moment(since)) if since else ""
+    as_of = None
     if ticket.change is not None:
         base, head = start or ticket.change.base, ticket.change.commit
         text, live = project.hub.diff(base, head), False
+    elif (elsewhere := _run_elsewhere(context, ticket)) is not None:
+        head, as_of = _arrived_tree(context, ticket, elsewhere)
+        base = start or ticket.base or ""
+        text, live = project.hub.diff(base, head), True
     else:
         base, head, text = _current(context, project, ticket, start)
         live = ticket.state is State.WORKING
     hidden = [shaped(HiddenCharacterLine, one) for one in hidden_characters(diffs.read(text))]
-    return Diff(ticket=ticket_id, base=base, head=head, text=text, live=live, hidden_characters=hidden)
+    return Diff(ticket=ticket_id, base=base, head=head, text=text, live=live, as_of=as_of, hidden_characters=hidden)
+
+
+def _run_elsewhere(context: Context, ticket: Ticket) -> Run | None:
+    """The run of its agent on a machine, where the tree is."""
+    with context.store.read() as tx:
+        last = runs.latest(tx, ticket.id)
+    return last if last is not None and last.machine not in ("", context.machine) and last.ended_at is None else None
+
+
+def _arrived_tree(context: Context, ticket: Ticket, run: Run) -> tuple[str, float]:
+    found = remote.last_snapshot(context, run)
+    if found is None:
+        raise NotFound(
+            f"Ticket {ticket.id} works on machine {run.machine}, and nothing of its tree has arrived yet: it is sent "
+            "about every two minutes."
+        )
+    return found
 
 
 def _current(context: Context, project: ProjectContext, ticket: Ticket, start: str) -> tuple[str, str, str]:

@@ -34,7 +34,7 @@ export function DiffView({ diff, ticket, canSendBack }) {
   const total = sum(files, "size");
   return html`<div class="diff">
     <p class="hint">${plural(files.length, "file")}, <span class="plus">+${sum(files, "added")}</span> <span class="minus">−${sum(files, "removed")}</span>
-      ${diff.live && " as of now: its agent is at work"}. ${mayAct.value && canSendBack && "Press a line's number to comment on it."}</p>
+      ${diff.live && (diff.as_of ? ` as of ${new Date(diff.as_of * 1000).toLocaleTimeString()}: its agent is at work on another machine` : " as of now: its agent is at work")}. ${mayAct.value && canSendBack && "Press a line's number to comment on it."}</p>
     <${Odd} in=${files.flatMap((file) => (file.folded ? file.odd : []))} where="A file that is folded" />
     ${comments.length > 0 && canSendBack && html`<div class="sendback"><b>${plural(comments.length, "comment")}</b>
       <${Act} keys="b" kind="primary" run=${send}>Send back with all comments</${Act}>
