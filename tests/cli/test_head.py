@@ -53,6 +53,7 @@ def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
     lost = typed(second, config, "serve", group="")
     assert lost.returncode == 5
     assert "was moved to Postgres: write its address into your settings as `daemon.database`" in lost.stderr
+    assert not (second / "legion.db").exists(), "the old one can be renamed back"
     refused = typed(second, config, "move", "sqlite:///elsewhere.db")
     assert refused.returncode == 2
     assert "Name a Postgres database" in refused.stderr

@@ -280,6 +280,9 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
     launcher.warm()
     if is_foreign(data.database):
         data.second_database.touch(mode=0o600)
+    if not user.daemon.database and not data.database.exists():
+        # Before the file is made: the sentence tells the person to rename the old one to its name.
+        _refuse_moved(data)
     store = Store(user.daemon.database or sqlite_url(data.database))
     leadership = Leadership(user.daemon.database, data, store)
     try:
@@ -348,15 +351,20 @@ def _refuse_lost(store: Store, data: DataDir) -> None:
     """Refuse an empty database where boards of earlier work exist: it would soon overwrite them."""
     if not board_records.is_empty(store):
         return
-    if data.moved_database.exists() and store.place == str(data.database):
-        raise StateConflict(
-            "The database of this Legion was moved to Postgres: write its address into your settings as "
-            f"`daemon.database`, or rename {data.moved_database} back to {data.database.name}."
-        )
+    if store.place == str(data.database):
+        _refuse_moved(data)
     if restore.can_rebuild(data):
         raise StateConflict(
             f"The database {store.place} is empty, but {data.projects} holds boards of earlier work: run "
             "`legion doctor --rebuild` to restore them, or move that folder away to start empty."
+        )
+
+
+def _refuse_moved(data: DataDir) -> None:
+    if data.moved_database.exists():
+        raise StateConflict(
+            "The database of this Legion was moved to Postgres: write its address into your settings as "
+            f"`daemon.database`, or rename {data.moved_database} back to {data.database.name}."
         )
 
 
