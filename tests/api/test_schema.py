@@ -1,11 +1,13 @@
 """Every operation of the OpenAPI document with generated requests, on the real service: no answer is a mistake of ours.
 
-Schemathesis makes requests that fit the document and some that do not. Each is answered below 500, and with one
-sentence where it is refused. `make test` draws a third of the operations; `make soak` tries all, with many more.
+Schemathesis makes requests that fit the document and some that do not, as the person and as every other identity in
+turn. Each is answered below 500, and with one sentence where it is refused. `make test` draws a third of the
+operations; `make soak` tries all, with many more.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +22,7 @@ from legion.api.app import make_app
 from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations
 from legion.wire.table import rows
+from legion.wire.web import OfferDevice
 from tests.support.board import Board
 from tests.support.sampling import sampled
 
@@ -30,6 +33,9 @@ LEAVES_THE_PROCESS = {"try_provider", "begin_login", "finish_login", "open_web",
 """They start programs, open ports, or ask a provider or a forge."""
 TRIED = sorted(label for label, row in ROWS.items() if row.name not in LEAVES_THE_PROCESS)
 MANY = 100
+AWAY = "192.168.1.5"
+"""Where a browser is behind a plain network."""
+Callers = Iterator[dict[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +56,27 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
 
 
 @pytest.fixture(scope="module")
+def callers(board: Board) -> Callers:
+    """Each in turn; the person, who gets furthest, every second time."""
+    known = [
+        {"Authorization": f"Bearer {board.token_of_agent()[1]}", "Host": "localhost"},
+        {"Authorization": f"Bearer {board.token_of_ticket(2)}", "Host": "localhost"},
+        {"Host": "localhost"},
+    ]
+    for read_only, host in itertools.product((False, True), ("localhost", AWAY)):
+        code = board.service.offer_device(OfferDevice(read_only=read_only)).code
+        secret, _ = board.callers.accept_device(code, name="", host=host)
+        known.append({"Legion-Device": secret, "Host": host})
+    return itertools.cycle([one for other in known for one in (HEADERS, other)])
+
+
+@pytest.fixture(scope="module")
 def document(board: Board) -> Any:
-    app = make_app(board.callers, token=TOKEN, hosts=("localhost",))
+    app = make_app(board.callers, token=TOKEN, hosts=("localhost", AWAY))
     return schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HEADERS)
 
 
-def try_out(document: Any, board: Board, label: str, examples: int) -> None:
+def try_out(document: Any, board: Board, callers: Callers, label: str, examples: int) -> None:
     method, path = label.split(" ")
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
         try:
@@ -69,17 +90,17 @@ def try_out(document: Any, board: Board, label: str, examples: int) -> None:
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
-        )(given(made)(_asked(board)))
+        )(given(made)(_asked(board, callers)))
         run()
 
 
-def _asked(board: Board) -> Callable[[Any], None]:
+def _asked(board: Board, callers: Callers) -> Callable[[Any], None]:
     def ask(case: Any) -> None:
         if ROWS[f"{case.operation.method.upper()} {case.operation.path}"].waits and isinstance(case.query, dict):
             case.query["timeout"] = 0
         if case.query and "cwd" in case.query and len(str(case.query["cwd"])) % 2:
             case.query["cwd"] = board.cwd
-        answer = case.call(headers=HEADERS)
+        answer = case.call(headers=next(callers))
         if not case.operation.path.startswith("/v1/"):
             # The routes of legion_cc answer in its own shapes.
             assert answer.status_code < 500, answer.content
@@ -93,14 +114,14 @@ def _asked(board: Board) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize("label", sampled(TRIED, len(TRIED) // 3, lambda label: label.split()[0]))
-def test_no_generated_request_is_a_mistake_of_ours(document: Any, board: Board, label: str):
-    try_out(document, board, label, 5)
+def test_no_generated_request_is_a_mistake_of_ours(document: Any, board: Board, callers: Callers, label: str):
+    try_out(document, board, callers, label, 8)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("label", TRIED)
-def test_many_generated_requests_are_answered(document: Any, board: Board, label: str):
-    try_out(document, board, label, MANY)
+def test_many_generated_requests_are_answered(document: Any, board: Board, callers: Callers, label: str):
+    try_out(document, board, callers, label, MANY)
 
 
 def test_every_operation_of_the_document_is_tried_or_named(document: Any):
