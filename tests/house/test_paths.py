@@ -53,6 +53,7 @@ LISTED = {
     "a file of a key that the person names; the gateway reads it": ("Path(wanted.key_file)",),
     "a program or file that the person's own settings name": (
         "Path(program.program.run[0])",
+        "Path(word)",
         "Path(user.origin)",
     ),
     "a socket that Legion has just opened": ("Path(opened.socket)",),
