@@ -30,6 +30,21 @@ def test_events_are_numbered_and_read_from_a_number_on(tmp_path: Path):
     assert read_journal(tmp_path / "nobody") == []
 
 
+@pytest.mark.parametrize("after", [0, 1, 5, 9])
+def test_the_last_events_and_those_of_a_kind_are_the_same_as_among_all(tmp_path: Path, after: int):
+    writer = journal(tmp_path)
+    for number in range(9):
+        writer.append("even" if number % 2 else "odd", text='"even"', number_of_lines=number)
+    everything = read_journal(tmp_path, after=after)
+    assert [event.number for event in everything] == list(range(after + 1, 10))
+    for last in (1, 4, 100):
+        assert read_journal(tmp_path, after=after, last=last) == everything[-last:]
+    for kinds in (["even"], ["odd"], ["even", "odd"], ["none"]):
+        of_kind = [event for event in everything if event.kind in kinds]
+        assert read_journal(tmp_path, after=after, kinds=kinds) == of_kind
+        assert read_journal(tmp_path, after=after, kinds=kinds, last=2) == of_kind[-2:]
+
+
 def test_half_a_line_at_the_end_is_passed_over_and_the_next_event_is_whole(tmp_path: Path):
     journal(tmp_path).append(JournalKind.OPENED)
     path = tmp_path / "journal.jsonl"

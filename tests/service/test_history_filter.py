@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.domain.errors import BadInput
+from legion.runner.journal import Journal
+from legion.store.work import runs
 from tests.store.making import add_ticket
 from tests.support.board import Board
 
@@ -50,3 +52,27 @@ def test_an_unknown_kind_and_a_text_that_is_no_day_are_refused(board: Board):
         kinds(board, kinds="tickets")
     with pytest.raises(BadInput, match="'yesterday' is no day"):
         kinds(board, until="yesterday")
+
+
+def test_the_last_lines_of_a_ticket_are_those_of_the_whole_log_and_all_others_are_counted(tmp_path: Path):
+    board = Board(tmp_path)
+    try:
+        board.put(1, state="working")
+        for _ in range(2):
+            run = board.run(1, ended=False)
+            with board.store.read() as tx:
+                journal = Journal(board.context.data.runs / runs.get(tx, run).name, lambda: None)
+            for number in range(30):
+                journal.append("message", text=f"line {number}")
+            board.end_run(run)
+        everything = board.service.history(board.cwd, ticket=1)
+        assert everything.omitted == 0
+        assert sum(line.kind == "message" for line in everything.lines) == 60
+        for last in (1, 7, 45):
+            some = board.service.history(board.cwd, ticket=1, last=last)
+            assert some.lines == everything.lines[-last:]
+            assert some.omitted + last == len(everything.lines)
+            assert some.cursor == everything.cursor
+        assert board.service.history(board.cwd, ticket=1, after=everything.cursor).lines == []
+    finally:
+        board.close()

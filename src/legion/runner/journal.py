@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -46,7 +46,7 @@ class Journal:
     """The writing end. One process has it: the one that holds the run's lock."""
 
     def __init__(self, run_dir: Path, ring: Callable[[], None]) -> None:
-        earlier = read_journal(run_dir)
+        earlier = read_journal(run_dir, last=1)
         self._number = earlier[-1].number if earlier else 0
         self._ring = ring
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -68,14 +68,29 @@ class Journal:
         return size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
 
 
-def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
-    """The events with a greater number. Half a line, and lines of an unknown version, are skipped."""
+def read_journal(
+    run_dir: Path, *, after: int = 0, last: int | None = None, kinds: Collection[str] = ()
+) -> list[JournalEvent]:
+    """The events with a greater number; of these kinds alone, if any are named; the `last` ones of them, if given.
+
+    No other line is parsed, which is what takes time in a long journal. Half a line, and lines of an unknown version,
+    are skipped.
+    """
     try:
         content = RunFolder(run_dir).journal.read_bytes()
     except FileNotFoundError:
         return []
-    events = (_parse(line) for line in content.split(b"\n"))
-    return [event for event in events if event is not None and event.number > after]
+    names = [f'"{kind}"'.encode() for kind in kinds]
+    found: list[JournalEvent] = []
+    for line in reversed(content.split(b"\n")):
+        if last is not None and len(found) >= last:
+            break
+        event = _parse(line) if not names or any(name in line for name in names) else None
+        if event is not None and event.number <= after:
+            break
+        if event is not None and (not kinds or event.kind in kinds):
+            found.append(event)
+    return found[::-1]
 
 
 class JournalReader:

@@ -62,6 +62,10 @@ class KeptState:
     roll: int
 
 
+KEPT_BY = ("called", "not-kept", "kept")
+"""The kinds of lines in a journal that say which moments are kept."""
+
+
 def kept(events: Iterable[tuple[int, str, Mapping[str, object]]]) -> tuple[KeptState, ...]:
     """The moments in a run's journal, given as (line, kind, facts), oldest first."""
     answers: dict[str, str] = {}

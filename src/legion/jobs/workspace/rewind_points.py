@@ -14,7 +14,7 @@ from pathlib import Path
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.errors import Retryable as NotYet
 from legion.domain.runs import Run
-from legion.domain.tickets.rewinds import KeptState, RewindMoment, kept
+from legion.domain.tickets.rewinds import KEPT_BY, KeptState, RewindMoment, kept
 from legion.domain.tickets.ticket import StartPoint, State, Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile
@@ -74,7 +74,7 @@ def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptSt
         return ()
     place = _folder(project, run.ticket) / str(run.id)
     rolls = {int(roll.name) for roll in place.iterdir() if roll.name.isdecimal()} if place.is_dir() else set()
-    events = read_journal(context.data.runs / run.name) if rolls else []
+    events = read_journal(context.data.runs / run.name, kinds=KEPT_BY) if rolls else []
     found = kept((event.number, event.kind, event.facts) for event in events)
     return tuple(one for one in found if one.roll in rolls)
 

@@ -14,7 +14,7 @@ from legion.drivers.profile import Capabilities
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
-from legion.runner.journal import read_journal
+from legion.runner.journal import JournalReader
 from legion.runner.spec import RunnerError, read_spec
 from legion.store.board import tickets
 from legion.store.work import runs
@@ -86,6 +86,7 @@ def _refuse(ticket_id: int, missing: str) -> StateConflict:
 def wait_for_delivery(folder: Path, id: str, patience: float) -> bool | None:
     """True or False once the journal shows it; None if it does not in time."""
     deadline = time.monotonic() + patience
+    journal = JournalReader(folder)
     with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
         control.send(connection, "follow")
         # The answer to `follow` comes first, so no signal is missed between two reads of the journal.
@@ -94,10 +95,10 @@ def wait_for_delivery(folder: Path, id: str, patience: float) -> bool | None:
             if not connection.recv(4096):
                 # The runner has ended or was killed: what is not delivered by now never will be.
                 launch.wait(folder)
-                return _delivered(folder, id) or False
-            if (found := _delivered(folder, id)) is not None:
+                return _delivered(journal, id) or False
+            if (found := _delivered(journal, id)) is not None:
                 return found
-    return _delivered(folder, id)
+    return _delivered(journal, id)
 
 
 def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
@@ -112,8 +113,9 @@ def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
     return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
 
 
-def _delivered(folder: Path, id: str) -> bool | None:
-    for event in read_journal(folder):
+def _delivered(journal: JournalReader, id: str) -> bool | None:
+    """What the lines say that were added since the last look."""
+    for event in journal.read_on():
         if event.kind in ("heard", "not-heard") and event.facts.get("id") == id:
             return event.kind == "heard"
     return None

@@ -67,6 +67,11 @@ class EventFilter:
         of_kind = not self.kinds or line.kind in self.kinds or line.kind.partition(".")[0] in self.kinds
         return of_kind and (self.start or 0.0) <= line.at and (self.end is None or line.at < self.end)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether every line passes."""
+        return not self.kinds and self.start is None and self.end is None
+
     def event_kinds(self) -> list[EventKind] | None:
         """None for all of them."""
         if not self.kinds:
@@ -120,15 +125,19 @@ def history(
         )
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
+    left_out = 0
     for one in mine:
         if one.id >= cursor.run:
-            there = _moments(context, one)
-            journal = read_journal(context.data.runs / one.name, after=cursor.line if one.id == cursor.run else 0)
+            there, seen = _moments(context, one), _line(cursor, one)
+            # A filter may pass few lines, so all of them are read then.
+            most = last if last and wanted.is_open else None
+            journal = read_journal(context.data.runs / one.name, after=seen, last=most)
+            left_out += max(0, journal[0].number - seen - 1) if journal and most else 0
             lines += [_journal(entry, one, there) for entry in journal]
             at = _Cursor(event=newest, run=one.id, line=journal[-1].number if journal else _line(cursor, one))
     lines = sorted(filter(wanted.passes, lines), key=lambda line: line.at)
     shown = lines[-last:] if last else lines
-    return Events(lines=shown, omitted=len(lines) - len(shown), cursor=str(at))
+    return Events(lines=shown, omitted=len(lines) - len(shown) + left_out, cursor=str(at))
 
 
 def _line(cursor: _Cursor, run: Run) -> int:
