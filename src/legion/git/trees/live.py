@@ -80,6 +80,10 @@ class LiveTree:
     path: Path
     confine: Confine
 
+    def refuse_gone(self) -> None:
+        if self.path.is_symlink() or not self.path.is_dir():
+            raise TreeGone(f"The worktree {self.path} is not a folder any more, so nothing could be read from it.")
+
     def ask(self, *words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> FinishedProcess:
         """One call of git that needs no index. Raises TreeUnreadable."""
         call = Call(words, stdin=stdin, accept=accept)
@@ -125,8 +129,7 @@ class Quarantine:
         self, tree: LiveTree, *calls: Call, timeout: float = 600.0, durable: bool = True
     ) -> tuple[FinishedProcess, ...]:
         """How each call ended. Raises TreeGone, GitTimedOut, or GitError for an exit code that is not accepted."""
-        if tree.path.is_symlink() or not tree.path.is_dir():
-            raise TreeGone(f"The worktree {tree.path} is not a folder any more, so nothing could be read from it.")
+        tree.refuse_gone()
         # A git that was killed leaves its lock. No other git works here.
         (self.folder / "index.lock").unlink(missing_ok=True)
         for number, call in enumerate(calls, start=1):

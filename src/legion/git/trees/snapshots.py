@@ -114,6 +114,7 @@ def look(
     tree: LiveTree, index_file: Path, *, parent: str, timeout: float = 600.0, durable: bool = True
 ) -> Iterator[TreeLook]:
     """Read all files that are not ignored. `index_file` is what is known of the files, and knows more afterwards."""
+    tree.refuse_gone()
     index_file.parent.mkdir(parents=True, exist_ok=True)
     with quarantine(tree.hub) as place:
         with contextlib.suppress(FileNotFoundError):
