@@ -102,8 +102,7 @@ def dispatch(
     for new in request.tickets:
         refuse_unfit(context, config, Path(record.root), new)
     _refuse_by_hook(context, record, request.tickets)
-    untrusted = crews.untrusted_notes(context, project, teams)
-    missing = missing_programs(context, config, request.tickets)
+    told = [*crews.untrusted_notes(context, project, teams), *missing_programs(context, config, request.tickets)]
     starts = start_points.of_branches(project, request.tickets, by_a_person=by is None)
     with undone_if_dry(request) as dry, context.store.write() as tx:
         if (first := recalled(tx, found.id, request.request)) is not None:
@@ -127,8 +126,7 @@ def dispatch(
                 *_notes(context, tx, record),
                 *_session_notes(tx, found, record, request.cwd),
                 *linked,
-                *untrusted,
-                *missing,
+                *told,
                 *explained,
             ],
         )
