@@ -38,7 +38,7 @@ class Requests:
 
 def click(page: Page, one: Locator) -> None:
     """With the mouse, at the element's middle."""
-    one.scroll_into_view_if_needed()
+    one.evaluate("one => one.scrollIntoView({ block: 'center' })")
     box = one.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
