@@ -127,8 +127,9 @@ def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Compan
 
 LOOKS_AROUND = """
 { env; cat /proc/*/environ | tr '\\0' '\\n'; cat %(data)s/keys/*; cat %(config)s/providers.toml; ls -laR %(data)s;
-cat %(data)s/gateway/*.json; cat "$CLAUDE_CONFIG_DIR"/*; } > seen.txt 2>&1; true
+cat %(data)s/gateway/*.json; cat "$CLAUDE_CONFIG_DIR"/*; } 2>&1 | sed 's/legion-[-_A-Za-z0-9]*/RUN/g' > seen.txt
 """
+"""Its own token is no longer than its run; a change that holds it waits for the person."""
 
 
 def test_a_planted_key_is_nowhere_but_in_its_own_file_after_a_whole_run(here: Company):
