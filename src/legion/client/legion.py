@@ -5,7 +5,7 @@ The methods are the rows of wire/operations; `perform` sends each as one HTTP re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from legion import __version__
@@ -30,6 +30,8 @@ class Legion(Operations):
     def __init__(self, address: DaemonAddress, line: DaemonConnection | None = None) -> None:
         self.address = address
         self.line = line or DaemonConnection(address)
+        self.before: Callable[[Operation, Mapping[str, Any]], None] | None = None
+        """Called before each request; it may refuse one."""
 
     @property
     def other_version(self) -> str | None:
@@ -38,6 +40,8 @@ class Legion(Operations):
 
     def perform(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
         """Raises OtherVersion where the answer lacks a field that this version needs."""
+        if self.before is not None:
+            self.before(row, arguments)
         body = row.body
         answer = self.line.ask(
             row.method,

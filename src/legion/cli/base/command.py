@@ -6,10 +6,10 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -20,6 +20,9 @@ from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotFound
+
+if TYPE_CHECKING:
+    from legion.wire.table import Operation
 
 COMMON = ("json", "data_dir", "no_color", "on_session")
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -67,7 +70,7 @@ class CommandCall:
         return self._session_folder
 
     def legion(self) -> Legion:
-        """The daemon, started if it is not running."""
+        """The daemon, started if it is not running. Requests for a ticket of another project ask or are refused."""
         if self._legion is None:
             try:
                 self._legion = find(self.data_dir)
@@ -81,7 +84,14 @@ class CommandCall:
                     self._legion = start(self.data_dir)
                 self.mention_sandbox(self._legion)
             self.mention_version(self._legion)
+            self._legion.before = self._before
         return self._legion
+
+    def _before(self, row: Operation, arguments: Mapping[str, Any]) -> None:
+        if row.method != "GET" and row.path.startswith("/v1/tickets/{id}/"):
+            from legion.cli.base.project_match import confirm_project
+
+            confirm_project(self, arguments["id"])
 
     def again(self) -> Legion:
         """A new connection to the daemon after it was lost. It starts none: a person may have stopped it."""
