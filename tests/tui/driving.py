@@ -12,6 +12,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from legion.tui.app import LegionApp, Options
+from legion.tui.screens.prompts import DecisionScreen
 from legion.tui.widgets.row_list import RowList
 from tests.support.board import Board
 
@@ -34,9 +35,17 @@ class Shown:
         return "\n".join(strip.text.rstrip() for strip in strips)
 
     async def press(self, *keys: str) -> Shown:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
+        """As a person does, who reads a question before the answer."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.until(lambda: self.is_read, "a question that can be answered")
         return self
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the next key would be an answer, where there is a question."""
+        asks, typed = self.app.screen, self.app.typed
+        return not isinstance(asks, DecisionScreen) or asks.quiet_at(time.monotonic(), typed.pressed_at)
 
     async def until(self, seen: Callable[[], object], what: str = "") -> Shown:
         deadline = time.monotonic() + PATIENCE

@@ -95,7 +95,7 @@ def fill(board: Board) -> None:
     board.put(6, "Metrics", "queued", after=[4])
     board.put(7, "Everything holds", "queued", after=[5], checkpoint=True)
     board.ask(ticket=2)
-    board.run(2, OUTPUT, ended=False)
+    board.run(2, OUTPUT, ended=False, driver="claude")
     board.callers.instead = {"diff": Diff(ticket=3, base="b", head="h", text=DIFF, live=False)}
     board.service.hire(HireAgent(task="Lead the release.", name="boss", cwd=board.cwd))
 

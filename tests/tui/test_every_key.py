@@ -7,7 +7,10 @@ from typing import Any
 
 from textual.actions import parse
 from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
+from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.store.work import attendances
 from legion.tui.app import LegionApp
 from legion.tui.keys import KEYS, Key, KeyContext
 from legion.tui.screens.forms import Form
@@ -15,7 +18,9 @@ from legion.tui.screens.ticket import TicketScreen
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
 from legion.wire.machine_pages import MachineLine, MachineList
+from legion.wire.operations import Operations
 from legion.wire.sessions import SessionLine, SessionList
+from legion.wire.table import rows
 from legion.wire.tickets import Acted, Diff
 from tests.support.board import Board
 from tests.tui.driving import Shown, drive, opened
@@ -24,8 +29,13 @@ from tests.tui.test_places import DIFF, fill
 LEAVES = ("quit", "start_daemon")
 """They end the UI or start a daemon; their own tests press them."""
 NEEDS_TICKET = {
-    "check": 1, "undo": 1, "land": 6, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
+    "check": 1, "undo": 1, "land": 3, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
 }  # fmt: skip
+TEXT = (*"yes", "space", *"no: land, stop, drop x1 ARNmqd".replace(" ", "_"), "question_mark")
+"""Letters that act on tickets, questions or agents where no text is taken."""
+SPELLED = {"space": " ", "question_mark": "?"}
+READING = ("output", "mail")
+"""Operations that read by POST."""
 """Tickets of the board to which an action applies; the others apply to one at work."""
 
 
@@ -45,12 +55,33 @@ def keys_of(*contexts: KeyContext) -> list[tuple[Key, str]]:
     return [(one, key) for one in KEYS if one.context in contexts and one.action not in LEAVES for key in one.keys]
 
 
-async def pressed(ui: Shown, one: Key, key: str) -> None:
+async def pressed(ui: Shown, board: Board, one: Key, key: str) -> None:
     app = ui.app
     assert isinstance(app, RecordingApp)
     app.done.clear()
     await ui.press(key)
     await ui.until(lambda: one.action in app.done, f"{one.action} of {key} on {one.context.value}")
+    await write_where_text_is_taken(ui, board)
+
+
+async def write_where_text_is_taken(ui: Shown, board: Board) -> None:
+    """Where the key opened a line or a form, letters are text: none of them acts, whatever it means elsewhere."""
+    await ui.pilot.pause()
+    box, shown = ui.app.focused, ui.app.screen
+    if not isinstance(box, Input | TextArea):
+        return
+    asked, before = len(board.callers.asked), text_of(box)
+    await ui.pilot.press(*TEXT)
+    await ui.pilot.pause()
+    assert ui.app.screen is shown
+    assert text_of(box) == before + "".join(SPELLED.get(key, key) for key in TEXT), "letters go behind what is there"
+    table = rows(Operations)
+    acted = [name for name in board.callers.asked[asked:] if table[name].method != "GET" and name not in READING]
+    assert acted == []
+
+
+def text_of(box: Input | TextArea) -> str:
+    return box.value if isinstance(box, Input) else box.text
 
 
 async def back_to(ui: Shown, place: str) -> None:
@@ -91,8 +122,10 @@ def session(name: str, *, acting: bool = False, ended_at: float | None = None) -
 
 def prepared(board: Board) -> None:
     fill(board)
-    board.run(2, "I look at the code.\n", ended=False)
+    board.run(2, "I look at the code.\n", ended=False, driver="claude")
     board.ask(ticket=2)
+    with board.store.write() as tx:
+        attendances.put(tx, Attendance(ticket=6, mode=AttendMode.PERSON))
     history = board.service.history(board.cwd, ticket=3)
     history.lines[-1].rewind = "1:7"
     done = Acted(tickets=[2], message="Done.")
@@ -119,20 +152,19 @@ def test_every_key_of_every_place(board: Board):
                 for one, key in own:
                     await back_to(ui, place)
                     if place == "squad":
-                        # Esc interrupts the agent whose pane has the focus.
                         await ui.until(lambda: ui.rows("#panes").selected == "2")
                         ui.rows("#panes").focus()
                     if one.id == "squad.delegate":
                         await ui.until(lambda: ui.app.screen.leader is not None)  # type: ignore[attr-defined]
                         ui.app.screen.query_one("#say").focus()
                         await ui.pilot.pause()
-                    await pressed(ui, one, key)
+                    await pressed(ui, board, one, key)
             for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
                 await back_to(ui, "queue")
                 if one.action == "go_back":
                     ui.app.open_ticket(2)
                     await ui.pilot.pause()
-                await pressed(ui, one, key)
+                await pressed(ui, board, one, key)
 
     drive(work)
 
@@ -169,7 +201,7 @@ def test_every_key_of_a_ticket(board: Board):
                 board.callers.trouble = (
                     StateConflict("Not in this test.") if one.action in ("attach", "shell") else None
                 )
-                await pressed(ui, one, key)
+                await pressed(ui, board, one, key)
                 board.callers.trouble = None
 
     drive(work)
@@ -190,7 +222,7 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                     await ui.shows("name:")
                 if one.action == "choose":
                     await ui.press("tab", "tab")
-                await pressed(ui, one, key)
+                await pressed(ui, board, one, key)
             for one, key in sorted(keys_of(KeyContext.MODELS, KeyContext.MACHINES), key=lambda pair: list_of(pair[0])):
                 if one.action == "test":
                     continue
@@ -202,6 +234,6 @@ def test_every_key_of_a_form_and_of_the_lists_of_the_menu(board: Board):
                     ui.rows("#body").select("ended old")
                 elif one.context is KeyContext.MACHINES:
                     ui.rows("#body").select("desk")
-                await pressed(ui, one, key)
+                await pressed(ui, board, one, key)
 
     drive(work)

@@ -116,7 +116,7 @@ def test_the_menu_finds_actions_and_lists(board: Board):
             await ui.press("ctrl+p", *"revert")
             await ui.shows("undo", "Revert a landed ticket")
             await ui.press("enter")
-            await ui.shows("Revert #1?")
+            await ui.shows("Revert #1 First?")
             await ui.press("n")
             for name, words in (
                 ("roles", "engineer"), ("teams", "qa_team"), ("settings in", "agents.parallel"), ("providers", "add"),

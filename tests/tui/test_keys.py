@@ -84,7 +84,7 @@ def test_the_keys_that_people_know_are_there():
         "inbox.yes": "y", "inbox.no": "n", "tickets.message": "i", "history.rewind": "R", "tickets.copy": "y",
         "tickets.push": "p", "tickets.check": "B", "tickets.land": "m", "ticket.previous_tab": "h",
         "agents.delegate": "shift+tab", "squad.delegate": "shift+tab",
-        "squad.interrupt_selected": "escape", "squad.next_agent": "shift+down", "squad.previous_agent": "shift+up",
+        "squad.next_agent": "shift+down", "squad.previous_agent": "shift+up",
         "machines.update": "r", "machines.clean": "c", "models.complete": "c", "models.forget": "x", "models.add": "n",
     }  # fmt: skip
     assert {id: key for id, key in known.items() if key not in BY_ID[id].keys} == {}

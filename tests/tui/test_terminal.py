@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from legion.wire.terminal import NewByHand
 from tests.support.legion import Project, Squad
+from tests.support.looking import until_seen
 from tests.support.repository import CHECK, Repository
 
 PATIENCE = 60.0
@@ -45,7 +47,22 @@ class Terminal:
         argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
         return subprocess.run(argv, env=self._env, capture_output=True, text=True, check=False).stdout
 
-    def open(self, cwd: str, *words: str, columns: int = 100, lines: int = 30) -> None:
+    @property
+    def modes(self) -> str:
+        """Alternate screen, mouse, cursor."""
+        return self.tmux("display-message", "-p", "#{alternate_on} #{mouse_any_flag} #{cursor_flag}").strip()
+
+    @property
+    def program(self) -> int:
+        """The process that the shell in the window started."""
+        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+        found = subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True)
+        return int(found.stdout.split()[0])
+
+    def open(
+        self, cwd: str, *words: str, columns: int = 100, lines: int = 30, extra: Mapping[str, str] | None = None
+    ) -> None:
+        self._env |= extra or {}
         command = ["sh", "-c", THEN_STAY, "sh", sys.executable, "-m", "legion", *words]
         size = ["-x", str(columns), "-y", str(lines)]
         self.tmux("new-session", "-d", *size, "-c", cwd, *command)
@@ -135,6 +152,52 @@ def test_a_person_attaches_to_an_agent_and_comes_back(project: Project, terminal
     terminal.keys("q")
     terminal.shows("left with 0")
     client.stop(ticket)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_leaves_the_terminal_as_it_was(project: Project, terminal: Terminal, number: signal.Signals):
+    terminal.open(project.cwd)
+    terminal.shows("1 squad", "live")
+    assert terminal.modes == "1 1 0"
+    os.kill(terminal.program, number)
+    terminal.shows(f"left with {128 + number}")
+    assert terminal.modes == "0 0 1", "the screen, the mouse and the cursor are the shell's again"
+
+
+def test_ctrl_z_suspends_and_fg_comes_back(project: Project, terminal: Terminal):
+    legion = f"{sys.executable} -m legion"
+    terminal.tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", project.cwd, "bash", "--norc", "-i")
+    terminal.type(legion)
+    terminal.keys("Enter")
+    terminal.shows("1 squad", "live")
+    terminal.keys("C-z")
+    terminal.shows("Stopped")
+    assert terminal.modes == "0 0 1"
+    terminal.type("fg")
+    terminal.keys("Enter")
+    terminal.shows("1 squad", "live")
+    terminal.keys("q")
+    until_seen(project.squad, lambda: terminal.modes == "0 0 1", "the shell")
+    terminal.type("echo left-$?")
+    terminal.keys("Enter")
+    terminal.shows("left-0")
+
+
+@pytest.mark.parametrize(
+    ("extra", "shown", "missing"),
+    [({"NO_COLOR": "1"}, "live", "\x1b[38"), ({"LANG": "C", "LC_ALL": ""}, "* live", "●")],
+    ids=["no-color", "ascii"],
+)
+def test_a_terminal_without_colours_or_glyphs_gets_none(
+    project: Project, terminal: Terminal, extra: dict[str, str], shown: str, missing: str
+):
+    terminal.open(project.cwd, extra=extra)
+    terminal.shows("1 squad", shown)
+    drawn = terminal.tmux("capture-pane", "-p", "-e")
+    assert missing not in drawn
+    assert "\x1b[48" not in drawn or "NO_COLOR" not in extra
+    terminal.keys("q")
+    terminal.shows("left with 0")
 
 
 def test_a_dumb_terminal_is_refused_with_a_sentence(project: Project, terminal: Terminal):

@@ -1,4 +1,7 @@
-"""Actions on a ticket: when each applies, the one question before it, and the request."""
+"""Actions on a ticket: the operation behind each key, the one question before it, and the request.
+
+A key works where the ticket's line offers its operation.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,22 @@ from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
 
-ENDED = ("done", "failed", "stopped")
+OPERATIONS = {
+    "stop": ("stop",), "pause": ("pause_ticket",), "resume": ("resume_ticket",), "drop": ("drop",),
+    "review": ("review",), "land": ("land",), "undo": ("undo",), "checkout": ("checkout",), "push": ("push",),
+    "submit": ("submit_ticket",), "interrupt": ("interrupt",), "message": ("tell",), "attach": ("attach",),
+    "shell": ("shell",), "diff": ("diff",), "retry": ("retry", "resume_ticket"),
+}  # fmt: skip
+"""By action of the key map: the operations of which one must be offered."""
+
+
+def offers(ticket: TicketLine | None, action: str) -> bool:
+    """Whether the action can be done with the ticket now."""
+    return ticket is not None and any(name in ticket.offers for name in OPERATIONS[action])
 
 
 @dataclass(frozen=True, kw_only=True)
 class TicketAction:
-    applies: Callable[[TicketLine], bool]
     perform: Callable[[Legion, int], str]
     """Returns the daemon's sentence about what was done."""
     question: str = ""
@@ -25,56 +38,38 @@ class TicketAction:
     """The daemon answers when the agent has."""
 
 
-def _is_in(*states: str) -> Callable[[TicketLine], bool]:
-    return lambda ticket: ticket.state in states
-
-
 TICKET_ACTIONS = {
     "stop": TicketAction(
-        applies=lambda ticket: ticket.state not in ENDED,
         perform=lambda legion, id: legion.stop(id).message,
-        question="Stop #{id}? Its work is kept, and retry brings it back.",
+        question="Stop #{id} {title}? Its work is kept, and retry brings it back.",
     ),
-    "pause": TicketAction(
-        applies=_is_in("queued", "working", "checking", "reviewing", "landing"),
-        perform=lambda legion, id: legion.pause_ticket(id).message,
-    ),
-    "resume": TicketAction(applies=_is_in("parked"), perform=lambda legion, id: legion.resume_ticket(id).message),
+    "pause": TicketAction(perform=lambda legion, id: legion.pause_ticket(id).message),
+    "resume": TicketAction(perform=lambda legion, id: legion.resume_ticket(id).message),
     "drop": TicketAction(
-        applies=_is_in(*ENDED),
         perform=lambda legion, id: legion.drop(id).message,
-        question="Remove #{id} from the board? What it landed stays.",
+        question="Remove #{id} {title} from the board? What it landed stays.",
     ),
-    "review": TicketAction(
-        applies=lambda ticket: ticket.state != "queued" and not ticket.checkpoint,
-        perform=lambda legion, id: legion.review(id).message,
-    ),
+    "review": TicketAction(perform=lambda legion, id: legion.review(id).message),
     "land": TicketAction(
-        # One that waits for its checks or its review is refused with the reason.
-        applies=_is_in("parked", "checking", "reviewing", "landing"),
         perform=lambda legion, id: legion.land(id).message,
+        question="Land #{id} {title} now? Its change goes to the target branch when its checks have passed.",
     ),
     "undo": TicketAction(
-        applies=lambda ticket: ticket.state == "done" and not ticket.checkpoint,
         perform=lambda legion, id: legion.undo(id).message,
-        question="Revert #{id}? A new ticket takes its change back and passes the checks like any other.",
-    ),
-    "checkout": TicketAction(
-        applies=lambda ticket: has_change(ticket), perform=lambda legion, id: legion.checkout(id, OfferWork()).message
+        question="Revert #{id} {title}? A new ticket takes its change back and passes the checks like any other.",
     ),
     "push": TicketAction(
-        applies=lambda ticket: has_change(ticket),
         perform=lambda legion, id: legion.push(id, OfferWork()).message,
-        question="Push the work of #{id} to your remote, as a new branch?",
+        question="Push the work of #{id} {title} to your remote, as a new branch?",
         waits=True,
     ),
     "submit": TicketAction(
-        applies=_is_in("working", "parked"), perform=lambda legion, id: legion.submit_ticket(id).message
+        perform=lambda legion, id: legion.submit_ticket(id).message,
+        question="Submit #{id} {title}? Its tree as it is now becomes the change, and its program ends.",
     ),
     "interrupt": TicketAction(
-        applies=_is_in("working"),
         perform=lambda legion, id: legion.interrupt(id).message,
-        question="Interrupt the agent of #{id} and pause the ticket? Resume continues it.",
+        question="Interrupt the agent of #{id} {title} and pause the ticket? Resume continues it.",
         waits=True,
     ),
 }
@@ -90,29 +85,3 @@ def run_checks(cwd: str, id: int) -> Callable[[Legion], str]:
         return " ".join([f"Ticket {made.ids[0]} runs the checks.", *made.notes])
 
     return perform
-
-
-def has_landed(ticket: TicketLine) -> bool:
-    return ticket.state == "done"
-
-
-def can_attach(ticket: TicketLine) -> bool:
-    return ticket.state in ("working", "queued")
-
-
-def has_worktree(ticket: TicketLine) -> bool:
-    """As far as a line of the board shows; the daemon refuses a ticket without one."""
-    return not ticket.checkpoint and ticket.attempt > 0
-
-
-def can_message(ticket: TicketLine) -> bool:
-    return ticket.state == "working"
-
-
-def can_retry(ticket: TicketLine) -> bool:
-    """Ended without landing, or parked: then it is resumed."""
-    return ticket.state in ("failed", "stopped", "parked")
-
-
-def has_change(ticket: TicketLine) -> bool:
-    return not ticket.checkpoint and (ticket.state != "queued" or ticket.attempt > 0)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import ClassVar
 
 from textual import events
 from textual.app import App, SuspendNotSupported
-from textual.theme import Theme
+from textual.filter import LineFilter
+from textual.widgets import Input, TextArea
 
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
@@ -23,29 +27,19 @@ from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.prompts import Choice, Reader, YesNo
 from legion.tui.store import BoardStore, StartedWith
+from legion.tui.themes import DARK, LIGHT, THEMES
 from legion.tui.typed_ahead import TypedAhead
 from legion.tui.views.help import help_rows
 from legion.tui.views.rows import clean
+from legion.tui.widgets.ascii_filter import AsciiFilter
 from legion.tui.widgets.bindings import bindings_of, changes_of
 from legion.wire.errors import LegionError
 from legion.wire.projects import Where
 from legion.wire.tickets import TicketLine
 
-THEMES = (
-    Theme(
-        name="legion-dark", primary="#5c9dff", secondary="#57c7d4", accent="#57c7d4", warning="#e5b567",
-        error="#f2777a", success="#8fce7f", foreground="#dcdfe4",
-        background="#14161b", surface="#1b1e25", panel="#232833", dark=True,
-    ),
-    Theme(
-        name="legion-light", primary="#1f5fbf", secondary="#0b7a86", accent="#0b7a86", warning="#8a5a00",
-        error="#b3261e", success="#2d7a1f", foreground="#1d2026",
-        background="#fbfbfa", surface="#f0f0ee", panel="#e4e6ea", dark=False,
-    ),
-)  # fmt: skip
-DARK, LIGHT = ("legion-dark", "ansi-dark"), ("legion-light", "ansi-light")
 _FIRST = "squad"
 _BRANCH_OFFERED = "ui.branch"
+_KEEP_TITLE, _TITLE_BACK = "\x1b[22;0t", "\x1b[23;0t"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +53,8 @@ class Options:
     few_colours: bool = False
     """The terminal has 16 colours: its own are used."""
     light: bool = False
+    ascii: bool = False
+    """The terminal shows no other characters."""
     start: bool = True
     """Whether a daemon may be started."""
     first: str = _FIRST
@@ -82,16 +78,19 @@ class LegionApp(App[None]):
     }
 
     def __init__(self, options: Options, known: StartedWith | None = None) -> None:
-        super().__init__()
+        # Only so does Textual take all colour codes away for NO_COLOR; greys would be colours, too.
+        super().__init__(ansi_color=options.few_colours or None)
         self.options = options
         self.keys = KeyMap()
         self.drafts = Drafts(options.memory)
         self.store = BoardStore(options.data_dir, options.cwd, start=options.start, known=known)
-        self._attachment = Attachment(self.store.requests, self.suspend, self._waiting)
-        self._typed = TypedAhead(self, super().on_event)
+        self._attachment = Attachment(self.store.requests, self._lend, self._waiting)
+        self.typed = TypedAhead(self, super().on_event)
         self._places: dict[str, Place] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._branch_seen: tuple[str, ...] = ()
+        self._lent = False
+        """Another program has the terminal."""
         for theme in THEMES:
             self.register_theme(theme)
         light = self.drafts.get("ui.light")
@@ -101,14 +100,29 @@ class LegionApp(App[None]):
         self.theme = (LIGHT if light else DARK)[self.options.few_colours]
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            leave = partial(self._leave, asyncio.get_running_loop())
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, leave)
         self.push_screen(self._place(self.options.first))
         self._begin(self.store.run())
         self._begin(self._read_settings())
         self.store.status.watch(self._look_at_branch)
 
+    def _leave(self, loop: asyncio.AbstractEventLoop, number: int, frame: object) -> None:
+        """A signal ends the UI as `q` does, so that the terminal is as it was."""
+        if self._lent:
+            # The loop waits for the other program.
+            raise SystemExit(128 + number)
+        loop.call_soon_threadsafe(lambda: self.exit(return_code=128 + number))
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        found = super().get_line_filters()
+        return [*found, AsciiFilter()] if self.options.ascii else found
+
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            await self._typed.take(event)
+            await self.typed.take(event)
         else:
             await super().on_event(event)
 
@@ -129,7 +143,8 @@ class LegionApp(App[None]):
     @property
     def _is_free(self) -> bool:
         """Whether the person looks at a place, and neither types nor answers something."""
-        return isinstance(self.screen, Place) and not self.has_screen_on_top
+        writes = isinstance(self.focused, Input | TextArea)
+        return isinstance(self.screen, Place) and not self.has_screen_on_top and not writes
 
     async def _offer_sessions(self, first: bool) -> None:
         """One question where the checkout has another branch; at the start the list, where there are several."""
@@ -203,6 +218,20 @@ class LegionApp(App[None]):
         self._begin(go())
 
     # Terminals
+
+    @contextmanager
+    def _lend(self) -> Iterator[None]:
+        """The terminal for another program; the window gets its own title back."""
+        with self.suspend():
+            self._lent = True
+            sys.stderr.write(_KEEP_TITLE)
+            sys.stderr.flush()
+            try:
+                yield
+            finally:
+                sys.stderr.write(_TITLE_BACK)
+                sys.stderr.flush()
+                self._lent = False
 
     @contextmanager
     def _waiting(self, what: str) -> Iterator[asyncio.Event]:
@@ -280,23 +309,12 @@ class LegionApp(App[None]):
 
         self.push_screen(RetryForm(ticket.id))
 
-    def action_squad(self) -> None:
-        self.go("squad")
-
-    def action_board(self) -> None:
-        self.go("board")
-
-    def action_inbox(self) -> None:
-        self.go("inbox")
-
-    def action_agents(self) -> None:
-        self.go("agents")
-
-    def action_queue(self) -> None:
-        self.go("queue")
-
-    def action_usage(self) -> None:
-        self.go("usage")
+    action_squad = partialmethod(go, "squad")
+    action_board = partialmethod(go, "board")
+    action_inbox = partialmethod(go, "inbox")
+    action_agents = partialmethod(go, "agents")
+    action_queue = partialmethod(go, "queue")
+    action_usage = partialmethod(go, "usage")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "go_back":
@@ -390,7 +408,8 @@ class LegionApp(App[None]):
         self._begin(self._collect(project.root))
 
     async def _collect(self, root: str) -> None:
-        """Show what would come, then ask once."""
+        """Show what would come, then ask once: not over a form that was opened meanwhile."""
+        here = self.screen
         try:
             found = await self.store.requests.ask(lambda legion: legion.preview_collect(root))
         except LegionError as error:
@@ -400,17 +419,20 @@ class LegionApp(App[None]):
             self.notify(clean(found.message), markup=False)
             return
         coming = f"{count(found.commits, 'commit')}, {count(found.files, 'file')}"
+        if self.screen is not here:
+            self.notify(f"{coming} can be collected.", markup=False)
+            return
         self.ask(
             f"Bring {coming} into {clean(found.branch)} of your repository?",
             lambda legion: legion.collect(Where(cwd=root)).message,
         )
 
-    def ask(self, question: str, call: Callable[[Legion], str]) -> None:
+    def ask(self, question: str, call: Callable[[Legion], str], *, waits: bool = False) -> None:
         """One question, then the request."""
 
         def go(yes: bool | None) -> None:
             if yes:
-                self.send(call)
+                self.send(call, waits=waits)
 
         self.push_screen(YesNo(question), go)
 

@@ -7,6 +7,7 @@ tickets, as soon as the daemon has answered. Textual draws on stderr, so this do
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from legion.wire.projects import Status
 
 _ENTER = "\x1b[?1049h\x1b[H\x1b[2J\x1b[?25l"
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 
 
@@ -33,7 +35,10 @@ def refuse_unusable_terminal() -> None:
 def run(data_dir: Path, cwd: str) -> int:
     """The exit code."""
     refuse_unusable_terminal()
-    sys.stderr.write(f"{_ENTER}\x1b[1mLegion\x1b[0m  connecting …\r\n")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Until Textual runs, which handles them itself: the terminal is left as it was.
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    sys.stderr.write(f"{_ENTER}\x1b[1mLegion\x1b[0m  connecting ...\r\n")
     sys.stderr.flush()
     opening = _Opening(data_dir, cwd)
     asking = threading.Thread(target=opening.ask, daemon=True, name="opening")
@@ -41,20 +46,18 @@ def run(data_dir: Path, cwd: str) -> int:
     try:
         from legion.tui.app import LegionApp, Options
         from legion.tui.store import StartedWith
-    except BaseException:
-        sys.stderr.write(_LEAVE)
-        raise
-    # From here on Textual draws; a late answer must not draw over it.
-    opening.close()
-    options = Options(
-        data_dir=data_dir,
-        cwd=cwd,
-        memory=data_dir / "tui.json",
-        few_colours=has_few_colours(),
-        light=_is_light(),
-    )
-    app = LegionApp(options, StartedWith(legion=opening.legion, status=opening.status))
-    try:
+
+        # From here on Textual draws; a late answer must not draw over it.
+        opening.close()
+        options = Options(
+            data_dir=data_dir,
+            cwd=cwd,
+            memory=data_dir / "tui.json",
+            few_colours=has_few_colours(),
+            light=_is_light(),
+            ascii=shows_ascii_alone(),
+        )
+        app = LegionApp(options, StartedWith(legion=opening.legion, status=opening.status))
         app.run()
     finally:
         sys.stderr.write(_LEAVE)
@@ -108,12 +111,20 @@ def _size() -> tuple[int, int]:
 
 
 def has_few_colours() -> bool:
-    """Terminals without 256 colours get the colours of their own palette."""
+    """Terminals without 256 colours get the colours of their own palette; without colours those are left out."""
     if os.environ.get("NO_COLOR"):
-        # Textual turns colours into greys then, and those of a palette into black.
-        return False
+        return True
     term, colours = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
     return colours not in ("truecolor", "24bit") and not any(part in term for part in ("256", "kitty", "direct"))
+
+
+def shows_ascii_alone() -> bool:
+    """The Linux console has few glyphs. Elsewhere the locale says it; where none is set, terminals show UTF-8."""
+    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "UTF-8"
+    if named in _COERCED and not os.environ.get("LC_ALL"):
+        # Python itself sets LC_CTYPE where the locale is C.
+        named = os.environ.get("LANG") or named
+    return os.environ.get("TERM") == "linux" or "utf" not in named.lower()
 
 
 def _is_light() -> bool:

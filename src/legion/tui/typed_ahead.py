@@ -28,6 +28,10 @@ class TypedAhead:
         self._busy = False
         self._step = 0
         self._limit: asyncio.TimerHandle | None = None
+        self.key = ""
+        """The key that is handled, or was handled last."""
+        self.pressed_at = self.before_at = 0.0
+        """When it and the one before it were pressed, by the clock of Textual's events."""
 
     async def take(self, key: events.Event) -> None:
         self._keys.append(key)
@@ -43,7 +47,10 @@ class TypedAhead:
             loop = asyncio.get_running_loop()
             self._limit = loop.call_later(_LONGEST, self._app.call_later, self._next)
             self._way = self._queues(self._app.focused or self._app.screen)
-            await self._handle(self._keys.popleft())
+            key = self._keys.popleft()
+            self.key = key.key if isinstance(key, events.Key) else ""
+            self.before_at, self.pressed_at = self.pressed_at, key.time
+            await self._handle(key)
             await self._follow()
 
     def _queues(self, focused: DOMNode) -> Iterator[DOMNode]:

@@ -102,6 +102,7 @@ class BoardColumns(Vertical):
 
     def _lists(self, made: list[tuple[str, list[Row]]]) -> None:
         focused = self.focused_list
+        selected = focused.selected if focused is not None and focused.has_focus else ""
         self.lists = [rows for _, _, rows in self._columns[: len(made)]]
         for number, (box, line, tickets) in enumerate(self._columns):
             box.set_class(number < len(made), "-shown")
@@ -110,8 +111,17 @@ class BoardColumns(Vertical):
                 line.display = bool(title)
                 line.show(row(Cell(f" {title}", Colour.BOLD)))
                 tickets.put(rows or [note(" nothing here")] if title else rows)
-        if focused is not None and focused.has_focus and focused not in self.lists and self.lists:
+        if selected and (focused not in self.lists or self.selected != selected):
+            self._follow(selected)
+        elif focused is not None and focused.has_focus and focused not in self.lists and self.lists:
             self.lists[-1].focus()
+
+    def _follow(self, ticket: str) -> None:
+        """The selection goes with the ticket to the column that it is in now. At once: the next key acts on it."""
+        there = next((one for one in self.lists if any(row.key == ticket for row in one.rows)), None)
+        if there is not None:
+            there.select(ticket)
+            self.screen.set_focus(there)
 
     def _title(self, number: int, omitted: int) -> None:
         cells = [Cell(f" {self.mode.value} ", Colour.BOLD)]
@@ -138,10 +148,16 @@ class BoardColumns(Vertical):
             place += by
 
     def focus_first(self) -> None:
-        """The first column that has a ticket, unless one has the focus."""
+        """The first column that has a ticket, unless one with tickets has the focus."""
         lists = self.lists
-        if lists and not any(one.has_focus and one.selected for one in lists):
+        if lists and not any(one.has_focus and one.has_keys for one in lists):
             next((one for one in lists if one.selected), lists[0]).focus()
+
+    def select_first(self) -> None:
+        """Where the person has just chosen what is listed, and the selected ticket is not among it."""
+        focused = self.focused_list
+        if focused is not None and not focused.selected:
+            focused.action_first()
 
 
 class BoardPlace(TicketPlace):
@@ -182,6 +198,7 @@ class BoardPlace(TicketPlace):
         self.columns.mode = self.columns.mode.next
         self.renew()
         self.columns.focus_first()
+        self.columns.select_first()
 
     def action_left(self) -> None:
         self.columns.move(-1)
@@ -202,6 +219,7 @@ class BoardPlace(TicketPlace):
             # Esc takes the filter away; Enter keeps it, an empty one too.
             changed(text or "")
             self.columns.focus_first()
+            self.columns.select_first()
 
         prompt = LinePrompt("Filter: words, #12, state:failed, epic:x, label:x, agent:x", changed=changed, empty=True)
         self.app.push_screen(prompt, ended)

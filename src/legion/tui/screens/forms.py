@@ -31,6 +31,7 @@ from legion.tui.views.form_fields import (
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
+from legion.tui.widgets.text_line import TextLine
 from legion.wire.agents import HireAgent
 from legion.wire.controls import EditTicket
 from legion.wire.dispatch import Dispatch, NewTicket
@@ -95,6 +96,8 @@ class Form(ModalScreen[None]):
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
+        for area in self.query(TextArea):
+            area.move_cursor(area.document.end)
         self.query_one(f"#field-{next(iter(self._fields))}").focus()
 
     def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
@@ -212,7 +215,7 @@ def _entry(field: FormField, text: str) -> Widget:
         return Select(options, id=id, prompt="as the project says", compact=True, value=text or Select.NULL)
     if field.big:
         return TextArea(text, id=id, tab_behavior="focus", show_line_numbers=False)
-    return Input(text, id=id, password=field.secret)
+    return TextLine(text, id=id, password=field.secret)
 
 
 def _name_of(control: Widget) -> str:
@@ -290,6 +293,7 @@ class RetryForm(Form):
             area = self.query_one(f"#field-{name}", TextArea)
             if not area.text:
                 area.load_text(text)
+                area.move_cursor(area.document.end)
 
     def _retry(self, given: dict[str, object]) -> Callable[[Legion], str]:
         typed = {name: str(given.get(name, "")) for name in self._texts}

@@ -9,6 +9,7 @@ from legion.client.legion import Legion
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyMap
 from legion.tui.store import BoardStore
+from legion.tui.typed_ahead import TypedAhead
 from legion.wire.tickets import TicketLine
 
 
@@ -16,11 +17,12 @@ class UiHost(Protocol):
     store: BoardStore
     drafts: Drafts
     keys: KeyMap
+    typed: TypedAhead
 
     def send(self, call: Callable[[Legion], str], then: Callable[[], None] = ..., *, waits: bool = False) -> None:
         """Send a request that does something, and show its sentence."""
 
-    def ask(self, question: str, call: Callable[[Legion], str]) -> None:
+    def ask(self, question: str, call: Callable[[Legion], str], *, waits: bool = False) -> None:
         """One question, then the request."""
 
     def go(self, name: str) -> None:

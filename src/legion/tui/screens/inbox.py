@@ -19,6 +19,8 @@ from legion.tui.widgets.row_list import RowList
 from legion.wire.questions import AnswerQuestion, QuestionLine
 
 _WITH_A_REASON = ("no", "reject", "back", "changes")
+_SHOWN = 400
+"""Letters of a question above its answers."""
 _RULE = "always"
 """A choice that becomes a rule in the person's settings."""
 
@@ -87,7 +89,20 @@ class InboxPlace(Place):
         question = self.question
         choice = view.choice_for(question, yes=yes) if question is not None else ""
         if question is not None and choice:
-            self._send(question, choice)
+            self._confirm(question, choice)
+
+    def _confirm(self, question: QuestionLine, choice: str) -> None:
+        """Names what is answered: the list may have moved since the person looked."""
+        if choice == _RULE:
+            self._confirm_rule(question)
+            return
+        text = f"Answer `{clean(choice)}` to question {question.id} of {view.asker(question)}?"
+
+        def go(yes: bool | None) -> None:
+            if yes:
+                self._send(question, choice)
+
+        self.app.push_screen(YesNo(f"{text}\n\n{clean(question.words)[:_SHOWN]}"), go)
 
     def action_answer(self) -> None:
         """Choose one of the choices, with words where those matter; or write words where it has no choices."""
@@ -108,7 +123,7 @@ class InboxPlace(Place):
             else:
                 self._send(question, choice)
 
-        self.app.push_screen(Choice(clean(question.words)[:400], [(one, one) for one in question.choices]), chosen)
+        self.app.push_screen(Choice(clean(question.words)[:_SHOWN], [(one, one) for one in question.choices]), chosen)
 
     def _in_words(self, question: QuestionLine, choice: str) -> None:
         draft = f"answer.{question.id}"

@@ -20,6 +20,7 @@ from legion.tui.screens.host import UiHost
 from legion.tui.views.rows import Row, definitions, flow, note
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
+from legion.tui.widgets.text_line import TextLine
 
 LISTS = {
     "providers": "Providers: keys, limits, a test request",
@@ -71,7 +72,7 @@ class Menu(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Menu"
-            yield Input(placeholder="Type to search; Enter does it", id="search")
+            yield TextLine(placeholder="Type to search; Enter does it", id="search")
             rows = RowList(id="entries")
             rows.can_focus = False
             rows.always_marked = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,12 +18,39 @@ from legion.tui.screens.host import UiHost
 from legion.tui.views.rows import BLANK, Row, clean, definitions, flow, note, paragraph
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
+from legion.tui.widgets.text_line import TextLine
+
+_Result = TypeVar("_Result")
+_MOMENT = 0.3
+"""Seconds without a key before an answer counts: less is a held key, or text that was meant for elsewhere."""
 
 
-class YesNo(ModalScreen[bool]):
-    """One question before what cannot be undone with a key."""
+class DecisionScreen(ModalScreen[_Result]):
+    """Something to decide. No key counts that was pressed before it could be read, or in the middle of typing."""
 
-    BINDINGS = [("y,enter", "answer(True)", "yes"), ("n,escape,q", "answer(False)", "no")]
+    def on_mount(self) -> None:
+        self._opened_by = cast(UiHost, self.app).typed.key
+        self._read_from: float | None = None
+        self.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        self._read_from = time.monotonic()
+
+    def quiet_at(self, moment: float, before: float) -> bool:
+        """Whether a key of that moment is an answer, if the key before it was pressed then."""
+        return self._read_from is not None and moment - max(self._read_from, before) >= _MOMENT
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the key that is handled now counts as an answer."""
+        typed = cast(UiHost, self.app).typed
+        return self.quiet_at(typed.pressed_at, typed.before_at)
+
+
+class YesNo(DecisionScreen[bool]):
+    """One question before what cannot be undone with a key. The key that opened it does not say yes."""
+
+    BINDINGS = [("y,enter", "yes", "yes"), ("n,escape,q", "no", "no")]
     DEFAULT_CSS = """
     YesNo { align: center middle; background: $background 60%; }
     YesNo > RowList { width: 70%; max-width: 90; min-width: 40; max-height: 60%;
@@ -38,15 +66,21 @@ class YesNo(ModalScreen[bool]):
         yield TextBox(id="question")
 
     def on_mount(self) -> None:
+        # Textual calls that of the other class, too.
         self.on_resize()
 
     def on_resize(self) -> None:
         room = max(30, min(86, self.size.width * 7 // 10 - 4))
-        rows = [*paragraph(self._question, room), *self._rows, BLANK, note("y  yes     n  no")]
+        yes = "Enter" if cast(UiHost, self.app).typed.key == "y" else "y"
+        rows = [*paragraph(self._question, room), *self._rows, BLANK, note(f"{yes}  yes     n  no")]
         self.query_one(TextBox).put(rows)
 
-    def action_answer(self, yes: bool) -> None:
-        self.dismiss(yes)
+    def action_yes(self) -> None:
+        if self.is_answered and cast(UiHost, self.app).typed.key != self._opened_by:
+            self.dismiss(True)
+
+    def action_no(self) -> None:
+        self.dismiss(False)
 
 
 class TextBox(RowList, can_focus=True):
@@ -89,7 +123,7 @@ class LinePrompt(ModalScreen[str | None]):
         drafts = cast(UiHost, self.app).drafts
         with Vertical():
             yield RowLines(id="title")
-            yield Input(value=drafts.get(self._draft) if self._draft else "", id="text")
+            yield TextLine(drafts.get(self._draft) if self._draft else "", id="text")
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -115,7 +149,7 @@ class LinePrompt(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Choice(ModalScreen[str | None]):
+class Choice(DecisionScreen[str | None]):
     """One of several, by arrow keys, Enter or its number."""
 
     BINDINGS = [("escape,q", "leave", "leave")]
@@ -134,6 +168,7 @@ class Choice(ModalScreen[str | None]):
         yield TextBox(id="choices")
 
     def on_mount(self) -> None:
+        # Textual calls that of the other class, too.
         self.on_resize()
 
     def on_resize(self) -> None:
@@ -147,11 +182,12 @@ class Choice(ModalScreen[str | None]):
     @on(RowList.Chosen)
     def _chosen(self, event: RowList.Chosen) -> None:
         event.stop()
-        self.dismiss(event.key)
+        if event.mouse or self.is_answered:
+            self.dismiss(event.key)
 
     def on_key(self, event: object) -> None:
         character = getattr(event, "character", None) or ""
-        if character.isdigit() and 1 <= int(character) <= len(self._choices):
+        if character.isdigit() and 1 <= int(character) <= len(self._choices) and self.is_answered:
             self.dismiss(self._choices[int(character) - 1][0])
 
     def action_leave(self) -> None:
@@ -183,7 +219,7 @@ class Picker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield Input(placeholder="Type to search; Enter chooses, Esc leaves", id="search")
+            yield TextLine(placeholder="Type to search; Enter chooses, Esc leaves", id="search")
             rows = RowList(id="choices")
             rows.can_focus = False
             rows.always_marked = True
@@ -209,7 +245,10 @@ class Picker(ModalScreen[str | None]):
         found = [one for one in self._choices or () if all(word in one[1].lower() for word in words)]
         room = max(20, min(84, self.size.width * 8 // 10 - 5))
         rows = [made for value, text in found for made in paragraph(text, room, key=value)]
-        self.query_one(RowList).put(rows or [note(self._why_empty)])
+        choices = self.query_one(RowList)
+        choices.put(rows or [note(self._why_empty)])
+        if not choices.selected and rows:
+            choices.action_first()
 
     @property
     def _why_empty(self) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
+from legion.tui.actions import TICKET_ACTIONS
 from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.views import queue as view
+from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.tickets import TicketLine
@@ -54,6 +56,6 @@ class QueuePlace(Place):
         landed = self.landed
         if landed is not None:
             self.legion_app.ask(
-                f"Revert #{landed.id}? A new ticket takes its change back and passes the checks like any other.",
+                TICKET_ACTIONS["undo"].question.format(id=landed.id, title=clean(landed.title)),
                 lambda legion: legion.undo(landed.id).message,
             )

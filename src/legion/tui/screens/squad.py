@@ -21,6 +21,7 @@ from legion.tui.views.rows import Row, clean, note
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.divider import STEP, Divider, moved
 from legion.tui.widgets.row_list import RowList
+from legion.tui.widgets.text_line import TextLine
 from legion.wire.agents import AgentLine, InterruptAgent
 from legion.wire.mail import NewMessage
 from legion.wire.tickets import TicketLine
@@ -63,7 +64,7 @@ class SquadPlace(TicketPlace):
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield self._talk
-                yield Input(id="say", value=self.legion_app.drafts.get(_DRAFT))
+                yield TextLine(self.legion_app.drafts.get(_DRAFT), id="say")
                 yield self._tickets
             yield Divider()
             yield self._panes
@@ -106,9 +107,9 @@ class SquadPlace(TicketPlace):
     def ticket(self) -> TicketLine | None:
         if not self.is_mounted:
             return None
+        # Only the list with the focus shows a selection, so no other one is meant.
         focused = self.focused
-        lists = [one for one in (focused, self._panes, self._tickets) if isinstance(one, RowList)]
-        key = next((one.selected for one in lists if one.selected and one.id != "talk"), "")
+        key = focused.selected if isinstance(focused, RowList) else ""
         return self.tickets.get(int(key)) if key.isdigit() else None
 
     def _renew_tickets(self) -> None:
@@ -203,27 +204,21 @@ class SquadPlace(TicketPlace):
 
     @property
     def _standing(self) -> AgentLine | None:
-        """The standing agent that the focused pane is about, where it is at work."""
-        key = "" if self._talks else self._panes.selected if self._panes.has_focus else ""
-        leader, known = self.leader, self.store.agents.value
-        if self._talks:
-            return leader if leader is not None and leader.working else None
+        """The standing agent that the focused pane is about."""
+        key, known = self._panes.selected if self._panes.has_focus else "", self.store.agents.value
         return next((one for one in known.agents if key == f"agent {one.id}"), None) if known is not None else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "interrupt_selected":
-            if not self.is_mounted:
-                return False
-            on_pane = self._panes.has_focus and self._panes.selected.isdigit()
-            return self._standing is not None or (on_pane and super().check_action("interrupt", ()) is True)
+        if action == "interrupt" and self.is_mounted and self._standing is not None:
+            return True
         if action == "delegate":
             return self.is_mounted and self._talks and self.leader is not None
         return super().check_action(action, parameters)
 
-    def action_interrupt_selected(self) -> None:
+    def action_interrupt(self) -> None:
         standing = self._standing
         if standing is None:
-            self.action_interrupt()
+            super().action_interrupt()
             return
         wanted = InterruptAgent(id=standing.id, text="")
         question = f"Interrupt {clean(standing.name)}? It idles until it gets a message."
@@ -247,7 +242,7 @@ class SquadPlace(TicketPlace):
 
     def key_escape(self, event: events.Key) -> None:
         """Leave the line that is typed; what is in it is kept."""
-        if self._talks and self._standing is None:
+        if self._talks:
             event.stop()
             self._panes.focus()
 

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from legion.client.legion import Legion
-from legion.tui.actions import (
-    TICKET_ACTIONS,
-    can_attach,
-    can_message,
-    can_retry,
-    has_change,
-    has_landed,
-    has_worktree,
-    run_checks,
-)
+from legion.tui.actions import OPERATIONS, TICKET_ACTIONS, offers, run_checks
 from legion.tui.screens.place import Place
-from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
+from legion.tui.screens.prompts import Choice, LinePrompt
+from legion.tui.views.rows import clean
 from legion.wire.errors import LegionError
 from legion.wire.questions import MessageText
 from legion.wire.terminal import OfferWork
@@ -24,21 +16,12 @@ from legion.wire.tickets import TicketLine
 class TicketPlace(Place):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do not apply to the selected ticket are not shown and do nothing."""
-        ticket = self.ticket
         if action in ("open", "copy"):
-            return ticket is not None
-        needs = {
-            "message": can_message,
-            "retry": can_retry,
-            "diff": has_change,
-            "attach": can_attach,
-            "shell": has_worktree,
-            "check": has_landed,
-        }.get(action)
-        if needs is not None:
-            return ticket is not None and needs(ticket)
-        if action in TICKET_ACTIONS:
-            return ticket is not None and TICKET_ACTIONS[action].applies(ticket)
+            return self.ticket is not None
+        if action == "check":
+            return self.ticket is not None and self.ticket.state == "done"
+        if action in OPERATIONS:
+            return offers(self.ticket, action)
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
@@ -80,7 +63,11 @@ class TicketPlace(Place):
     def action_pause(self) -> None:
         ticket = self.ticket
         if ticket is not None:
-            self.legion_app.send(lambda legion: self._pause(legion, ticket.id), waits=True)
+            self.legion_app.ask(
+                f"Pause #{ticket.id} {clean(ticket.title)}, and make a branch of its work? Resume continues it.",
+                lambda legion: self._pause(legion, ticket.id),
+                waits=True,
+            )
 
     def _pause(self, legion: Legion, id: int) -> str:
         """The branch is for looking at the work, and is asked for when the run has ended and saved it."""
@@ -100,7 +87,7 @@ class TicketPlace(Place):
         ticket, store = self.ticket, self.legion_app.store
         if ticket is not None:
             self.legion_app.ask(
-                f"Run all checks on the code that #{ticket.id} landed? A checkpoint does it, and shows the receipts.",
+                f"Run all checks on the code that #{ticket.id} {clean(ticket.title)} landed? A checkpoint does it.",
                 run_checks(store.project_root or store.cwd, ticket.id),
             )
 
@@ -117,7 +104,7 @@ class TicketPlace(Place):
         ticket = self.ticket
         if ticket is None:
             return
-        if ticket.state == "parked":
+        if offers(ticket, "resume"):
             self._perform("resume")
         else:
             self.legion_app.open_retry(ticket)
@@ -161,15 +148,13 @@ class TicketPlace(Place):
     def _perform(self, name: str) -> None:
         ticket = self.ticket
         action = TICKET_ACTIONS[name]
-        if ticket is None or not action.applies(ticket):
+        if ticket is None or not offers(ticket, name):
             return
         id = ticket.id
 
-        def go(yes: bool | None) -> None:
-            if yes:
-                self.legion_app.send(lambda legion: action.perform(legion, id), waits=action.waits)
-
+        perform = lambda legion: action.perform(legion, id)  # noqa: E731 - a name for the callback
         if action.question:
-            self.app.push_screen(YesNo(action.question.format(id=id)), go)
+            question = action.question.format(id=id, title=clean(ticket.title))
+            self.legion_app.ask(question, perform, waits=action.waits)
         else:
-            go(True)
+            self.legion_app.send(perform, waits=action.waits)

@@ -53,13 +53,18 @@ def _next_step(page: TicketPage, keys: Mapping[str, str]) -> str:
         case "done":
             return f"It landed. {keys['undo']} reverts it by a new ticket."
         case "working":
-            return (
-                f"{keys['message']} sends its agent a line, {keys['interrupt']} interrupts it, {keys['stop']} stops it."
-            )
+            return _of_agent(ticket, keys)
         case "queued" if ticket.held_up_by:
             return f"It waits for tickets that failed: retry #{ticket.held_up_by[0]}, or stop this one."
         case _:
             return "Nothing to do: it continues by itself."
+
+
+def _of_agent(ticket: TicketLine, keys: Mapping[str, str]) -> str:
+    """The keys that reach its agent, where its driver can do that."""
+    known = (("tell", "message", "sends its agent a line"), ("interrupt", "interrupt", "interrupts it"))
+    parts = [f"{keys[key]} {text}" for operation, key, text in known if operation in ticket.offers and key in keys]
+    return f"{', '.join([*parts, keys['stop'] + ' stops it'])}."
 
 
 def about_rows(page: TicketPage, available: int) -> list[Row]:
@@ -271,7 +276,7 @@ def terminal_rows(page: TicketPage | None, lines: Sequence[str], keys: Mapping[s
     if page is None:
         return [note("Reading.")]
     offers = []
-    if page.ticket.state in ("working", "queued") and not page.ticket.checkpoint:
+    if ATTACH in page.ticket.offers:
         offers.append((ATTACH, keys[ATTACH], "Sit down at its agent; Ctrl+Q brings this screen back."))
     if page.worktree:
         offers.append(

@@ -47,10 +47,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     class Chosen(Message):
         """Enter or a double click on a row."""
 
-        def __init__(self, rows: RowList, key: str) -> None:
+        def __init__(self, rows: RowList, key: str, *, mouse: bool) -> None:
             super().__init__()
             self.rows = rows
             self.key = key
+            self.mouse = mouse
 
         @property
         def control(self) -> RowList:
@@ -73,14 +74,16 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self.rows: list[Row] = []
         self.selected = ""
-        """The key of the selected row."""
+        """The key of the selected row; empty also where that row is gone, until the person moves."""
+        self._gap: int | None = None
+        """Where the selected row was that is gone."""
         self.follow = follow
         self.always_marked = False
         """Whether the selection shows without the focus."""
         self._looks: dict[tuple[Colour, bool, Colour], Style] = {}
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Show these instead. The selection stays on its key, or near its place where that is gone."""
+        """Show these instead. The selection stays on its key; where that is gone, no key acts on its neighbour."""
         if self.rows == rows:
             return
         before, old, selected = self._keys(), self.rows, self.selected
@@ -116,15 +119,23 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if any(row.key == key for row in self.rows):
             self._to(key)
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether a row of it can be selected."""
+        return any(row.key for row in self.rows)
+
     def _keys(self) -> list[str]:
         return list(dict.fromkeys(row.key for row in self.rows if row.key))
 
     def _select_again(self, before: list[str]) -> None:
         keys = self._keys()
-        if self.selected in keys:
+        if self.selected in keys and self.selected:
             return
-        place = before.index(self.selected) if self.selected in before else 0
-        self.selected = keys[min(place, len(keys) - 1)] if keys else ""
+        if self.selected in before:
+            self._gap = before.index(self.selected)
+        if not keys or not before:
+            self._gap = None
+        self.selected = keys[0] if keys and self._gap is None else ""
         self.post_message(self.Moved(self, self.selected))
 
     def _resize(self, at_end: bool) -> None:
@@ -200,8 +211,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_relative(y=-3, animate=False, force=True)
 
     def action_choose(self) -> None:
+        self._choose(mouse=False)
+
+    def _choose(self, *, mouse: bool) -> None:
         if self.selected:
-            self.post_message(self.Chosen(self, self.selected))
+            self.post_message(self.Chosen(self, self.selected, mouse=mouse))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return bool(self.selected) if action == "choose" else True
@@ -211,7 +225,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if not keys:
             self.scroll_relative(y=by, animate=False, force=True)
             return
-        place = keys.index(self.selected) if self.selected in keys else -1
+        gap = (self._gap or 0) - (by > 0)
+        place = keys.index(self.selected) if self.selected in keys else gap
         target = max(0, min(place + by, len(keys) - 1))
         if target == place:
             # Rows without a key before the first and behind the last one can still be seen.
@@ -237,7 +252,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _to(self, key: str) -> None:
         if key != self.selected:
-            left, self.selected = self.selected, key
+            left, self.selected, self._gap = self.selected, key, None
             self.post_message(self.Moved(self, key))
             for number, row in enumerate(self.rows):
                 if row.key and row.key in (left, key):
@@ -249,11 +264,13 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to_region(region, animate=False, force=True)
 
     def on_click(self, event: events.Click) -> None:
-        number = event.y + self.scroll_offset.y
+        # A border or a title shifts the rows, and neither is one.
+        at = event.get_content_offset(self)
+        number = at.y + self.scroll_offset.y if at is not None else len(self.rows)
         if number < len(self.rows) and self.rows[number].key:
             self._to(self.rows[number].key)
             if event.chain >= 2:
-                self.action_choose()
+                self._choose(mouse=True)
 
 
 def _only_marked(style: Style) -> Style:
