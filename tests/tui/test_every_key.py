@@ -14,6 +14,7 @@ from legion.store.work import attendances
 from legion.tui.app import LegionApp
 from legion.tui.keys import KEYS, Key, KeyContext
 from legion.tui.screens.forms import Form
+from legion.tui.screens.place import PLACES
 from legion.tui.screens.ticket import TicketScreen
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
@@ -24,10 +25,11 @@ from legion.wire.table import rows
 from legion.wire.tickets import Acted, Diff
 from tests.support.board import Board
 from tests.tui.driving import Shown, drive, opened
+from tests.tui.planned import answers
 from tests.tui.test_places import DIFF, fill
 
-LEAVES = ("quit", "start_daemon")
-"""They end the UI or start a daemon; their own tests press them."""
+LEAVES = ("quit", "start_daemon", "retry_plan", "edit")
+"""They end the UI, start a daemon or an editor, or need a failed plan; their own tests press them."""
 NEEDS_TICKET = {
     "check": 1, "undo": 1, "land": 3, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
 }  # fmt: skip
@@ -130,6 +132,7 @@ def prepared(board: Board) -> None:
     history.lines[-1].rewind = "1:7"
     done = Acted(tickets=[2], message="Done.")
     board.callers.instead = {
+        **answers(),
         "machines": MachineList(machines=[machine("here", head=True), machine("desk")], reachable=""),
         "sessions": SessionList(sessions=[session("default", acting=True), session("old", ended_at=1.0)], checkout=""),
         "history": history,
@@ -145,9 +148,8 @@ def test_every_key_of_every_place(board: Board):
     async def work() -> None:
         async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
             await ui.until(lambda: ui.app.store.graph.value is not None)
-            places = ("squad", "board", "inbox", "agents", "queue", "usage")
-            contexts = {name: KeyContext(name) for name in places}
-            for place in places:
+            contexts = {name: KeyContext(name) for name in PLACES}
+            for place in PLACES:
                 own = keys_of(contexts[place])
                 for one, key in own:
                     await back_to(ui, place)
@@ -158,6 +160,10 @@ def test_every_key_of_every_place(board: Board):
                         await ui.until(lambda: ui.app.screen.leader is not None)  # type: ignore[attr-defined]
                         ui.app.screen.query_one("#say").focus()
                         await ui.pilot.pause()
+                    if place == "plans":
+                        await ui.shows("[ ] a  Tables")
+                        if one.action == "mark":
+                            await ui.press("tab")
                     await pressed(ui, board, one, key)
             for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
                 await back_to(ui, "queue")

@@ -75,6 +75,7 @@ class LegionApp(App[None]):
         "agents": "agents:AgentsPlace",
         "queue": "queue:QueuePlace",
         "usage": "usage:UsagePlace",
+        "plans": "plans:PlansPlace",
     }
 
     def __init__(self, options: Options, known: StartedWith | None = None) -> None:
@@ -298,6 +299,14 @@ class LegionApp(App[None]):
         place.wanted = id
         self.go("agents")
 
+    def open_plan(self, id: int) -> None:
+        from legion.tui.screens.plans import PlansPlace
+
+        place = self._place("plans")
+        assert isinstance(place, PlansPlace)
+        place.wanted = id
+        self.go("plans")
+
     def open_catalog(self, name: str) -> None:
         """A list of the menu: providers, workers, sessions and so on."""
         from legion.tui.screens.lists import list_place
@@ -315,6 +324,7 @@ class LegionApp(App[None]):
     action_agents = partialmethod(go, "agents")
     action_queue = partialmethod(go, "queue")
     action_usage = partialmethod(go, "usage")
+    action_plans = partialmethod(go, "plans")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "go_back":
@@ -371,6 +381,11 @@ class LegionApp(App[None]):
         from legion.tui.screens.forms import ticket_form
 
         self.push_screen(ticket_form(self, every_field=True))
+
+    def action_new_plan(self) -> None:
+        from legion.tui.screens.plans import plan_form
+
+        self.push_screen(plan_form(self))
 
     def action_hire(self) -> None:
         from legion.tui.screens.forms import hire_form

@@ -27,6 +27,7 @@ class KeyContext(Enum):
     AGENTS = "agents"
     QUEUE = "queue"
     USAGE = "usage"
+    PLANS = "plans"
     MODELS = "models"
     MACHINES = "machines"
     FORM = "form"
@@ -70,12 +71,14 @@ KEYS: tuple[Key, ...] = (
     _key(_E, "agents", "4", "agents", "Standing agents and their mail."),
     _key(_E, "queue", "5", "queue", "The merge queue."),
     _key(_E, "usage", "6", "usage", "Spending and limits."),
+    _key(_E, "plans", "7", "plans", "Plans: what a planner proposes for a goal."),
     _main(_E, "go_back", "escape", "back", "To the place before; closes a question without an answer."),
     _key(_E, "next_pane", "tab", "next pane", "To the next pane, or the next tab of a ticket."),
     _key(_E, "previous_pane", "shift+tab", "previous pane", "To the pane or tab before."),
     _key(_E, "refresh", "R", "refresh", "Read everything again. Not needed: events do it."),
     _main(_E, "new_ticket", "n", "new ticket", "Write a ticket."),
     _key(_E, "new_ticket_full", "N", "new, all fields", "Write a ticket with every field: model, team, budget."),
+    _key(_E, "new_plan", "plus", "plan a goal", "Have a planner propose tickets for a goal."),
     _key(_E, "new_by_hand", "w", "work together", "Open an agent in a terminal, and work with it."),
     _key(_E, "hire", "H", "hire", "Hire a standing agent."),
     _key(_E, "collect", "C", "collect", "Bring landed changes into your branch."),
@@ -141,6 +144,12 @@ KEYS: tuple[Key, ...] = (
     _main(KeyContext.QUEUE, "undo_landed", "u", "undo", "Revert the landed ticket that is selected."),
     _main(KeyContext.USAGE, "next_cut", "t l right", "group by", "The next grouping: day, ticket, agent, model, epic."),
     _key(KeyContext.USAGE, "previous_cut", "h left", "group before", "The grouping before."),
+    _main(KeyContext.PLANS, "approve", "a", "approve", "Approve the marked tickets, or all; asks once."),
+    _main(KeyContext.PLANS, "mark", "space", "mark", "Mark a ticket of the plan, to approve only some."),
+    _main(KeyContext.PLANS, "reject", "b", "send back", "Send the plan back to its planner, with a reason."),
+    _main(KeyContext.PLANS, "edit", "E", "edit", "Edit the plan in your editor; it is checked again."),
+    _main(KeyContext.PLANS, "retry_plan", "r", "retry", "Start the planner of a failed plan again."),
+    _main(KeyContext.PLANS, "drop_plan", "d", "drop", "End the plan; its approved tickets stay."),
     _main(KeyContext.MODELS, "add", "a n", "add", "Add a provider, a route or a session, or write a new team or role."),
     _main(KeyContext.MODELS, "test", "t", "test", "Send one small request to the selected provider."),
     _main(KeyContext.MODELS, "remove", "d", "remove", "Remove what is selected."),
@@ -162,6 +171,7 @@ _SHOWN = {
     "question_mark": "?", "slash": "/", "escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab",
     "shift+tab": "Shift+Tab", "left_square_bracket": "[", "right_square_bracket": "]", "pageup": "PgUp",
     "pagedown": "PgDn", "up": "↑", "down": "↓", "left": "←", "right": "→", "home": "Home", "end": "End", "f1": "F1",
+    "plus": "+",
 }  # fmt: skip
 _BY_SIGN = {shown: name for name, shown in _SHOWN.items()}
 UNBIND = "unbind"

@@ -21,6 +21,7 @@ from legion.wire.agents import AgentList
 from legion.wire.errors import LegionError
 from legion.wire.history import Events
 from legion.wire.mail import Mail, ReadMail
+from legion.wire.plans import PlanList
 from legion.wire.projects import Graph, ProjectLine, Status
 from legion.wire.providers import Providers
 from legion.wire.questions import Inbox
@@ -67,6 +68,7 @@ class BoardStore:
         )
         # Reading the person's own mail marks it as read; with `all` it is listed afterwards, too.
         self.mail: Feed[Mail] = self.feed(lambda legion: legion.mail(ReadMail(all=True)), of_kinds("mail."))
+        self.plans: Feed[PlanList] = self.feed(lambda legion: legion.plans(cwd), of_kinds("plan."))
         self.providers: Feed[Providers] = self.feed(lambda legion: legion.providers(), of_kinds("pace."))
         self.recent: Feed[Events] = self.feed(
             lambda legion: legion.history(cwd, last=_RECENT),

@@ -6,8 +6,8 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from legion.wire.errors import LegionError, NotFound
 
 if TYPE_CHECKING:
     from legion.wire.table import Operation
+    from legion.wire.tickets import Acted
 
 COMMON = ("json", "data_dir", "no_color", "on_session")
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -115,6 +116,18 @@ class CommandCall:
         """Print an answer that is one sentence, and its notes."""
         self.answer(done, lambda: [sanitize(done.message)])
         self.notes(getattr(done, "notes", ()))
+
+    def report_each(self, tickets: Sequence[int], act: Callable[[int], Acted]) -> None:
+        """Do it to one ticket after the other. One that is refused ends it; what was done before is reported."""
+        done: list[Acted] = []
+        try:
+            for id in tickets:
+                done.append(act(id))
+        finally:
+            if done:
+                merged = replace(done[0], tickets=[id for one in done for id in one.tickets])
+                merged.message = "\n".join(one.message for one in done)
+                self.answer(merged, lambda: [sanitize(one.message) for one in done])
 
     def notes(self, notes: Iterable[str]) -> None:
         for note in notes:

@@ -12,29 +12,38 @@ from legion.wire.projects import Where
 from legion.wire.tickets import Action, RewindTo
 
 
-@command("stop", example="legion stop 12\nlegion stop all")
-@click.argument("which", metavar="N|all", type=TICKET_OR_ALL)
-def stop(call: CommandCall, which: int | None) -> None:
-    """Stop a ticket, or all of this project's that have not ended.
+@command("stop", example="legion stop 12 13\nlegion stop all")
+@click.argument("which", metavar="N...|all", type=TICKET_OR_ALL, nargs=-1, required=True)
+def stop(call: CommandCall, which: tuple[int | None, ...]) -> None:
+    """Stop tickets, or all of this project's that have not ended.
 
-    The agent's work is kept; `legion retry N` starts the ticket again.
+    Their agents' work is kept; `legion retry N` starts one again.
     """
     legion = call.legion()
-    call.report(legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
+    numbers = [one for one in which if one is not None]
+    if len(numbers) == len(which):
+        call.report_each(numbers, lambda id: legion.stop(id, Action()))
+    elif numbers:
+        raise BadInput("Name tickets, or all: `legion stop 12 13` or `legion stop all`.")
+    else:
+        call.report(legion.stop_all(Where(cwd=call.cwd)))
 
 
-@command("drop", example="legion drop 12\nlegion drop --ended")
-@click.argument("id", metavar="[N]", type=TICKET, required=False)
+@command("drop", example="legion drop 12 13\nlegion drop --ended")
+@click.argument("ids", metavar="[N]...", type=TICKET, nargs=-1)
 @click.option("--ended", is_flag=True, help="Every ticket of this project that is done, failed or stopped.")
-def drop(call: CommandCall, id: int | None, ended: bool) -> None:
-    """Remove a ticket from the board for good, or all that have ended.
+def drop(call: CommandCall, ids: tuple[int, ...], ended: bool) -> None:
+    """Remove tickets from the board for good, or all that have ended.
 
-    Its files stay in the trash for a while; what landed stays landed.
+    Their files stay in the trash for a while; what landed stays landed.
     """
-    if ended == (id is not None):
-        raise BadInput("Name one ticket, or all that have ended: `legion drop N` or `legion drop --ended`.")
+    if ended == bool(ids):
+        raise BadInput("Name tickets, or all that have ended: `legion drop N` or `legion drop --ended`.")
     legion = call.legion()
-    call.report(legion.drop_ended(Where(cwd=call.cwd)) if id is None else legion.drop(id))
+    if ended:
+        call.report(legion.drop_ended(Where(cwd=call.cwd)))
+    else:
+        call.report_each(ids, legion.drop)
 
 
 @command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")

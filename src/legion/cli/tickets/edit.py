@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.parameters import TICKETS, ticket_argument
+from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.controls import EditTicket
 from legion.wire.dispatch import TICKET_FIELDS
@@ -72,12 +72,13 @@ def edit(call: CommandCall, id: int, **options: Any) -> None:  # noqa: ANN401
 @command(
     "retry", example="legion retry 12 --feedback 'Keep the old API working.'\nlegion retry 12 -k 'make test passes'"
 )
-@ticket_argument
+@click.argument("ids", metavar="N...", type=TICKET, nargs=-1, required=True)
 @click.option(
     "--feedback", default="", metavar="TEXT", help="What the next attempt should know; - reads it from stdin."
 )
 @_edit_options
-def retry(call: CommandCall, id: int, feedback: str, **options: Any) -> None:  # noqa: ANN401
-    """Try a failed or stopped ticket again, with a fresh count of attempts, and with other texts if you like."""
+def retry(call: CommandCall, ids: tuple[int, ...], feedback: str, **options: Any) -> None:  # noqa: ANN401
+    """Try failed or stopped tickets again, with a fresh count of attempts, and with other texts if you like."""
     action = Action(feedback=read_text(feedback, "--feedback"), edit=_wanted(options))
-    call.report(call.legion().retry(id, action))
+    legion = call.legion()
+    call.report_each(ids, lambda id: legion.retry(id, action))

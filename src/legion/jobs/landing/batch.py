@@ -27,7 +27,7 @@ from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import gate, offer, shown_test, target
+from legion.jobs.landing import gate, live_tests, offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
@@ -291,7 +291,7 @@ class Batch:
             return None
         crash.reach(Point.LAND_BEFORE_TEST)
         wanted, complete = self._wanted(links), probe == BisectProbe(len(self._chain))
-        with shown_test.of_chain(self._context, self._project, links, wanted, complete=complete):
+        with live_tests.of_chain(self._context, self._project, links, wanted, complete=complete):
             tested = execution.test_unless_cancelled(
                 self._context, self._project, links[-1].commit, wanted, self._cancel
             )

@@ -19,7 +19,7 @@ from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.landing import baseline, races, shown_test, target, upstream
+from legion.jobs.landing import baseline, live_tests, races, target, upstream
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
@@ -155,7 +155,7 @@ class _QueueWorker:
                 if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
                     return
             cancel = CancelToken()
-            test = shown_test.repeated(self._context, project, suspect.ticket, suspect.against)
+            test = live_tests.repeated(self._context, project, suspect.ticket, suspect.against)
             with cancelling(self._context, [suspect.ticket], cancel), test:
                 tested = confirmed(self._context, project, suspect.against, cancel)
             if tested.green:

@@ -21,6 +21,14 @@ _TAIL = 16 * 1024
 _ANSWERS = frozenset({"said", "thought", "called", "result"})
 
 
+def lasting(seconds: float) -> str:
+    """A time that has passed, as people say it: "40 s", "21 min", "3 h 05 min"."""
+    if seconds < 120:
+        return f"{max(0.0, seconds):.0f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
 def moment(until: float | None, now: float) -> str:
     """A time as people say it: "in 20 s", "at 14:30"; empty for None."""
     if until is None:

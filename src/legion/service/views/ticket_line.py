@@ -29,7 +29,7 @@ from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
 from legion.jobs.workspace.setup import is_prepared
 from legion.runner.spec import RunFolder, RunnerError, read_spec
-from legion.service.shared.fragments import moment, silence
+from legion.service.shared.fragments import lasting, moment, silence
 from legion.store.board import plan_approvals, projects, questions, races, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
@@ -153,13 +153,13 @@ class TicketLines:
         if run is None:
             return "agent starts"
         if (ended := _ended_at(run_dir(self._context, run))) is not None:
-            return f"the agent has ended; its work is saved and judged for {max(0, self._now - ended):.0f} s"
+            return f"the agent has ended; its work is saved and judged for {lasting(self._now - ended)}"
         if not is_prepared(self._context, run):
             return self._preparing(run)
         # Only the journal of an agent with access to a model shows whether it answers.
         quiet = silence(run_dir(self._context, run)) if run.access else ""
         activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
-        working = f"{activity} for {self._now - run.started_at:.0f} s"
+        working = f"{activity} for {lasting(self._now - run.started_at)}"
         if said := statements_in(output_end(RunFolder(run_dir(self._context, run)).output, _READ)).status:
             working = f"{working}: {said}"
         return quiet or describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
@@ -172,13 +172,13 @@ class TicketLines:
             return "agent starts"
         failed = self._context.live.scheduler.backoffs.current.get((JobKind.RUN, run.ticket or 0))
         again = f"; before, {failed.why}" if failed is not None else ""
-        return f"[setup] runs for {self._now - run.started_at:.0f} s{again}"
+        return f"[setup] runs for {lasting(self._now - run.started_at)}{again}"
 
     def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
             hold = self._context.live.scheduler.holds.get(ticket.id)
             return f"{hold.why}{self._starts(hold)}" if hold is not None else "waits for a reviewer"
-        return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
+        return f"{run.role} reads it for {lasting(self._now - run.started_at)}"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)
@@ -283,7 +283,7 @@ def pending_backoffs(context: Context) -> dict[Job, Backoff]:
 
 
 def describe_backoff(backoff: Backoff, now: float) -> str:
-    return f"tried again in {backoff.until - now:.0f} s: {backoff.why}"
+    return f"tried again in {lasting(backoff.until - now)}: {backoff.why}"
 
 
 def predicted_conflicts(context: Context, ticket: Ticket) -> list[PredictedConflict]:

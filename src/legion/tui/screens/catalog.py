@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from textual.widget import Widget
 
 from legion.client.legion import Legion
 from legion.client.text.terminal import Cell, Colour
+from legion.tui.editor import edited
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form
@@ -274,7 +270,7 @@ class CatalogPlace(Place):
         try:
             found = await ask(lambda legion: (legion.team_text if is_team else legion.role_text)(cwd, name, new))
             draft = f"definition.{self.kind}.{name}"
-            text = self._typed(self.legion_app.drafts.get(draft) or found.text, name)
+            text = edited(self.app, self.legion_app.drafts.get(draft) or found.text, f"{self.kind[:-1]}-{name}")
             if text is None or text == found.text:
                 self.app.notify("Nothing was changed.")
                 return
@@ -287,20 +283,6 @@ class CatalogPlace(Place):
         self.legion_app.drafts.put(draft, "")
         self.app.notify(clean(done.message), markup=False)
         self._again()
-
-    def _typed(self, text: str, name: str) -> str | None:
-        """What the editor left; None where it ended with an error."""
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-        with tempfile.TemporaryDirectory(prefix="legion-") as folder:
-            file = Path(folder) / f"{self.kind[:-1]}-{''.join(one for one in name if one.isalnum())}.toml"
-            file.write_text(text)
-            with self.app.suspend():
-                try:
-                    ended = subprocess.run([*editor, str(file)], check=False)
-                except OSError as error:
-                    self.app.notify(f"{editor[0]} does not start: {error.strerror}; set EDITOR.", severity="error")
-                    return None
-            return file.read_text() if ended.returncode == 0 else None
 
 
 def _add_provider(given: dict[str, object]) -> Callable[[Legion], str]:

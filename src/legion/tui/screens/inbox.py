@@ -13,6 +13,8 @@ from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
 from legion.tui.views import inbox as view
+from legion.tui.views.plans import KEY as PLAN
+from legion.tui.views.plans import waiting
 from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
@@ -41,11 +43,13 @@ class InboxPlace(Place):
     def watches(self) -> Iterable[Callable[[], None]]:
         yield self.store.inbox.watch(self.renew)
         yield self.store.recent.watch(self.renew)
+        yield self.store.plans.watch(self.renew)
 
     def renew(self) -> None:
         if self.is_mounted and self.is_watching:
             width, keys = self.size.width - 1, self.legion_app.keys.shown()
-            self._rows.put(view.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys))
+            plans = waiting(self.store.plans.value)
+            self._rows.put(view.rows(self.store.inbox.value, self.store.recent.value, width, time.time(), keys, plans))
             if self.focused is None:
                 self._rows.focus()
             self.refresh_bindings()
@@ -77,7 +81,10 @@ class InboxPlace(Place):
         self.refresh_bindings()
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
-        self.action_answer()
+        if event.key.startswith(PLAN):
+            self.legion_app.open_plan(int(event.key.removeprefix(PLAN)))
+        else:
+            self.action_answer()
 
     def action_yes(self) -> None:
         self._answer_with_key(yes=True)

@@ -12,12 +12,13 @@ from textual.widget import Widget
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.store import BoardStore
+from legion.tui.views.plans import waiting
 from legion.tui.views.rows import Row, flow
 from legion.tui.views.status_line import next_step, status_line, top_line
 from legion.tui.widgets.lines import KeyLine, RowLine, RowLines
 from legion.wire.tickets import TicketLine
 
-PLACES = ("squad", "board", "inbox", "agents", "queue", "usage")
+PLACES = ("squad", "board", "inbox", "agents", "queue", "usage", "plans")
 
 
 class Place(Screen[None], inherit_bindings=False):
@@ -78,6 +79,7 @@ class Place(Screen[None], inherit_bindings=False):
             store.watch_connection(self._renew_lines),
             store.status.watch(self._renew_lines),
             store.providers.watch(self._renew_lines),
+            store.plans.watch(self._renew_lines),
             *self.watches(),
         ]
         self._renew_lines()
@@ -117,7 +119,7 @@ class Place(Screen[None], inherit_bindings=False):
         self._top.show(top_line(places, self.NAME, store.requests.phase, width))
         self._counts.show(status_line(store.status.value, store.providers.value, width))
         status = store.status.value if self.SHOWS_NEXT else None
-        step = next_step(status, store.requests.phase, store.trouble, dict(keys))
+        step = next_step(status, store.requests.phase, store.trouble, dict(keys), waiting(store.plans.value))
         self._next.set_class(step is not None, "-shown")
         self._next.show_all(flow(step.cells, width) if step is not None else [Row(())])
         self.refresh_bindings()

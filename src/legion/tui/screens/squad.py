@@ -17,6 +17,8 @@ from legion.tui.screens.agents import switch_delegation
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
+from legion.tui.views.plans import KEY as PLAN
+from legion.tui.views.plans import plan_row, waiting
 from legion.tui.views.rows import Row, clean, note
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.divider import STEP, Divider, moved
@@ -83,6 +85,7 @@ class SquadPlace(TicketPlace):
         store = self.store
         yield store.status.watch(self.renew)
         yield store.graph.watch(self._renew_tickets)
+        yield store.plans.watch(self._renew_tickets)
         yield store.agents.watch(self._renew_talk)
         self._reads_mail = False
         yield store.output.watch(self._renew_output)
@@ -116,8 +119,12 @@ class SquadPlace(TicketPlace):
         rows = self._tickets
         if rows.size.width and self.store.status.value is not None:
             chain = board_view.longest_chain(self.store.graph.value)
-            made = board_view.listed(self.tickets.values(), rows.size.width - 1, chain)
-            rows.put(made or [note("The board is empty.")])
+            width = rows.size.width - 1
+            plans = [row for plan in waiting(self.store.plans.value) for row in plan_row(plan, width)]
+            made = board_view.listed(
+                self.tickets.values(), width, chain, answers=self.legion_app.keys.shown().get("inbox", "")
+            )
+            rows.put([*plans, *(made or [note("The board is empty.")])])
 
     def _renew_talk(self) -> None:
         rows, keys = self._talk, self.legion_app.keys.shown()
@@ -186,6 +193,8 @@ class SquadPlace(TicketPlace):
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.key.isdigit():
             self.legion_app.open_ticket(int(event.key))
+        elif event.key.startswith(PLAN):
+            self.legion_app.open_plan(int(event.key.removeprefix(PLAN)))
         else:
             self.legion_app.open_agent(event.key.removeprefix("agent "))
 

@@ -10,7 +10,7 @@ from legion.client.text.board_tree import tree_of
 from legion.client.text.states import STYLES, Group, style_of
 from legion.client.text.terminal import Cell, Colour, cut, numbers, width, wrap
 from legion.client.text.tickets import about, group_of
-from legion.tui.views.rows import Row, clean, fit, row
+from legion.tui.views.rows import Row, clean, fit, row, table
 from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
 
@@ -118,7 +118,7 @@ def card(ticket: TicketLine, available: int, on_chain: bool = False) -> list[Row
     if len(title) > 1:
         rest = " ".join(title[1:])
         rows.append(row(Cell(cut(f"  {rest}", available)), key=key))
-    detail = about(ticket) or after(ticket)
+    detail = why(ticket) or after(ticket)
     if detail:
         rows.append(row(Cell(cut(f"  {detail}", available), Colour.DIM), key=key))
     return rows
@@ -138,8 +138,16 @@ def after(ticket: TicketLine) -> str:
     return f"after {numbers(ticket.after)}" if ticket.after else ""
 
 
-def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = ()) -> list[Row]:
-    """One line per ticket, below the heads of the groups: for narrow terminals and for `--plain`."""
+def why(ticket: TicketLine, answers: str = "") -> str:
+    """What it does or waits for. Its question is answered with a key here, so no command for that is named."""
+    if ticket.question is None:
+        return about(ticket)
+    asks = f"asks you ({answers} answers)" if answers else "asks you"
+    return f"{asks}: {clean(ticket.reason)}" if ticket.reason else asks
+
+
+def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = (), *, answers: str = "") -> list[Row]:
+    """One line per ticket in aligned columns, below the heads of the groups. `answers`: the key of the inbox."""
     known = list(tickets)
     longest = set(chain)
     rows: list[Row] = []
@@ -149,8 +157,21 @@ def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] =
             members.sort(key=lambda one: -one.moved_at)
         if members:
             rows.append(row(Cell(f"{group.value} {len(members)}", Colour.BOLD)))
-            rows += [line(one, available, on_chain=one.id in longest) for one in members]
+            lines = [(str(one.id), _columns(one, one.id in longest, answers)) for one in members]
+            rows += table(lines, available, keep=2)
     return rows
+
+
+def _columns(ticket: TicketLine, on_chain: bool, answers: str) -> list[Cell]:
+    """State and number, title, reason. The sign says the state, and the reason what is new in it."""
+    style = style_of(ticket.state)
+    detail = ", ".join(part for part in ("checkpoint" if ticket.checkpoint else "", why(ticket, answers)) if part)
+    return [
+        Cell(style.symbol, style.colour),
+        Cell(f"#{ticket.id}{' ' + _CHAIN if on_chain else ''}", Colour.BOLD),
+        Cell(clean(ticket.title)),
+        Cell(detail or clean(ticket.state), Colour.DIM if detail else style.colour),
+    ]
 
 
 def line(ticket: TicketLine, available: int, *, before: str = "", on_chain: bool = False, also: str = "") -> Row:

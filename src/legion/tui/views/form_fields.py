@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.ticket_fields import FieldKind, TicketField
 
-_BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to", "prompt")
+_BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to", "prompt", "goal")
 """Fields with room for several lines; `plan` of a ticket, too, which a hire has as a flag."""
 _SHORT_FORM = ("title", "text", "context", "criteria", "after", "prove")
 _LEFT_OUT = ("key", "worker_id")
@@ -106,6 +106,16 @@ BY_HAND_FIELDS = [
     FormField(name="program", kind=FieldKind.TEXT, help="Any interactive command line instead."),
     FormField(name="model", kind=FieldKind.TEXT, help="The model that the agent should use."),
     FormField(name="accepts", kind=FieldKind.FLAG, help="Accept what the program's description names; all recorded."),
+]
+PLAN_FIELDS = [
+    FormField(
+        name="goal", kind=FieldKind.TEXT, help="What should be there in the end; a planner proposes the tickets."
+    ),
+    FormField(name="questions", kind=FieldKind.FLAG, help="The planner may ask you once before it plans."),
+    FormField(name="spec", kind=FieldKind.FLAG, help="It writes a specification first."),
+    FormField(name="budget", kind=FieldKind.AMOUNT, help="Dollars that the planner may cost."),
+    FormField(name="team", kind=FieldKind.TEXT, help="For the tickets; the project's own if left out."),
+    FormField(name="model", kind=FieldKind.TEXT, help="The planner's model; as your settings say if left out."),
 ]
 HIRE_FIELDS = [
     FormField(name="task", kind=FieldKind.TEXT, help="What it is there for."),

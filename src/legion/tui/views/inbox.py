@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from legion.client.text.terminal import Cell, Colour, clock, count, duration
+from legion.tui.views.plans import plan_row
 from legion.tui.views.rows import BLANK, Row, clean, head, note, paragraph, row
 from legion.wire.history import Events
+from legion.wire.plans import PlanLine
 from legion.wire.questions import Inbox, QuestionLine
 from legion.wire.text import SHORT_ID
 
@@ -15,11 +17,19 @@ _HURRY = 600.0
 _SETTLED_SHOWN = 5
 
 
-def rows(inbox: Inbox | None, recent: Events | None, width: int, now: float, keys: Mapping[str, str]) -> list[Row]:
+def rows(
+    inbox: Inbox | None,
+    recent: Events | None,
+    width: int,
+    now: float,
+    keys: Mapping[str, str],
+    plans: Iterable[PlanLine] = (),
+) -> list[Row]:
+    """Plans that wait for the person come first: much work waits for them."""
     if inbox is None:
         return [note("Reading the inbox.")]
-    made: list[Row] = []
-    if not inbox.questions:
+    made = [row for plan in plans for row in plan_row(plan, width)]
+    if not inbox.questions and not made:
         made += [head("No question waits for you."), note("Agents continue by themselves; questions appear here.")]
     for question in sorted(inbox.questions, key=lambda one: one.deadline):
         made += [BLANK] if made else []

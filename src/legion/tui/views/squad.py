@@ -136,8 +136,11 @@ def talk_rows(leader: AgentLine, mail: Mail | None, width: int, live: Sequence[s
 
 
 def _letter(letter: MessageLine, width: int) -> list[Row]:
-    mine = letter.sender == ROOT
-    name = f"you to {clean(letter.recipient_name)}" if mine else clean(letter.sender_name)
+    # Notices of Legion itself are in the person's name for the agent, and were not written by the person.
+    is_notice = letter.kind == "notice" and letter.sender == ROOT
+    mine = letter.sender == ROOT and not is_notice
+    sender = "you" if mine else "Legion" if is_notice else clean(letter.sender_name)
+    name = f"{sender} to {clean(letter.recipient_name)}" if letter.sender == ROOT else sender
     when = f"{clock(letter.sent_at)}, {clean(letter.delivery)}" if mine else clock(letter.sent_at)
     title = row(Cell(f"{name}  ", Colour.GREEN if mine else Colour.CYAN), Cell(when, Colour.DIM))
     return [BLANK, title, *paragraph(letter.text, width, indent=2)]

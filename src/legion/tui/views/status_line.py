@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from legion.client.text.states import STYLES, style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, width
 from legion.client.text.tickets import dollars
 from legion.tui.link.connection import Phase
 from legion.tui.views.rows import Row, clean, fit
+from legion.wire.plans import PlanLine
 from legion.wire.projects import Status
 from legion.wire.providers import LimitLine, Providers
 
@@ -21,6 +22,8 @@ _PHASES = {
     Phase.BACK: Cell("● back", Colour.GREEN),
 }
 _NARROW = 76
+_NEED = ("failed", "parked")
+"""States that may wait for the person."""
 _FULL = 0.8
 """A limit of which more is used is shown as a warning."""
 
@@ -42,23 +45,31 @@ def top_line(places: Iterable[tuple[str, str]], here: str, phase: Phase, availab
 def status_line(
     status: Status | None, providers: Providers | None, available: int, questions: int | None = None
 ) -> Row:
-    """Project, counts by state, questions, money, limits."""
+    """Project, what needs the person, money, limits, then counts by state: what is cut on the right can wait."""
     if status is None:
         return Row((Cell("Waiting for the daemon's first answer.", Colour.DIM),))
-    cells = list(_project(status))
-    for state in STYLES:
-        number = status.counts.get(state, 0)
-        if number:
-            style = style_of(state)
-            text = f"{style.symbol}{number} {state}  " if available >= _NARROW else f"{style.symbol}{number} "
-            cells.append(Cell(text, style.colour))
     waiting = status.questions if questions is None else questions
-    if waiting:
-        cells.append(Cell(f"{count(waiting, 'question')}  ", Colour.YELLOW))
-    if status.usage is not None:
-        cells.append(Cell(f"{dollars(status.usage.usd)}  "))
-    cells += limits(providers, short=available < _NARROW)
+    for short in (False, True):
+        cells = list(_project(status))
+        if waiting:
+            cells.append(Cell(f"{count(waiting, 'question')}  ", Colour.YELLOW))
+        cells += _counts(status, _NEED, short=False)
+        if status.usage is not None:
+            cells.append(Cell(f"{dollars(status.usage.usd)}  "))
+        cells += limits(providers, short=short or available < _NARROW)
+        cells += _counts(status, [one for one in STYLES if one not in _NEED], short=short or available < _NARROW)
+        if sum(width(cell.text) for cell in cells) <= available:
+            break
     return Row(fit(cells, available))
+
+
+def _counts(status: Status, states: Iterable[str], *, short: bool) -> list[Cell]:
+    found = [(style_of(state), status.counts.get(state, 0), state) for state in states]
+    return [
+        Cell(f"{style.symbol}{number} " if short else f"{style.symbol}{number} {state}  ", style.colour)
+        for style, number, state in found
+        if number
+    ]
 
 
 def _project(status: Status) -> Iterable[Cell]:
@@ -92,7 +103,9 @@ def describe_limit(limit: LimitLine) -> str:
     return f"{used} of {clean(limit.window) or 'its limit'}{reset}"
 
 
-def next_step(status: Status | None, phase: Phase, trouble: str, keys: dict[str, str]) -> Row | None:
+def next_step(
+    status: Status | None, phase: Phase, trouble: str, keys: dict[str, str], plans: Sequence[PlanLine] = ()
+) -> Row | None:
     """The most important thing that waits for the person, with the key that does it; None where nothing does."""
     if phase in (Phase.GONE, Phase.CONNECTING) and trouble:
         start = f"{keys['start_daemon']} starts it; " if "start_daemon" in keys else ""
@@ -108,10 +121,10 @@ def next_step(status: Status | None, phase: Phase, trouble: str, keys: dict[str,
         return Row((Cell("The daemon takes its time; what you see may be old. Keys still work.", Colour.YELLOW),))
     if trouble:
         return Row((Cell(clean(trouble), Colour.RED),))
-    return None if status is None else _of_board(status, keys)
+    return None if status is None else _of_board(status, keys, plans)
 
 
-def _of_board(status: Status, keys: dict[str, str]) -> Row | None:
+def _of_board(status: Status, keys: dict[str, str], plans: Sequence[PlanLine]) -> Row | None:
     project = status.project
     failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
     if project is None and not status.projects:
@@ -120,6 +133,10 @@ def _of_board(status: Status, keys: dict[str, str]) -> Row | None:
         return _hint(
             f"{count(status.questions, 'question waits', 'questions wait')} for you.",
             f"{keys['inbox']} opens the inbox.",
+        )
+    if plans:
+        return _hint(
+            f"Plan {plans[0].id} waits for you: {clean(plans[0].goal)[:60]}.", f"{keys['plans']} opens the plans."
         )
     if project is not None and not project.trusted:
         return _hint("legion.toml is not trusted, so nothing runs.", "Read it and run `legion trust`.")

@@ -1,0 +1,226 @@
+"""Plans: those that wait for the person first; approve all or some tickets, send back, edit, try again, drop."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from legion.client.legion import Legion
+from legion.client.text.terminal import count
+from legion.tui.editor import edited
+from legion.tui.feed import Feed
+from legion.tui.keys import KeyContext
+from legion.tui.screens.forms import Form
+from legion.tui.screens.host import UiHost
+from legion.tui.screens.place import Place
+from legion.tui.screens.prompts import LinePrompt
+from legion.tui.store import of_kinds
+from legion.tui.views import plans as view
+from legion.tui.views.form_fields import PLAN_FIELDS
+from legion.tui.views.rows import clean
+from legion.tui.widgets.bindings import bindings_of
+from legion.tui.widgets.row_list import RowList
+from legion.wire.errors import LegionError
+from legion.wire.plans import ApprovePlan, NewPlan, PlanLine, PlanPage, RejectPlan, SavePlan
+
+_NARROW = 76
+
+
+def plan_form(app: UiHost) -> Form:
+    def request(given: dict[str, object]) -> Callable[[Legion], str]:
+        if not given.get("goal"):
+            raise ValueError("Write the goal: what should be there in the end.")
+        wanted = NewPlan(cwd=app.store.project_root or app.store.cwd, request=str(uuid.uuid4()), **given)  # type: ignore[arg-type]
+        return lambda legion: f"{legion.plan(wanted).plan.id} is being planned; it asks for you when it is ready."
+
+    return Form("Plan a goal", "plan", PLAN_FIELDS, request)
+
+
+class PlansPlace(Place):
+    NAME = "plans"
+    SHOWS_NEXT = False
+    CONTEXTS = (KeyContext.PLANS, KeyContext.LIST)
+    BINDINGS = bindings_of(KeyContext.PLANS)
+    DEFAULT_CSS = """
+    PlansPlace #list { width: 40%; border-right: solid $panel; }
+    PlansPlace #page { width: 1fr; }
+    PlansPlace.-narrow #body { layout: vertical; }
+    PlansPlace.-narrow #list { width: 1fr; height: 1fr; border-right: none; border-bottom: solid $panel; }
+    PlansPlace.-narrow #page { height: 2fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._list, self._page_rows = RowList(id="list"), RowList(id="page")
+        self._page: Feed[PlanPage] | None = None
+        self._page_of = 0
+        self._end_page: Callable[[], None] = lambda: None
+        self._chosen: set[str] = set()
+        """Keys of the tickets of the shown plan that the person marked."""
+        self.wanted = 0
+        """The plan to select when the list is drawn next."""
+
+    def compose_body(self) -> Iterable[Widget]:
+        with Horizontal(id="body"):
+            yield self._list
+            yield self._page_rows
+
+    def watches(self) -> Iterable[Callable[[], None]]:
+        yield self.store.plans.watch(self.renew)
+
+    @property
+    def plan(self) -> PlanLine | None:
+        plans = self.store.plans.value
+        key = self._list.selected if self.is_mounted else ""
+        found = plans.plans if plans is not None else []
+        return next((one for one in found if f"{view.KEY}{view.number_of(one)}" == key), None)
+
+    @property
+    def page(self) -> PlanPage | None:
+        return self._page.value if self._page is not None else None
+
+    def renew(self) -> None:
+        if not self.is_mounted:
+            return
+        narrow = self.size.width < _NARROW
+        if narrow != self.has_class("-narrow"):
+            self.set_class(narrow, "-narrow")
+            # The rows are made for the new width when it is known.
+            self.call_after_refresh(self.renew)
+        width = max(20, self._list.size.width - 2)
+        self._list.put(view.list_rows(self.store.plans.value, width, self.legion_app.keys.shown()))
+        if self.wanted:
+            self._list.select(f"{view.KEY}{self.wanted}")
+            self.wanted = 0
+        if self.focused is None:
+            self._list.focus()
+        self._follow_selection()
+        self._renew_page()
+        self.refresh_bindings()
+
+    def _follow_selection(self) -> None:
+        """Read the page of the selected plan, and only that."""
+        id = view.number_of(self.plan) if self.plan is not None else 0
+        if id == self._page_of:
+            return
+        self._drop_page()
+        self._page_of = id
+        if id:
+            self._page = self.store.feed(lambda legion: legion.plan_page(id), of_kinds("plan.", "ticket.", "run."))
+            self._end_page = self._page.watch(self._renew_page)
+
+    def _drop_page(self) -> None:
+        self._end_page()
+        if self._page is not None:
+            self.store.drop([self._page])
+        self._page, self._page_of, self._chosen = None, 0, set()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        if not self.is_watching:
+            self._drop_page()
+
+    def _renew_page(self) -> None:
+        if self.is_mounted:
+            width = max(20, self._page_rows.size.width - 1)
+            self._page_rows.put(view.page_rows(self.page, self._chosen, width))
+            self.refresh_bindings()
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        if event.rows is self._list:
+            self._follow_selection()
+            self._renew_page()
+        self.refresh_bindings()
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        if event.rows is self._list:
+            self._page_rows.focus()
+        else:
+            self.action_mark()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        state = self.plan.state if self.plan is not None else ""
+        offered = {
+            "approve": state in view.APPROVABLE,
+            "mark": state in view.APPROVABLE and self.is_mounted and self._page_rows.has_focus,
+            "reject": state in (*view.APPROVABLE, "failed"),
+            "edit": state in view.APPROVABLE,
+            "retry_plan": state == "failed",
+            "drop_plan": bool(state) and state not in ("approved", "dropped"),
+        }
+        return offered[action] if action in offered else super().check_action(action, parameters)
+
+    def action_mark(self) -> None:
+        """Choose a ticket, or take that back; tickets that were approved before stay."""
+        key, page = self._page_rows.selected, self.page
+        if page is not None and any(one.key == key and one.ticket is None for one in page.tickets):
+            self._chosen ^= {key}
+            self._renew_page()
+
+    def action_approve(self) -> None:
+        plan, page = self.plan, self.page
+        if plan is None or page is None:
+            return
+        keys = [one.key for one in page.tickets if one.key in self._chosen]
+        what = (
+            f"{', '.join(keys)} of {plan.id}"
+            if keys
+            else f"{count(plan.tickets - plan.approved, 'ticket')} of {plan.id}"
+        )
+        findings = f" {count(len(page.findings), 'finding')} are left." if page.findings else ""
+        wanted = ApprovePlan(tickets=keys, anyway=bool(page.findings), request=str(uuid.uuid4()))
+        self._ask(plan, f"Approve {what} ({clean(plan.goal)[:200]})? They are dispatched at once.{findings}", wanted)
+
+    def _ask(self, plan: PlanLine, question: str, wanted: ApprovePlan) -> None:
+        id = view.number_of(plan)
+        self.legion_app.ask(question, lambda legion: legion.approve_plan(id, wanted).message)
+
+    def action_reject(self) -> None:
+        plan = self.plan
+        if plan is None:
+            return
+        id, draft = view.number_of(plan), f"plan.{plan.id}"
+
+        def given(why: str | None) -> None:
+            if why:
+                self.legion_app.send(
+                    lambda legion: f"{legion.reject_plan(id, RejectPlan(why=why)).plan.id} goes back to its planner.",
+                    then=lambda: self.legion_app.drafts.put(draft, ""),
+                )
+
+        self.app.push_screen(LinePrompt(f"What should be different in {plan.id}", draft=draft), given)
+
+    def action_retry_plan(self) -> None:
+        if self.plan is not None:
+            id = view.number_of(self.plan)
+            self.legion_app.send(lambda legion: f"{legion.retry_plan(id).plan.id} is planned again.")
+
+    def action_drop_plan(self) -> None:
+        plan = self.plan
+        if plan is not None:
+            self.legion_app.ask(
+                f"Drop {plan.id} ({clean(plan.goal)[:200]})? Its approved tickets stay.",
+                lambda legion: f"{legion.drop_plan(view.number_of(plan)).plan.id} is dropped.",
+            )
+
+    def action_edit(self) -> None:
+        if self.plan is not None:
+            self.run_worker(self._edit(view.number_of(self.plan)), exclusive=True)
+
+    async def _edit(self, id: int) -> None:
+        ask = self.store.requests.ask
+        try:
+            found = await ask(lambda legion: legion.plan_text(id))
+            text = edited(self.app, found.text, found.plan)
+            if text is None or not text.strip() or text == found.text:
+                self.app.notify("Nothing was changed.")
+                return
+            wanted = SavePlan(text=text, version=found.version)
+            saved = await ask(lambda legion: legion.save_plan(id, wanted))
+        except LegionError as error:
+            self.app.notify(clean(error.message), severity="error", markup=False, timeout=15)
+        else:
+            self.app.notify(f"{saved.plan.id}: {view.why(saved.plan)}", markup=False)
