@@ -161,7 +161,7 @@ def test_every_key_of_every_place(board: Board):
                         ui.app.screen.query_one("#say").focus()
                         await ui.pilot.pause()
                     if place == "plans":
-                        await ui.shows("[ ] a  Tables")
+                        await ui.shows("a  Tables")
                         if one.action == "mark":
                             await ui.press("tab")
                     await pressed(ui, board, one, key)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from copy import copy
 from pathlib import Path
 
 from legion.tui.screens.forms import Form
 from legion.tui.screens.menu import Menu
 from legion.wire.errors import StateConflict
-from legion.wire.projects import Done
+from legion.wire.projects import Done, ProjectAdded
 from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers
 from tests.support.board import Board
 from tests.tui.driving import PATIENCE, drive, opened
@@ -54,6 +55,47 @@ def test_the_label_of_the_focused_field_is_always_in_view(board: Board):
                     await ui.shows(f"│ {label}")
                     await ui.press("tab")
                 await ui.press("escape")
+
+    drive(work)
+
+
+def test_a_form_shows_its_own_keys_alone_and_a_kept_draft_is_continued_not_replaced(board: Board):
+    board.put(1, "First", "failed", "gave up")
+
+    async def work() -> None:
+        async with opened(board, size=(120, 30)) as ui:
+            await ui.shows("n new ticket", "r retry")
+            await ui.press("n", *"Login")
+            await ui.shows("Ctrl+S send")
+            await ui.until(lambda: "n new ticket" not in ui.text and "r retry" not in ui.text, "the form's keys alone")
+            await ui.press("escape")
+            await ui.shows("n new ticket", "r retry")
+            await ui.press("n", *"!")
+            assert ui.app.drafts.get("form.ticket.title") == "Login!"
+            await ui.press("ctrl+z", "ctrl+z")
+            assert ui.app.drafts.get("form.ticket.title") == "Login", "what was there before cannot be undone away"
+
+    drive(work)
+
+
+def test_without_a_project_one_is_offered_for_this_folder(board: Board, tmp_path: Path):
+    elsewhere = copy(board)
+    elsewhere.cwd = str(tmp_path)
+    made = ProjectAdded(
+        name="new", root=str(tmp_path), branch="main", hub="", worktrees="", config_file="legion.toml", config_text="",
+        wrote_config=True, trusted=True, dry_run=False,
+    )  # fmt: skip
+    board.callers.instead = {"add_project": made}
+
+    async def work() -> None:
+        async with opened(elsewhere) as ui:
+            await ui.press("I")
+            await ui.shows("Make a project of")
+            await ui.press("y")
+            await ui.until(lambda: "add_project" in board.callers.asked)
+        async with opened(board) as ui:
+            await ui.press("I")
+            assert "Make a project of" not in ui.text
 
     drive(work)
 

@@ -17,6 +17,7 @@ from legion.tui.views.rows import Row, definitions, flow, paragraph, table
 from legion.tui.views.status_line import next_step, status_line, top_line
 from legion.wire.agents import AgentList
 from legion.wire.live import RunningLine
+from legion.wire.mail import MessageLine
 from legion.wire.projects import Status
 from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers, RouteLine, Routes
 from legion.wire.questions import Inbox, QuestionLine
@@ -80,7 +81,7 @@ def test_a_filter_keeps_tickets_that_have_all_its_words(words: str, ids: list[in
     [
         (60, [""]),
         (80, ["Needs you 1", "At work 2", "Waiting 1", "Ended 1"]),
-        (200, ["○ queued 1", "● working 1", "▲ landing 1", "✓ done 1", "✗ failed 1"]),
+        (200, ["Needs you 1", "At work 2", "Waiting 1", "Ended 1"]),
     ],
 )
 def test_the_width_decides_about_columns(columns: int, titles: list[str]):
@@ -214,9 +215,36 @@ def test_panes_share_the_height_and_show_the_last_lines():
     assert rows[11].text == "▌ it has printed nothing yet"
 
 
-def test_thirty_agents_have_thirty_panes():
-    rows = squad.pane_rows([running(n, n) for n in range(30)], {}, {}, width=40, height=20, now=0.0)
-    assert len({row.key for row in rows}) == 30
+def test_thirty_agents_have_thirty_panes_and_those_that_ask_come_first():
+    tickets: dict[int, TicketLine] = a_board().tickets
+    tickets[5].question = 7
+    rows = squad.pane_rows([running(n, n) for n in range(1, 31)], {}, tickets, width=40, height=20, now=0.0)
+    assert len({row.key for row in rows} - {""}) == 30
+    assert rows[0].text == "30 agents at work; 24 more below"
+    assert rows[1].key == "5"
+
+
+def test_reasons_are_aligned_and_a_question_names_its_key_and_no_command():
+    made = a_board()
+    made.put(6, "Wait", "parked", doing="asks you: `legion answer 4 land`", reason="changes ci.yml without leave")
+    made.tickets[6].question = 4
+    rows = texts(board.listed(made.tickets.values(), 90, answers="3"))
+    assert rows[:3] == [
+        "Needs you 2",
+        "✗  #4  Rate limits  gave up",
+        "‖  #6  Wait         asks you (3 answers): changes ci.yml without leave",
+    ]
+
+
+def test_a_notice_of_legion_is_not_the_persons_own_message():
+    def letter(kind: str) -> MessageLine:
+        return MessageLine(
+            number=1, id="m", sender="root", sender_name="you", recipient="a", recipient_name="ada", kind=kind,
+            text="The board needs you.", sent_at=0.0, delivery="heard", heard_at=None, about="",
+        )  # fmt: skip
+
+    assert squad._letter(letter("tell"), 60)[1].text.startswith("you to ada")
+    assert squad._letter(letter("notice"), 60)[1].text.startswith("Legion to ada")
 
 
 def test_a_tail_keeps_the_last_lines_and_cleans_complete_ones():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, partialmethod
@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import events
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 from textual.filter import LineFilter
 from textual.widgets import Input, TextArea
 
-from legion.client.legion import Legion
-from legion.client.text.terminal import count
+from legion.tui.acting_app import ActingApp
 from legion.tui.attachment import Attachment
 from legion.tui.branch_offer import BranchOffer, offer_of
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
-from legion.tui.screens.prompts import Choice, Reader, YesNo
+from legion.tui.screens.prompts import Choice, Reader
 from legion.tui.store import BoardStore, StartedWith
 from legion.tui.themes import DARK, LIGHT, THEMES
 from legion.tui.typed_ahead import TypedAhead
@@ -34,7 +33,6 @@ from legion.tui.views.rows import clean
 from legion.tui.widgets.ascii_filter import AsciiFilter
 from legion.tui.widgets.bindings import bindings_of, changes_of
 from legion.wire.errors import LegionError
-from legion.wire.projects import Where
 from legion.wire.tickets import TicketLine
 
 _FIRST = "squad"
@@ -60,7 +58,7 @@ class Options:
     first: str = _FIRST
 
 
-class LegionApp(App[None]):
+class LegionApp(ActingApp):
     TITLE = "Legion"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings_of(KeyContext.EVERYWHERE)
@@ -88,7 +86,6 @@ class LegionApp(App[None]):
         self._attachment = Attachment(self.store.requests, self._lend, self._waiting)
         self.typed = TypedAhead(self, super().on_event)
         self._places: dict[str, Place] = {}
-        self._work: set[asyncio.Task[None]] = set()
         self._branch_seen: tuple[str, ...] = ()
         self._lent = False
         """Another program has the terminal."""
@@ -176,12 +173,6 @@ class LegionApp(App[None]):
             self.install_screen(self._places[name], name)
         return self._places[name]
 
-    def _begin(self, work: object) -> None:
-        """Run work on the loop until it ends or the app does."""
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[call-overload]  # a coroutine
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
-
     async def on_unmount(self) -> None:
         for task in list(self._work):
             task.cancel()
@@ -198,25 +189,6 @@ class LegionApp(App[None]):
         self.set_keymap(changes_of(self.keys))
         for fault in self.keys.faults:
             self.notify(f"[tui] keys in {found.user_file}: {fault}.", severity="warning", markup=False, timeout=15)
-
-    def send(
-        self, call: Callable[[Legion], str], then: Callable[[], None] = lambda: None, *, waits: bool = False
-    ) -> None:
-        """Send a request that does something; its sentence is shown, and `then` is called where it was done.
-
-        `waits`: the daemon answers when an agent or a provider has, which may take long.
-        """
-
-        async def go() -> None:
-            try:
-                message = await self.store.requests.ask(call, counts=not waits)
-            except LegionError as error:
-                self.notify(clean(error.message), severity="error", markup=False, timeout=12)
-            else:
-                self.notify(clean(message), markup=False)
-                then()
-
-        self._begin(go())
 
     # Terminals
 
@@ -250,15 +222,6 @@ class LegionApp(App[None]):
 
     def open_shell(self, id: int) -> None:
         self._begin(self._in_terminal(self._attachment.shell(id)))
-
-    def action_new_by_hand(self) -> None:
-        project = self.store.project
-        if project is None:
-            self.notify("Open Legion in a project's folder to work in it.", severity="warning")
-            return
-        from legion.tui.screens.forms import by_hand_form
-
-        self.push_screen(by_hand_form(self, project.root))
 
     async def _in_terminal(self, work: Awaitable[str]) -> None:
         try:
@@ -329,6 +292,8 @@ class LegionApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "go_back":
             return self.has_screen_on_top or self.screen is not self._place(_FIRST)
+        if action == "init":
+            return self.store.status.value is not None and self.store.project is None
         if action == "start_daemon":
             return self.store.requests.phase in (Phase.GONE, Phase.CONNECTING)
         return True
@@ -369,87 +334,6 @@ class LegionApp(App[None]):
     def action_start_daemon(self) -> None:
         self.store.requests.start_next_time()
         self.notify("Starting Legion.")
-
-    # The project
-
-    def action_new_ticket(self) -> None:
-        from legion.tui.screens.forms import ticket_form
-
-        self.push_screen(ticket_form(self, every_field=False))
-
-    def action_new_ticket_full(self) -> None:
-        from legion.tui.screens.forms import ticket_form
-
-        self.push_screen(ticket_form(self, every_field=True))
-
-    def action_new_plan(self) -> None:
-        from legion.tui.screens.plans import plan_form
-
-        self.push_screen(plan_form(self))
-
-    def action_hire(self) -> None:
-        from legion.tui.screens.forms import hire_form
-
-        self.push_screen(hire_form(self))
-
-    def action_pause_project(self) -> None:
-        project = self.store.project
-        if project is None:
-            self.notify("Open Legion in a project's folder to pause it.", severity="warning")
-            return
-        where = Where(cwd=project.root)
-        self.send(lambda legion: (legion.resume(where) if project.paused else legion.pause(where)).message)
-
-    def action_clear_ended(self) -> None:
-        self.clear_ended()
-
-    def clear_ended(self) -> None:
-        project, status = self.store.project, self.store.status.value
-        if project is None or status is None:
-            self.notify("Open Legion in a project's folder to clear its board.", severity="warning")
-            return
-        number = sum(status.counts.get(state, 0) for state in ("done", "failed", "stopped"))
-        where = Where(cwd=project.root)
-        self.ask(
-            f"Remove {count(number, 'ended ticket')} from the board? What landed stays.",
-            lambda legion: legion.drop_ended(where).message,
-        )
-
-    def action_collect(self) -> None:
-        project = self.store.project
-        if project is None:
-            self.notify("Open Legion in a project's folder to collect.", severity="warning")
-            return
-        self._begin(self._collect(project.root))
-
-    async def _collect(self, root: str) -> None:
-        """Show what would come, then ask once: not over a form that was opened meanwhile."""
-        here = self.screen
-        try:
-            found = await self.store.requests.ask(lambda legion: legion.preview_collect(root))
-        except LegionError as error:
-            self.notify(clean(error.message), severity="error", markup=False, timeout=12)
-            return
-        if not found.commits:
-            self.notify(clean(found.message), markup=False)
-            return
-        coming = f"{count(found.commits, 'commit')}, {count(found.files, 'file')}"
-        if self.screen is not here:
-            self.notify(f"{coming} can be collected.", markup=False)
-            return
-        self.ask(
-            f"Bring {coming} into {clean(found.branch)} of your repository?",
-            lambda legion: legion.collect(Where(cwd=root)).message,
-        )
-
-    def ask(self, question: str, call: Callable[[Legion], str], *, waits: bool = False) -> None:
-        """One question, then the request."""
-
-        def go(yes: bool | None) -> None:
-            if yes:
-                self.send(call, waits=waits)
-
-        self.push_screen(YesNo(question), go)
 
 
 assert set(LegionApp._PLACES) == set(PLACES)

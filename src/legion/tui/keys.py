@@ -85,6 +85,7 @@ KEYS: tuple[Key, ...] = (
     _key(_E, "pause_project", "P", "pause", "Start nothing new; again: resume."),
     _key(_E, "clear_ended", "D", "clear ended", "Remove all ended tickets from the board."),
     _key(_E, "start_daemon", "U", "start Legion", "Start the daemon where none runs."),
+    _key(_E, "init", "I", "make a project", "Make a project of the git repository that you are in."),
     _key(_E, "light", "ctrl+l", "light or dark", "Change between dark and light colours."),
     _key(_L, "down", "j down", "down", "To the next line."),
     _key(_L, "up", "k up", "up", "To the line before."),

@@ -13,7 +13,7 @@ from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.store import BoardStore
 from legion.tui.views.plans import waiting
-from legion.tui.views.rows import Row, flow
+from legion.tui.views.rows import BLANK, Row, flow
 from legion.tui.views.status_line import next_step, status_line, top_line
 from legion.tui.widgets.lines import KeyLine, RowLine, RowLines
 from legion.wire.tickets import TicketLine
@@ -40,6 +40,7 @@ class Place(Screen[None], inherit_bindings=False):
         super().__init__()
         self._watched: list[Callable[[], None]] = []
         self._top, self._next, self._counts = RowLine(id="top"), RowLines(id="next"), RowLine(id="counts")
+        self._keys = KeyLine(id="keys")
 
     @property
     def legion_app(self) -> UiHost:
@@ -54,7 +55,7 @@ class Place(Screen[None], inherit_bindings=False):
         yield from self.compose_body()
         yield self._next
         yield self._counts
-        yield KeyLine(id="keys")
+        yield self._keys
 
     def compose_body(self) -> Iterable[Widget]:
         """The body; its outermost widget has the id `body`."""
@@ -84,10 +85,13 @@ class Place(Screen[None], inherit_bindings=False):
         ]
         self._renew_lines()
         self.renew()
+        self._keys.renew()
 
     def on_screen_suspend(self) -> None:
-        # Below a question it can still be seen.
-        if not isinstance(self.app.screen, ModalScreen):
+        # Below a question or a form it can still be seen, but its keys do nothing.
+        if isinstance(self.app.screen, ModalScreen):
+            self._keys.show(BLANK)
+        else:
             self._end_watches()
 
     def on_unmount(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.client.text.board_tree import tree_of
-from legion.client.text.states import STYLES, Group, style_of
+from legion.client.text.states import Group, style_of
 from legion.client.text.terminal import Cell, Colour, cut, numbers, width, wrap
 from legion.client.text.tickets import about, group_of
 from legion.tui.views.rows import Row, clean, fit, row, table
@@ -16,8 +16,6 @@ from legion.wire.tickets import TicketLine
 
 LEAST_COLUMN = 19
 """Columns of the terminal below which a column of tickets cannot be read."""
-_BY_STATE = 150
-"""Columns of the terminal from which every state has a column of its own."""
 _CHAIN = "★"
 
 
@@ -68,23 +66,17 @@ def shown(tickets: Iterable[TicketLine], filter: str) -> list[TicketLine]:
 
 
 def columns(tickets: Sequence[TicketLine], available: int) -> list[Column]:
-    """By state where there is room, else by group, else all in one. Empty groups keep their place; states do not."""
-    if available >= _BY_STATE:
-        present = [state for state in STYLES if any(one.state == state for one in tickets)]
-        if len(present) * LEAST_COLUMN <= available:
-            return [
-                _column(f"{style_of(state).symbol} {state}", [t for t in tickets if t.state == state])
-                for state in present
-            ]
-    by_group = [_column(group.value, [t for t in tickets if group_of(t) is group]) for group in Group]
-    if available >= len(by_group) * LEAST_COLUMN:
+    """One for each group that has tickets, where there is room; else all in one."""
+    made = [_column(group.value, [t for t in tickets if group_of(t) is group]) for group in Group]
+    by_group = [column for column in made if column.tickets]
+    if len(by_group) > 1 and available >= len(by_group) * LEAST_COLUMN:
         return by_group
     return [Column("", tuple(ticket for column in by_group for ticket in column.tickets))]
 
 
 def _column(title: str, tickets: list[TicketLine]) -> Column:
     ordered = sorted(tickets, key=lambda one: (-one.priority, one.id))
-    if title == Group.ENDED.value or title.endswith((" done", " stopped")):
+    if title == Group.ENDED.value:
         ordered.sort(key=lambda one: -one.moved_at)
     return Column(f"{title} {len(tickets)}", tuple(ordered))
 

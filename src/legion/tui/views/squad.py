@@ -36,11 +36,19 @@ def pane_rows(
         return []
     lines = max(LEAST_LINES, min(MOST_LINES, height // len(running) - 1))
     rows: list[Row] = []
-    for line in running:
+    fit = max(1, height // (lines + 1))
+    if len(running) > fit:
+        rows.append(note(f"{count(len(running), 'agent')} at work; {len(running) - fit} more below"))
+    # Those that ask come first.
+    for line in sorted(running, key=lambda one: not _asks(tickets.get(one.ticket or 0))):
         key = str(line.ticket) if line.ticket is not None else f"agent {line.agent}"
         rows.append(Row(_pane_head(line, tickets, width, now), key))
         rows += _last_lines(tails.get(line.run, ()), lines, width, key)
     return rows
+
+
+def _asks(ticket: TicketLine | None) -> bool:
+    return ticket is not None and ticket.question is not None
 
 
 def _pane_head(line: RunningLine, tickets: Mapping[int, TicketLine], columns: int, now: float) -> tuple[Cell, ...]:

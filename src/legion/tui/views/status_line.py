@@ -128,7 +128,7 @@ def _of_board(status: Status, keys: dict[str, str], plans: Sequence[PlanLine]) -
     project = status.project
     failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
     if project is None and not status.projects:
-        return _hint("No project yet.", "Quit, and run `legion init` in a git repository.")
+        return _hint("No project yet.", f"{keys['init']} makes one of the git repository that you are in.")
     if status.questions:
         return _hint(
             f"{count(status.questions, 'question waits', 'questions wait')} for you.",

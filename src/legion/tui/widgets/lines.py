@@ -84,7 +84,7 @@ class KeyLine(RowLine):
         self.renew()
 
     def renew(self) -> None:
-        if not self.is_attached or not self.size.width:
+        if not self.is_attached or not self.size.width or self.app.screen is not self.screen:
             return
         found: dict[str, set[str]] = {}
         for key, active in self.screen.active_bindings.items():
