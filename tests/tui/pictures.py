@@ -80,7 +80,7 @@ PICTURES = (
     Picture("usage", "usage", waits_for="Limits"),
     Picture("live", "board", waits_for="Edit: app/http.py", ticket=2),
     Picture("diff", "board", ("j", "j", "j"), waits_for="app/users.py", ticket=3, tab="diff", document=(130, 26)),
-    Picture("menu", "board", ("ctrl+p",), waits_for="menu"),
+    Picture("menu", "board", ("ctrl+p",), waits_for="─ Menu ─"),
     Picture("help", "board", ("question_mark",), waits_for="In every list"),
     Picture("form", "board", ("n",), waits_for="title"),
 )
