@@ -162,7 +162,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["wait", "1", "--all"], 2, "exclude each other"),
     (["wait", "--timeout", "soon"], 2, "soon"),
     (["wait", "--timeout", "nan"], 2, "`nan` is no number of seconds"),
-    (["stop"], 2, "N|all"),
+    (["stop"], 2, "|all"),
     (["stop", "some"], 2, "`some` is no ticket number"),
     (["stop", "1"], 5, "cannot be stopped now"),
     (["dispatch"], 2, "Say what you want"),

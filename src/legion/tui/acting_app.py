@@ -1,4 +1,4 @@
-"""What keys do everywhere: requests with their sentence, questions, the forms and actions of the project."""
+"""Acts for keys that work everywhere: requests with their sentence, questions, the forms and actions of the project."""
 
 from __future__ import annotations
 
