@@ -33,7 +33,7 @@ LEAVES = ("quit", "start_daemon", "retry_plan", "edit")
 NEEDS_TICKET = {
     "check": 1, "undo": 1, "land": 3, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
 }  # fmt: skip
-TEXT = (*"yes", "space", *"no: land, stop, drop x1 ARNmqd".replace(" ", "_"), "question_mark")
+TEXT = (*"yes", "space", *"no_x1Amdsc", "question_mark")
 """Letters that act on tickets, questions or agents where no text is taken."""
 SPELLED = {"space": " ", "question_mark": "?"}
 READING = ("output", "mail")
