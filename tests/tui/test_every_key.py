@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual.actions import parse
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
@@ -28,8 +29,8 @@ from tests.tui.driving import Shown, drive, opened
 from tests.tui.planned import answers
 from tests.tui.test_places import DIFF, fill
 
-LEAVES = ("quit", "start_daemon", "retry_plan", "edit")
-"""They end the UI, start a daemon or an editor, or need a failed plan; their own tests press them."""
+LEAVES = ("quit", "start_daemon", "init", "retry_plan", "edit")
+"""They end the UI, start a daemon or an editor, or need a failed plan or no project; their own tests press them."""
 NEEDS_TICKET = {
     "check": 1, "undo": 1, "land": 3, "retry": 4, "drop": 4, "submit": 6, "copy": 2, "review": 3, "diff": 3,
 }  # fmt: skip
@@ -142,29 +143,37 @@ def prepared(board: Board) -> None:
     board.service.hire(HireAgent(task="Lead.", name="boss", cwd=board.cwd))
 
 
-def test_every_key_of_every_place(board: Board):
+@pytest.mark.parametrize("place", PLACES)
+def test_every_key_of_every_place(board: Board, place: str):
     prepared(board)
 
     async def work() -> None:
         async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
             await ui.until(lambda: ui.app.store.graph.value is not None)
-            contexts = {name: KeyContext(name) for name in PLACES}
-            for place in PLACES:
-                own = keys_of(contexts[place])
-                for one, key in own:
-                    await back_to(ui, place)
-                    if place == "squad":
-                        await ui.until(lambda: ui.rows("#panes").selected == "2")
-                        ui.rows("#panes").focus()
-                    if one.id == "squad.delegate":
-                        await ui.until(lambda: ui.app.screen.leader is not None)  # type: ignore[attr-defined]
-                        ui.app.screen.query_one("#say").focus()
-                        await ui.pilot.pause()
-                    if place == "plans":
-                        await ui.shows("a  Tables")
-                        if one.action == "mark":
-                            await ui.press("tab")
-                    await pressed(ui, board, one, key)
+            for one, key in keys_of(KeyContext(place)):
+                await back_to(ui, place)
+                if place == "squad":
+                    await ui.until(lambda: ui.rows("#panes").selected == "2")
+                    ui.rows("#panes").focus()
+                if one.id == "squad.delegate":
+                    await ui.until(lambda: ui.app.screen.leader is not None)  # type: ignore[attr-defined]
+                    ui.app.screen.query_one("#say").focus()
+                    await ui.pilot.pause()
+                if place == "plans":
+                    await ui.shows("a  Tables")
+                    if one.action == "mark":
+                        await ui.press("tab")
+                await pressed(ui, board, one, key)
+
+    drive(work)
+
+
+def test_every_key_that_works_everywhere(board: Board):
+    prepared(board)
+
+    async def work() -> None:
+        async with opened(board, size=(100, 30), kind=RecordingApp) as ui:
+            await ui.until(lambda: ui.app.store.graph.value is not None)
             for one, key in keys_of(KeyContext.EVERYWHERE, KeyContext.LIST):
                 await back_to(ui, "queue")
                 if one.action == "go_back":
