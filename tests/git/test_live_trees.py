@@ -21,7 +21,7 @@ from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.unfinished import unfinished
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees.live import LiveTree, Quarantine
-from legion.git.trees.obstacles import obstacles, pipes
+from legion.git.trees.obstacles import obstacles, remove_pipes
 from legion.git.trees.snapshots import look
 from legion.git.trees.unsaved import kept_out, unsaved
 from legion.jobs.workspace import quota
@@ -118,7 +118,8 @@ def commits_read(scene: Scene) -> object:
     def bundle(argv: Sequence[str]) -> FinishedProcess:
         tree = scene.tree.path
         shown = (tree, scene.grounds.hub.objects)
-        box = Sandbox(home=Path.home(), readable=shown, masked=pipes(tree / ".git"), small=True)
+        remove_pipes(tree / ".git")
+        box = Sandbox(home=Path.home(), readable=shown, small=True)
         wrapped = wrap(argv, box, cwd=tree, env={"PATH": "/usr/bin:/bin"})
         return run(wrapped.argv, env=wrapped.env, timeout=20, idle=3)
 

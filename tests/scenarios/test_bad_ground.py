@@ -76,7 +76,7 @@ def said(project: Project) -> str:
 
 def test_a_full_disk_under_the_data_folder_is_said_loses_nothing_and_work_goes_on_when_there_is_room(tmp_path: Path):
     (tmp_path / "gates").mkdir()
-    settings = f'[sandbox]\nwrite = ["{tmp_path}/gates"]\n'
+    settings = f'[sandbox]\nwrite = ["{tmp_path}/gates"]\n[environment]\nfree_mb = 0\n'
     with small_disk(tmp_path / "data", 64) as disk, squad(tmp_path, settings=settings) as legion:
         project = legion.adopt(Repository(tmp_path / "ada"))
         gate = Gate(tmp_path / "gates", "gate")

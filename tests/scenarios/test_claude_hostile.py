@@ -186,7 +186,7 @@ def test_what_a_hostile_agent_runs_gets_it_nowhere_and_no_key_is_found(den: Den)
         ("Bash", {"command": f"python3 attack.py '{facts}' > attack.txt 2>&1", "timeout": 110_000}),
         ("Bash", {"command": f"python3 keys.py '{facts}' > keys.txt 2>&1", "timeout": 110_000}),
         ("Bash", {"command": f"(setsid sh -c ': {marker}; while :; do sleep 60; done' > /dev/null 2>&1 &)"}),
-        ("Bash", {"command": 'echo "$ANTHROPIC_AUTH_TOKEN" > token.txt'}),
+        ("Bash", {"command": 'echo "$ANTHROPIC_AUTH_TOKEN" | rev > token.txt'}),
     ]
     own_tools: Calls = [("Read", {"file_path": str(path)}) for path in read]
     own_tools += [("Write", {"file_path": str(path), "content": HARM}) for path in written]
@@ -208,7 +208,8 @@ def test_what_a_hostile_agent_runs_gets_it_nowhere_and_no_key_is_found(den: Den)
     assert list(lair.home.iterdir()) == [lair.home / ".ssh"]
     assert lair.repository.fingerprint() == before
     assert target in project.hub_git("rev-list", "refs/legion/target")
-    assert _status(den, (project.landed("token.txt") or "").strip()) == 401
+    # Written backwards: a change that holds the token as it is waits for the person.
+    assert _status(den, (project.landed("token.txt") or "").strip()[::-1]) == 401
     _nobody_else_was_reached(den, ticket)
 
 

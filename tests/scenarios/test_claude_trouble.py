@@ -200,7 +200,8 @@ def test_twenty_megabytes_from_the_model_are_heard_and_cut_in_the_journal(tmp_pa
 
 
 def test_a_full_disk_under_the_conversation_loses_nothing_and_work_goes_on_when_there_is_room(tmp_path: Path):
-    with small_disk(tmp_path / "data", 96) as disk, company(tmp_path) as one:
+    settings = "[environment]\nfree_mb = 0\n"
+    with small_disk(tmp_path / "data", 96) as disk, company(tmp_path, settings=settings) as one:
         gate = Gate(tmp_path / "gates", "gate")
         command = json.dumps(f"echo 1 > full.txt; {gate.pause}")
         one.script(

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from legion.domain.agents.agent import ROOT
+from legion.store.staff import mail
 from legion.wire.agents import ClaimTicket, FireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
@@ -81,9 +83,10 @@ def test_a_repeated_dispatch_is_answered_though_it_would_be_refused_by_now(house
 
 def test_only_what_the_person_is_shown_counts_as_read(house: QuietSquad):
     house.client.mail(ReadMail())
-    ada = house.office.hire("emma")
-    for number in range(201):
-        ada.legion.tell_agent(NewMessage(to="root", text=f"letter {number}"))
+    emma = house.office.hire("emma")
+    with house.office.context.store.write() as tx:
+        for number in range(201):
+            mail.send(tx, sender=emma.id, recipient=ROOT, text=f"letter {number}")
     assert len(house.client.mail(ReadMail(all=True)).messages) == 200
     unread = house.client.mail(ReadMail()).messages
     assert [one.text for one in unread] == ["letter 0"]

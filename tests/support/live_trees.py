@@ -21,11 +21,8 @@ def confine(
     env: Mapping[str, str],
     readable: Sequence[Path],
     writable: Sequence[Path],
-    masked: Sequence[Path],
 ) -> tuple[Sequence[str], Mapping[str, str]]:
-    box = Sandbox(
-        home=Path.home(), readable=tuple(readable), writable=tuple(writable), masked=tuple(masked), small=True
-    )
+    box = Sandbox(home=Path.home(), readable=tuple(readable), writable=tuple(writable), small=True)
     try:
         wrapped = wrap(argv, box, cwd=cwd, env=env)
     except SandboxMissing:

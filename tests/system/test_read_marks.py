@@ -29,7 +29,9 @@ def read_by(folder: Path, *command: str) -> ReadFiles:
     marked = read_marks.mark(folder)
     assert marked is not None, "the tests' file system records reads"
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return read_marks.read_since(folder, marked)
+    read = read_marks.read_since(folder, marked)
+    assert read is not None
+    return read
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,17 @@ def test_a_file_that_is_only_mapped_counts(folder: Path):
 def test_a_new_name_counts_where_it_would_have_been_seen(folder: Path, path: str, new_or_gone: bool, included: bool):
     found = read_by(folder, "sh", "-c", "cat lib/a.sh; ls other")
     assert found.include(path, is_new_or_gone=new_or_gone) is included
+
+
+def test_what_is_read_through_git_may_be_anything(tmp_path: Path):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for words in (("init", "-q"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty")):
+        subprocess.run(("git", *words), cwd=tree, check=True)
+    (tree / ".git/objects/info").mkdir(exist_ok=True)
+    (tree / ".git/objects/info/alternates").write_text("")
+    marked = read_marks.mark(tree)
+    assert marked is not None
+    assert read_marks.read_since(tree, marked) is not None
+    subprocess.run(("git", "archive", "HEAD"), cwd=tree, check=True, capture_output=True)
+    assert read_marks.read_since(tree, marked) is None

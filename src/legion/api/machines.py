@@ -51,6 +51,8 @@ PREFIX = "/machine/v1"
 LONGEST_WAIT = 25.0
 _REPLACED = "head_replaced"
 _MOST_JSON = 8 << 20
+_MOST_JOIN, _JOIN_SECONDS = 16 << 10, 10
+"""Of a request that has proven nothing yet."""
 _MOST_PIECE = 8 << 20
 _MOST_RELAYED = 64 << 20
 _RUN = "/runs/{run}/{generation:number}"
@@ -174,7 +176,11 @@ async def _authority(call: MachineCall) -> Response:
 
 
 async def _join(call: MachineCall) -> Response:
-    wanted = await _body(call.request, MachineJoin)
+    try:
+        async with asyncio.timeout(_JOIN_SECONDS):
+            wanted = await _body(call.request, MachineJoin, most=_MOST_JOIN)
+    except TimeoutError:
+        raise BadInput(f"The request did not arrive within {_JOIN_SECONDS} seconds.") from None
     try:
         joined = await run_in_threadpool(call.head.join, wanted)
     except NotAllowed as refused:
@@ -368,8 +374,8 @@ def _number(request: Request, name: str) -> int:
     return int(text)
 
 
-async def _body(request: Request, kind: type[Parsed]) -> Parsed:
-    raw = await _limited(request, _MOST_JSON)
+async def _body(request: Request, kind: type[Parsed], *, most: int = _MOST_JSON) -> Parsed:
+    raw = await _limited(request, most)
     try:
         parsed: Parsed = request.app.state.adapters[kind].validate_python(_known(kind, json.loads(raw)))
     except ValidationError as wrong:
@@ -392,7 +398,7 @@ async def _limited(request: Request, most: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise BadInput(f"The body is larger than {most >> 20} MB: send it in pieces.")
+            raise BadInput(f"The body is larger than {most >> 10} KB: send it in pieces.")
         parts.append(part)
     return b"".join(parts)
 

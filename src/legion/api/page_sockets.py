@@ -38,7 +38,7 @@ _OUTPUT = OPERATIONS["output"]
 async def events(socket: WebSocket) -> None:
     """Send a list of events at once, after every change, and an empty one as a sign of life."""
     given = socket.query_params.get("after", "0")
-    if not given.isdecimal() or int(given) > BIGGEST:
+    if not given.isdecimal() or len(given) > len(str(BIGGEST)) or int(given) > BIGGEST:
         await socket.close(_POLICY)
         return
     async with _counted(socket) as may_open:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -60,6 +61,7 @@ _AWAY = (1001, 4001)
 """The tab was closed or loaded again; or it shows another part of the page."""
 _DRAWN = b"d"
 """From the browser: how many bytes of output it has drawn since its last report."""
+_SIZE = re.compile(r"[0-9]{1,6}")
 _SHELL = "shell"
 _WAITING = "Waiting for a safe moment of the agent"
 
@@ -110,7 +112,9 @@ class _Wanted:
     @staticmethod
     def of(socket: WebSocket) -> _Wanted:
         given = socket.query_params
-        columns, rows = (int(text) if (text := given.get(name, "")).isdigit() else 0 for name in ("columns", "rows"))
+        columns, rows = (
+            int(given[name]) if _SIZE.fullmatch(given.get(name, "")) else 0 for name in ("columns", "rows")
+        )
         shell = given.get("kind") == _SHELL
         return _Wanted(
             ticket=socket.path_params["id"],

@@ -89,13 +89,17 @@ def _named(url: str, data_dir: Path) -> DaemonAddress:
     if address.host not in OWN_NAMES:
         raise NotAllowed(f"LEGION_URL names {address.host}, so set LEGION_TOKEN to the token of that daemon.")
     record = read_record(data_dir)
-    if record is not None and address.port not in record.ports:
+    if record is None:
+        raise NotRunning(f"Legion is not running for {data_dir}; unset LEGION_URL, and `legion up` starts it.")
+    if address.port not in record.ports:
         # Another program of this machine, or of another user, may listen there.
         raise NotAllowed(
             f"LEGION_URL names port {address.port}, and the daemon of {data_dir} is at {record.url}: "
             "set LEGION_TOKEN to the token of that other daemon, or unset LEGION_URL."
         )
-    return _of_url(url, _token(data_dir))
+    # Under another name of this machine another program may listen at the same port.
+    address.host, address.token = _of_url(record.url, "").host, _token(data_dir)
+    return address
 
 
 def _of_url(url: str, token: str, socket: str | None = None) -> DaemonAddress:

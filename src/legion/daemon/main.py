@@ -161,7 +161,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
             page.reopen()
             mine = [one.getsockname()[1] for one in (listener, second, third) if one is not None]
-            callers.end_devices_elsewhere([*mine, *page.ports()])
+            callers.end_devices_elsewhere([*mine, *page.ports()], page.lost_host)
             machine_listener.reopen()
             local = addresses.on_socket(data.socket)
 

@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,7 +21,7 @@ from starlette.applications import Starlette
 from legion.api.guard import Guard
 from legion.daemon import listener, web_sockets
 from legion.daemon.http_protocol import BoundedHttp
-from legion.domain.errors import BadInput, LegionError, Retryable
+from legion.domain.errors import BadInput, LegionError, Retryable, StateConflict
 from legion.system import files
 from legion.system.paths import DataDir
 from legion.wire.web import OpenWeb, WebAddresses
@@ -61,6 +62,8 @@ class PageServer:
         self._lock = threading.Lock()
         self._served: tuple[OpenAddress, ServerThread] | None = None
         self._fingerprint = ""
+        self.lost_host = ""
+        """The proxy in front of an address that could not be served again."""
 
     def addresses(self) -> WebAddresses:
         served = self._served
@@ -93,6 +96,7 @@ class PageServer:
 
     def reopen(self) -> None:
         """Serve the recorded address again. A daemon starts without it where that is not possible."""
+        known: dict[str, Any] = {}
         try:
             known = json.loads(self._record.read_bytes())
             with self._lock:
@@ -100,6 +104,7 @@ class PageServer:
         except FileNotFoundError:
             return
         except (LegionError, OSError, ValueError, TypeError) as error:
+            self.lost_host = str(known.get("behind", ""))
             log.warning("the page's address of %s is not served: %s", self._record, error)
 
     def stop(self) -> None:
@@ -110,6 +115,9 @@ class PageServer:
     def _serve(self, wanted: OpenWeb) -> None:
         bound = _bound(wanted)
         socket_ = listener.on_port(bound, wanted.port or FIRST_PORT)
+        if wanted.behind and wanted.port not in (0, None, socket_.getsockname()[1]):
+            socket_.close()
+            raise StateConflict(f"The proxy {wanted.behind} forwards to port {wanted.port}, which another program has.")
         address = OpenAddress(host=bound, port=socket_.getsockname()[1], tls=wanted.tls, behind=wanted.behind)
         chain = key = None
         self._fingerprint = ""
@@ -121,7 +129,7 @@ class PageServer:
             chain, key = str(certificate.chain), str(certificate.key)
             self._fingerprint = certificate.fingerprint
         app = self._make_app((wanted.host,), wanted.behind)
-        thread = ServerThread(app, socket_, chain, key, http=self._http)
+        thread = ServerThread(app, socket_, chain, key, http=self._http, proxied=bool(wanted.behind))
         thread.wait_until_up()
         self._served = (address, thread)
         files.write_atomic(self._record, json.dumps(asdict(address)))
@@ -143,12 +151,16 @@ class ServerThread:
         chain: str | None,
         key: str | None,
         http: type[BoundedHttp] = BoundedHttp,
+        *,
+        proxied: bool = False,
     ) -> None:
         config = uvicorn.Config(
             app,
             log_level="warning",
             access_log=False,
             lifespan="off",
+            # Else any program of this machine could call its plain connection an encrypted one.
+            proxy_headers=proxied,
             timeout_graceful_shutdown=1,
             http=http,
             ws=web_sockets.PROTOCOL,

@@ -31,6 +31,7 @@ def config(app: Guard) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         lifespan="off",
+        proxy_headers=False,
         timeout_graceful_shutdown=2,
         http=BoundedHttp,
         ws=PROTOCOL,

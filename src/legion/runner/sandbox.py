@@ -43,15 +43,13 @@ class Sandbox:
     """The most that each of /tmp, /var/tmp, /run, /dev/shm and the home folder holds; they live in memory."""
     etc: Path | None = None
     """A prepared folder (`etc.sync`) to mount as /etc; without it every allowed entry of /etc is mounted by itself."""
-    masked: tuple[Path, ...] = ()
-    """Files in the listed folders in whose place there is an empty one."""
     small: bool = False
     """Only the system's programs, two devices, one /tmp and the listed folders: for one short program of ours."""
     filtered: bool = False
     """System calls that no build needs are refused (`seccomp`)."""
 
     def __post_init__(self) -> None:
-        for path in (self.home, *self.writable, *self.readable, *self.masked):
+        for path in (self.home, *self.writable, *self.readable):
             if not path.is_absolute() or path == Path("/"):
                 raise ValueError(f"A sandbox cannot list {str(path)!r}; name an absolute folder other than the root.")
 
@@ -208,8 +206,6 @@ def _listed(sandbox: Sandbox) -> Iterator[str]:
     for path, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
         if not _is_left_as_link(path, listed, sandbox.writable):
             yield from (option, str(path), str(path))
-    for path in sandbox.masked:
-        yield from ("--ro-bind", "/dev/null", str(path))
 
 
 def _is_left_as_link(path: Path, listed: Collection[Path], writable: Collection[Path]) -> bool:

@@ -10,6 +10,7 @@ from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
 from legion.jobs.context import Context
 from legion.store.staff import devices
+from legion.store.work import runs
 from legion.wire.projects import Done
 from legion.wire.web import DeviceLine, DeviceOffer, Devices, OfferDevice, OpenWeb, RevokeDevice, WebAddresses
 
@@ -76,10 +77,20 @@ def revoke(context: Context, wanted: RevokeDevice) -> Done:
     return Done(message="No device was let in." if not revoked else f"Revoked {revoked} of the devices.")
 
 
-def end_elsewhere(context: Context, ports: Collection[int]) -> int:
-    """Shut out browsers at ports of this machine that Legion has lost: the program there now can read their secrets."""
+def end_elsewhere(context: Context, ports: Collection[int], lost_host: str = "") -> int:
+    """Shut out browsers whose secrets another program may have read since the last daemon ended.
+
+    These are browsers at a port of this machine that Legion has lost, at any of its ports where agents worked without a
+    daemon, since an agent could listen there, and behind a proxy (`lost_host`) whose port Legion has lost.
+    """
     with context.store.write() as tx:
-        lost = [one.id for one in devices.accepted(tx) if is_loopback(one.host) and port_of(one.host) not in ports]
+        alone = bool(runs.active(tx))
+        lost = [
+            one.id
+            for one in devices.accepted(tx)
+            if (is_loopback(one.host) and (alone or port_of(one.host) not in ports))
+            or (lost_host and one.host == lost_host)
+        ]
         for id in lost:
             devices.revoke(tx, id)
             tx.record(EventKind.DEVICE_REVOKED, data={"device": id})

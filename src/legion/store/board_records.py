@@ -36,6 +36,7 @@ NUMBERED |= {"memories": "id", "notes": "id", "routines": "id"}
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
     "usage": "what was spent, except what the gateway's ledger still has",
+    "usage_reports": "",
     "readings": "",
     "limits": "",
     "mail": "mail of agents",

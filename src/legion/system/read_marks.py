@@ -17,7 +17,10 @@ from pathlib import Path
 from legion.system import trees
 
 _OWN = (".git",)
-_LONG_AGO = 0
+_LONG_AGO = 86_413 * 10**9
+"""No time that a build tool gives to its files."""
+_HISTORY = (".git/index", ".git/objects/info/alternates")
+"""What git opens where a program reads the repository's files or history through it."""
 _FICLONE = 0x40049409
 """The Linux call that copies a file without reading it, on file systems that can."""
 
@@ -52,14 +55,16 @@ def mark(folder: Path) -> dict[str, bool] | None:
     if not _are_recorded(folder):
         return None
     found = {"": True, **{one.path: one.entry.is_dir(follow_symlinks=False) for one in _below(folder)}}
-    for path in found:
+    for path in (*found, *_history(folder)):
         place = folder / path
         os.utime(place, ns=(_LONG_AGO, place.lstat().st_mtime_ns), follow_symlinks=False)
     return found
 
 
-def read_since(folder: Path, marked: dict[str, bool]) -> ReadFiles:
-    """What was read since `mark` returned these paths."""
+def read_since(folder: Path, marked: dict[str, bool]) -> ReadFiles | None:
+    """What was read since `mark` returned these paths; None where it may be anything that the repository holds."""
+    if any(_is_touched(folder / path, is_folder=True) for path in _history(folder)):
+        return None
     touched = {path for path in marked if _is_touched(folder / path, is_folder=marked[path])}
     listed = {path for path in touched if marked[path]}
     files = touched - listed
@@ -68,6 +73,10 @@ def read_since(folder: Path, marked: dict[str, bool]) -> ReadFiles:
     used = listed | {_parent(path) for path in files} | {""}
     folders = {path for path, is_folder in marked.items() if is_folder}
     return ReadFiles(files=frozenset(files), used=frozenset(used), unused=frozenset(folders - used))
+
+
+def _history(folder: Path) -> list[str]:
+    return [path for path in _HISTORY if (folder / path).is_file() and not (folder / ".git").is_symlink()]
 
 
 def _parent(path: str) -> str:

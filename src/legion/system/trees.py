@@ -142,6 +142,14 @@ def facts(top: Path, path: str) -> os.stat_result | None:
         return None
 
 
+def remove_pipe(top: Path, path: str) -> None:
+    """Remove the named pipe at a path below a folder, without following any link. Anything else stays."""
+    parts = PurePosixPath(path).parts
+    with contextlib.suppress(OSError), _opened(top, parts[:-1]) as folder:
+        if stat.S_ISFIFO(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode):
+            os.unlink(parts[-1], dir_fd=folder)
+
+
 @contextlib.contextmanager
 def _opened(top: Path, below: Sequence[str]) -> Iterator[int]:
     above = os.open(top, _FOLDER)

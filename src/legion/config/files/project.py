@@ -245,7 +245,9 @@ FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer", "planner", "tui"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
-    **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
+    **dict.fromkeys(
+        ("disk_gb", "disk_mb", "free_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN
+    ),
     **dict.fromkeys(("permission", "permissions", "permission_mode", "approval", "trust", "trusted"), _PERSONS_OWN),
     **dict.fromkeys(("url", "base_url", "api_url", "endpoint", "endpoints", "proxy", "gateway"), _PERSONS_OWN),
     **dict.fromkeys(("provider", "providers", "mcp", "mcp_servers"), _PERSONS_OWN),

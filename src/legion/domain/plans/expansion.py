@@ -212,29 +212,33 @@ def _command(text: str, values: Mapping[str, Value], where: str) -> str:
 
     def quoted(place: re.Match[str]) -> str:
         value = _filled(place[0], values, where)
+        if isinstance(values[place[1]], _ListItem) and value.startswith("-"):
+            value = f"./{value}"
         if _PLAIN.fullmatch(value):
             return value
-        quote = _open_quote(text[: place.start()])
-        if quote is None:
+        if not _is_plain_place(text[: place.start()]):
             raise BadInput(
                 f"Template {where}: {value[:40]!r} is not safe in its proof, at {place[0]}: give another one."
             )
-        return shlex.quote(value) if not quote else f"{quote}{shlex.quote(value)}{quote}"
+        return shlex.quote(value)
 
     return _PLACE.sub(quoted, text)
 
 
-def _open_quote(before: str) -> str | None:
-    """The quotation mark that is open at the end of a shell's text; empty: none. None: no simple rule tells."""
+def _is_plain_place(before: str) -> bool:
+    """Whether a shell reads what follows as a word of its own.
+
+    Not inside quotation marks, whose text an inner shell may read again, nor in a substitution or a comment.
+    """
     if any(mark in before for mark in ("$(", "`", "<<", "#")):
-        return None
+        return False
     quote, letters = "", iter(before)
     for letter in letters:
         if letter == "\\" and quote != "'":
             next(letters, "")
         elif letter in ("'", '"') and quote in ("", letter):
             quote = "" if quote else letter
-    return quote
+    return not quote
 
 
 def _text(value: Value) -> str:

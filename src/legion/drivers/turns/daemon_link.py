@@ -76,10 +76,10 @@ class DaemonLink:
         socket, url = self._address()
         reader, writer = await _connect(socket, url)
         # On a machine the daemon is reached through a relay, under a path of the run's own.
-        prefix = "" if socket else url.path.rstrip("/")
+        prefix, host = ("", "localhost") if socket else (url.path.rstrip("/"), url.netloc)
         try:
             head = (
-                f"POST {prefix}{path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {self._link.token}\r\n"
+                f"POST {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {self._link.token}\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             )
             writer.write(head.encode() + body)

@@ -135,7 +135,6 @@ class Prediction:
     def _in_work(self, change: OpenChange, tree: LiveTree) -> _SeenChange | None:
         place = Quarantine(self._hub, self._folder / str(change.id))
         found = obstacles(tree.path, most=MOST_ENTRIES)
-        place.masked = found.pipes
 
         def run(*calls: Call) -> tuple[FinishedProcess, ...]:
             return place.run(tree, *calls, timeout=_PATIENCE, durable=False)

@@ -64,12 +64,8 @@ class Confine(Protocol):
         env: Mapping[str, str],
         readable: Sequence[Path],
         writable: Sequence[Path],
-        masked: Sequence[Path],
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The command line and the environment that run a program of the system with these folders alone.
-
-        The files in `masked` are empty there.
-        """
+        """The command line and the environment that run a program of the system with these folders alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +86,7 @@ class LiveTree:
         complaint = ""
         with quarantine(self.hub) as place:
             for most in (MOST_ENTRIES, None):
-                place.masked = obstacles(self.path, most=most).pipes
+                obstacles(self.path, most=most)
                 try:
                     return place.run(self, call, durable=False)[0]
                 except GitError as broken:
@@ -117,8 +113,6 @@ class Quarantine:
         self.index = folder / "index"
         self.objects = folder / "objects"
         self.history = BorrowingHistory(hub, (self.objects,))
-        self.masked: Sequence[str] = ()
-        """Named pipes of the tree that git would open; for it they are empty files."""
         for below in ("objects/pack", "refs", "info"):
             (folder / below).mkdir(parents=True, exist_ok=True)
         for file in ("HEAD", "config", "info/exclude"):
@@ -143,7 +137,6 @@ class Quarantine:
             env=self._environment(tree, durable=durable),
             readable=(tree.path, self.hub.objects),
             writable=(self.folder,),
-            masked=[tree.path / path for path in self.masked],
         )
         began = time.monotonic()
         ended = process.run(argv, env=env, timeout=timeout, idle=_IDLE)
@@ -180,7 +173,6 @@ class Quarantine:
             env=self._environment(tree, durable=False),
             readable=(tree.path, self.hub.objects),
             writable=(self.folder, store),
-            masked=(),
         )
         return tuple(argv), env
 

@@ -19,7 +19,6 @@ LARGEST_FILE = 2 << 30
 MOST_ENTRIES = 2_000
 """Entries that are looked at where nothing points to an obstacle."""
 _MOST_IN_REPOSITORY = 20_000
-_MOST_PIPES = 500
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 ALL_BUT = ("--no-literal-pathspecs", "add", "--all", "--verbose", "--ignore-errors", *_FROM_STDIN)
 """Adds what `pathspecs` names on stdin, and names each entry of the index that it changes or removes.
@@ -33,25 +32,24 @@ class Obstacles:
     """Paths, ignored or not."""
 
     large: tuple[str, ...] = ()
-    pipes: tuple[str, ...] = ()
-    """Only those that git would open: git passes over others."""
 
 
 def obstacles(work_tree: Path, *, most: int | None = None) -> Obstacles:
-    """Among the first `most` entries."""
-    large, found_pipes = [], []
+    """Among the first `most` entries. Named pipes that git would open are removed; git passes over others."""
+    large = []
     for path, facts in _files(work_tree, skip=(".git",), most=most):
         if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
             large.append(path)
         elif stat.S_ISFIFO(facts.st_mode) and any(part.startswith(".git") for part in path.split("/")):
-            found_pipes.append(path)
-    return Obstacles(large=tuple(sorted(large)), pipes=tuple(sorted(found_pipes)[:_MOST_PIPES]))
+            trees.remove_pipe(work_tree, path)
+    return Obstacles(large=tuple(sorted(large)))
 
 
-def pipes(repository: Path) -> tuple[Path, ...]:
-    """The named pipes in the `.git` of a worktree."""
-    found = _files(repository, skip=(), most=_MOST_IN_REPOSITORY)
-    return tuple(repository / path for path, facts in found if stat.S_ISFIFO(facts.st_mode))[:_MOST_PIPES]
+def remove_pipes(repository: Path) -> None:
+    """Those in the `.git` of a worktree."""
+    for path, facts in _files(repository, skip=(), most=_MOST_IN_REPOSITORY):
+        if stat.S_ISFIFO(facts.st_mode):
+            trees.remove_pipe(repository, path)
 
 
 def _files(folder: Path, *, skip: tuple[str, ...], most: int | None) -> Iterator[tuple[str, os.stat_result]]:

@@ -170,7 +170,6 @@ def _add(
     most: int | None = MOST_ENTRIES
     for tries_left in reversed(range(_TRIES)):
         found = obstacles(tree.path, most=most)
-        place.masked = found.pipes
         # Starting from the parent each time makes the result depend on nothing but the parent and the files.
         known = ("-i", "-m") if place.index.exists() else ()
         calls = (

@@ -39,7 +39,13 @@ class Tree:
         )
 
     def show(self, commit_or_tree: str) -> None:
-        """Make tracked files exactly these, replacing what is in their way. Other files stay."""
+        """Make tracked files exactly these, replacing what is in their way. Other files stay.
+
+        A file whose times alone are others is read again first, and not written: it would be newer than what a build
+        made of it.
+        """
+        if self.index.exists():
+            self.git("update-index", "-q", "--refresh", accept=(0, 1))
         self.git("read-tree", "--reset", "-u", commit_or_tree)
 
     def describe(self, commit: str) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode, SystemCalls
 from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
 from legion.git.trees.live import LiveTree
-from legion.git.trees.obstacles import pipes
+from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.context import Context, ProjectContext
 from legion.runner import etc, seccomp
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
@@ -106,12 +105,11 @@ def live_tree(context: Context, project: ProjectContext, path: Path) -> LiveTree
         env: Mapping[str, str],
         readable: Sequence[Path],
         writable: Sequence[Path],
-        masked: Sequence[Path],
     ) -> tuple[Sequence[str], Mapping[str, str]]:
         box = sandbox(context, project, writable=writable, readable=readable, small=True)
         if box is None:
             return argv, env
-        wrapped = wrap(argv, replace(box, masked=tuple(masked)), cwd=cwd, env=env)
+        wrapped = wrap(argv, box, cwd=cwd, env=env)
         return wrapped.argv, wrapped.env
 
     return LiveTree(hub=project.hub, path=path, confine=confine)
@@ -127,8 +125,8 @@ def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[S
         if box is None:
             return process.run(argv, cwd=tree, env=env, timeout=_READING)
         # bubblewrap reads the filter from its input, to the end: the command finds nothing left there.
-        shown = replace(box, masked=pipes(tree / ".git"))
-        wrapped = wrap(argv, shown, cwd=tree, env=env, filter=None if filter is None else 0)
+        remove_pipes(tree / ".git")
+        wrapped = wrap(argv, box, cwd=tree, env=env, filter=None if filter is None else 0)
         return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=_READING, idle=_IDLE)
 
     return run

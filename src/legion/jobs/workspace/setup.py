@@ -29,6 +29,8 @@ from legion.system import crash, files, read_marks, trees
 from legion.system.crash import Point
 from legion.system.read_marks import ReadFiles
 
+_SUBMODULE = b"160000"
+
 
 class SetupFailed(LegionError):
     """The project's own [setup] command failed: no change is to blame."""
@@ -71,7 +73,9 @@ def serves(project: ProjectContext, record: Path, commit: str) -> bool:
     if read is None:
         return False
     try:
-        changed = project.hub.differences(project.hub.tree_of(known.made_on), project.hub.tree_of(commit))
+        changed = tuple(project.hub.differences(project.hub.tree_of(known.made_on), project.hub.tree_of(commit)))
+        if any(one is not None and one.mode == _SUBMODULE for _, *both in changed for one in both):
+            return False
         paths = [(os.fsdecode(path), old is None or new is None or old.mode != new.mode) for path, old, new in changed]
     except GitError:
         return False
@@ -137,7 +141,7 @@ def ensure(
     unfinished = last.place == str(tree) and last.before is not None
     before = last.before if unfinished else None
     if before is None:
-        before = untracked(project.hub, tree, project.target)
+        before = untracked(project.hub, tree, shows or project.target)
     state = last.state if unfinished else _state(project, tree, record)
     # From here on the tree is a mixture, which must not pass for the output of the last setup.
     started = _Record(outputs=last.outputs, edited=last.edited, before=before, state=state, place=str(tree))
@@ -146,10 +150,12 @@ def ensure(
     marked = read_marks.mark(tree) if shows and landed and not unfinished else None
     _run(context, project, tree, landed=landed)
     read = None if marked is None else read_marks.read_since(tree, marked)
-    after = untracked(project.hub, tree, project.target)
+    after = untracked(project.hub, tree, shows or project.target)
     made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
-    if landed or not shows:
+    if landed:
         _leave_out_of_changes(project, made)
+    if shows:
+        _separate(tree, made)
     now = _edits(project, tree, record, state)
     again = {edit.path for edit in now}
     edited = (*(edit for edit in last.edited if edit.path not in again), *now)
@@ -199,13 +205,34 @@ def _downloads(project: ProjectContext, *, landed: bool) -> Iterator[Path]:
     with project.check_trees.scratch() as scratch:
         copy = scratch / "cache"
         # Setups on landed commits may write to it meanwhile, so a file may be gone.
-        shutil.copytree(project.cache, copy, symlinks=True, ignore_dangling_symlinks=True, copy_function=_copy)
+        with suppress(shutil.Error, FileNotFoundError):
+            shutil.copytree(project.cache, copy, symlinks=True, ignore_dangling_symlinks=True, copy_function=_copy)
+        copy.mkdir(exist_ok=True)
         yield copy
 
 
 def _copy(source: str, place: str) -> None:
-    with suppress(FileNotFoundError):
+    # It may be gone, or be a pipe or a socket that a setup has left.
+    with suppress(OSError):
         shutil.copy2(source, place, follow_symlinks=False)
+
+
+def _separate(tree: Path, outputs: Iterable[str]) -> None:
+    """Give each file that is a hard link a copy of its own: a check could write an output by it."""
+    made = frozenset(outputs)
+    for one in trees.walk(tree, skip=(".git",)):
+        if one.path in made or not one.entry.is_file(follow_symlinks=False):
+            continue
+        if one.facts is not None and one.facts.st_nlink > 1 and not made.intersection(_above(one.path)):
+            place = tree / one.path
+            copy = place.with_name(f"{place.name}.own")
+            shutil.copy2(place, copy, follow_symlinks=False)
+            copy.replace(place)
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _remove(tree: Path, path: str) -> None:

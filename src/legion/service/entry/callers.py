@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 
 _QUIET = 60.0
 """Seconds: a caller that repeats a refused call is recorded once in this time."""
+_NAMES = re.compile(r"/[^/]*[0-9%][^/]*")
 _MOST_REMEMBERED = 10_000
 PLUGIN_PREFIX = "legion-plugin-"
 """Distinguishes the plugin's token, which opens Legion's tools only."""
@@ -92,10 +94,10 @@ class CallerRegistry:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
 
-    def end_devices_elsewhere(self, ports: Collection[int]) -> None:
-        """Called at a start, with the ports of this machine that Legion has now."""
-        if ended := web.end_elsewhere(self._context, ports):
-            log.warning("browsers at ports that Legion no longer has were shut out: %d", ended)
+    def end_devices_elsewhere(self, ports: Collection[int], lost_host: str = "") -> None:
+        """Called at a start, with the ports of this machine that Legion has now, and the proxy that it has lost."""
+        if ended := web.end_elsewhere(self._context, ports, lost_host):
+            log.warning("browsers whose secrets another program may have read were shut out: %d", ended)
 
     def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
         """A webhook of a forge, which proves itself by its signature."""
@@ -114,7 +116,8 @@ class CallerRegistry:
 
     def refused(self, caller: Caller, asked: str, why: str) -> None:
         """Record a refused call; its repetitions are not recorded for a while."""
-        now, key = self._context.clock(), (caller.id, asked)
+        # Whatever numbers and names it has: an agent could make any number of these up.
+        now, key = self._context.clock(), (caller.id, _NAMES.sub("/", asked))
         with self._lock:
             if now - self._recorded.get(key, -_QUIET) < _QUIET:
                 return

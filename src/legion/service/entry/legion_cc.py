@@ -6,12 +6,13 @@ A worker there is a seat with a number; here the agent of ticket 7 is worker 7. 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
 
 from legion.config.files import providers as stored_providers
 from legion.domain.agents.teams import SOLO
-from legion.domain.errors import BadInput
+from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context
@@ -147,8 +148,12 @@ class LegionCc(OrchestrateOperations):
     def deps(self, ticket_id: int | None = None, cwd: str | None = None) -> Dependencies:
         if ticket_id is None:
             raise BadInput("Say whose dependencies you want: ticket_id.")
-        after = self._service.ticket(ticket_id).ticket.after
-        return Dependencies(ticket_id=ticket_id, dependencies=[_dependency(self._context, other) for other in after])
+        seen = []
+        for other in self._service.ticket(ticket_id).ticket.after:
+            # An agent sees no ticket of another project.
+            with contextlib.suppress(NotAllowed, NotFound):
+                seen.append(self._service.ticket(other).ticket.id)
+        return Dependencies(ticket_id=ticket_id, dependencies=[_dependency(self._context, other) for other in seen])
 
     def control_status(self) -> OldControlStatus:
         one = self._default_provider()
