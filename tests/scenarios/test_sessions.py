@@ -29,7 +29,11 @@ def test_two_sessions_work_at_once_land_apart_and_one_is_completed(make: Callabl
     here.git("checkout", "--quiet", "main")
     assert legion("dispatch", "--command", "echo late > l.txt", "-t", "Later", cwd=here.root).returncode == 0
     # Other tests share the inbox.
-    (asked,) = [one for one in project.squad.client.inbox().questions if "rebase" in one.choices]
+    (asked,) = [
+        one
+        for one in project.squad.client.inbox().questions
+        if "rebase" in one.choices and "feature/login" in one.words
+    ]
     assert asked.choices == ["rebase", "rebuild", "leave"]
 
     def rebased() -> bool:

@@ -15,8 +15,9 @@ NOT_IN_A_BROWSER = {
     *("everywhere.quit", "everywhere.start_daemon", "everywhere.light", "everywhere.next_pane"),
     *("everywhere.previous_pane", "list.page_down", "list.page_up", "list.scroll_down", "list.scroll_up"),
     *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
-    *("squad.interrupt_selected", "models.complete", "models.forget", "machines.clean"),
-    *("form.next_field", "form.previous_field", "form.choose"),
+    *("models.complete", "models.forget", "machines.clean", "everywhere.suspend_process", "everywhere.init"),
+    *("form.next_field", "form.previous_field", "form.choose", "everywhere.plans", "everywhere.new_plan"),
+    *("plans.approve", "plans.mark", "plans.edit", "plans.reject", "plans.retry_plan", "plans.drop_plan"),
 }
 """The browser has these keys itself, or the page has a control for it."""
 VENDOR = STATIC / "vendor"

@@ -52,6 +52,7 @@ async def relay(
             outgoing.method, url, headers=headers, data=outgoing.body or None, allow_redirects=False
         )
         if 300 <= answer.status < 400:
+            answer.close()
             raise Retryable("The gateway of the head answered with a redirect, which is not followed.")
     except aiohttp.ClientError as broken:
         await session.close()

@@ -96,7 +96,7 @@ class PageServer:
 
     def reopen(self) -> None:
         """Serve the recorded address again. A daemon starts without it where that is not possible."""
-        known: dict[str, Any] = {}
+        known: Any = {}
         try:
             known = json.loads(self._record.read_bytes())
             with self._lock:
@@ -104,7 +104,7 @@ class PageServer:
         except FileNotFoundError:
             return
         except (LegionError, OSError, ValueError, TypeError) as error:
-            self.lost_host = str(known.get("behind", ""))
+            self.lost_host = str(known.get("behind", "")) if isinstance(known, dict) else ""
             log.warning("the page's address of %s is not served: %s", self._record, error)
 
     def stop(self) -> None:
