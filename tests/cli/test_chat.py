@@ -1,4 +1,4 @@
-"""`legion chat` over the real service, where no turn starts. tests/scenarios/test_leader.py has the answers."""
+"""`legion tell chat` over the real service, where no turn starts. tests/scenarios/test_leader.py has the answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_without_a_leader_the_command_that_hires_one_is_named(legion, board: Boa
     for words in (("chat",), ("chat", "-m", "Hello."), ("chat", "--json")):
         ended = legion(*words)
         assert ended.code == 3
-        assert "Hire one: legion hire 'Lead this project.' --role leader --name leader" in ended.out + ended.err
+        assert "Hire one: legion agents hire 'Lead this project.' --role leader --name leader" in ended.out + ended.err
 
 
 def test_the_conversation_is_there_at_the_next_start(legion, board: Board):
@@ -35,7 +35,7 @@ def test_the_conversation_is_there_at_the_next_start(legion, board: Board):
 def test_a_message_that_gets_no_answer_in_time_is_not_lost(legion, board: Board):
     hire(board)
     ended = legion("chat", "-m", "What is open?", "--timeout", "0.1")
-    assert (ended.code, "is still working; `legion chat` shows its answer" in ended.err) == (75, True)
+    assert (ended.code, "is still working; `legion tell chat` shows its answer" in ended.err) == (75, True)
     assert [one["text"] for one in json.loads(legion("chat", "--json").out)["messages"]][-1] == "What is open?"
     assert legion("chat", "-m", " ").code == 2
 

@@ -430,5 +430,5 @@ def test_hostile_titles_are_shown_harmless_and_short(legion, board: Board, words
 def test_without_arguments_the_help_is_shown(legion):
     ended = legion()
     assert ended.code == 0
-    assert "legion init" in ended.out
+    assert "legion help all" in ended.out
     assert "dispatch" in ended.out

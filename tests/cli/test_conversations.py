@@ -83,7 +83,7 @@ def test_what_cannot_be_adopted_asked_or_handed_off_is_one_sentence(legion, boar
         ("ask", "2", " "): "The question is empty",
         ("ask", GEMINI, "Why?"): "Only conversations of Claude Code can be asked",
         ("ask", "", "Why?"): "Name a conversation: a ticket's number, or an id",
-        ("handoff", "1"): "Ticket 1 has landed; `legion ask 1 TEXT` asks its agent.",
+        ("handoff", "1"): "Ticket 1 has landed; `legion conversations ask 1 TEXT` asks its agent.",
         ("handoff", "2"): "Ticket 2 has no conversation yet; `legion drop 2` gives it up.",
     }
     for words, sentence in refusals.items():

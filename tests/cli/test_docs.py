@@ -13,8 +13,9 @@ from types import ModuleType
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from legion.cli.app import ENTRIES, cli
+from legion.cli.app import ENTRIES, OLD_NAMES, SECTIONS, UNLISTED, cli, find_command, help_of_all
 from legion.cli.base import shapes
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
@@ -97,10 +98,12 @@ CONTEXT = click.Context(cli, info_name="legion")
 
 def command(name: str) -> click.Command:
     """By the words that it is typed with."""
-    found: click.Command | None = cli
-    for word in name.split():
+    own = name if name in ENTRIES else name.rpartition(" ")[0]
+    found = find_command(own)
+    found = getattr(found, "own", found)
+    if own != name:
         assert isinstance(found, click.Group)
-        found = found.get_command(CONTEXT, word)
+        found = found.get_command(CONTEXT, name.rpartition(" ")[2])
     assert found is not None
     return found
 
@@ -108,6 +111,10 @@ def command(name: str) -> click.Command:
 GROUPS = {name: group for name in ENTRIES if isinstance(group := command(name), click.Group)}
 COMMANDS = [name for name in ENTRIES if name not in GROUPS]
 COMMANDS += [f"{name} {below}" for name, group in GROUPS.items() for below in group.commands]
+
+
+def _below(entry: str) -> list[str]:
+    return [f"{entry} {below}" for below in GROUPS[entry].commands] if entry in GROUPS else []
 
 
 def options(name: str) -> list[click.Option]:
@@ -129,7 +136,7 @@ def commands_page() -> str:
     """The page about commands, written from their help; what stands below `<!-- more -->` is written by hand."""
     head = (ROOT / "docs/commands.md").read_text().partition("\n## ")[0]
     by_hand = {name: text.partition(MORE)[2] for name, text in sections("commands.md").items()}
-    names = [name for entry in ENTRIES for name in (entry, *(one for one in COMMANDS if one.startswith(f"{entry} ")))]
+    names = [name for entry in ENTRIES for name in (entry, *_below(entry))]
     written = [command_section(name, by_hand.get(f"legion {name}", "")) for name in names]
     return "\n".join([f"{head.rstrip()}\n", *written])
 
@@ -154,7 +161,7 @@ def test_the_page_about_commands_says_what_their_help_says():
 def examples(name: str) -> list[str]:
     epilog = command(name).epilog or ""
     assert "Example:" in epilog
-    return [line.strip() for line in epilog.splitlines()[2:]]
+    return [line.strip() for line in epilog.partition("Example:\n")[2].splitlines()]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -171,11 +178,29 @@ def test_every_command_explains_itself_with_an_example_that_can_be_typed(name):
         command(name).make_context(name, words[len(own) :], parent=CONTEXT)
 
 
-def test_each_line_of_the_main_help_is_the_beginning_of_the_commands_own():
-    help_text = cli.get_help(CONTEXT)
-    for name, entry in ENTRIES.items():
-        assert entry.help.endswith(".")
-        assert re.search(rf"^  {name} ", help_text, re.MULTILINE), name
+def test_the_first_help_is_one_screen_of_what_the_first_week_needs():
+    shown = cli.get_help(CONTEXT).splitlines()
+    first = [name for section in SECTIONS.values() for name, entry in section.items() if entry.first]
+    assert len(shown) <= 40
+    assert len(first) == 24
+    assert [line.split()[0] for line in shown if line.startswith("  ")][2:] == first
+
+
+def test_the_whole_help_names_every_command_once_and_every_old_name():
+    listed = [name for section in SECTIONS.values() for name in section if " " not in name]
+    assert len(listed) == 45
+    shown = " ".join(help_of_all(CONTEXT).split())
+    assert all(f" {name} {entry.help}" in shown for name, entry in ENTRIES.items() if " " not in name)
+    assert all(f"{old} = {now}" in shown for old, now in OLD_NAMES.items())
+    assert not set(OLD_NAMES) & {*listed, *UNLISTED}
+
+
+def test_old_names_are_the_new_commands_and_their_help_says_so():
+    for old, now in OLD_NAMES.items():
+        ended = CliRunner().invoke(cli, [old, "--help"], prog_name="legion")
+        words = " ".join(word for word in now.split() if not word.startswith("-"))
+        assert ended.exit_code == 0
+        assert ended.output.startswith(f"`legion {old}` is now `legion {now}`; both work.\n\nUsage: legion {words} ")
 
 
 def test_the_plan_in_the_document_is_one_and_the_page_with_its_fields_is_named():

@@ -37,7 +37,7 @@ def test_a_plan_is_listed_shown_and_approved_by_its_keys(legion, plan: str):
     assert legion("plans").out == "No open plans: legion plan 'GOAL'\n"
     assert legion("epic").out == "P1  0 of 2 landed  2 queued\n"
     assert json.loads(legion("epic", "list", "--json").out)["epics"][0]["total"] == 2
-    assert legion("epic", "close", "P1").err.endswith("legion epic P1 --stop ends what is open.\n")
+    assert legion("epic", "close", "P1").err.endswith("legion status epic P1 --stop ends what is open.\n")
     epic = legion("epic", "P1").out
     assert ("0 of 2 landed" in epic, "P1 approved" in epic) == (True, True)
     assert "$0.00 of $5.00" in legion("epic", "P1", "--budget", "5").out.replace("nothing counted", "$0.00")
@@ -91,7 +91,7 @@ def test_a_plan_that_waits_says_for_what_in_the_list(legion, board: Board):
 
 
 def test_one_verb_decides_about_both_kinds_of_plans(legion, board: Board):
-    assert legion("reject", "P7", "why").err == "There is no plan P7: see `legion plans`.\n"
+    assert legion("reject", "P7", "why").err == "There is no plan P7: see `legion plan list`.\n"
     assert "P7" not in legion("reject", "tess", "why").err
     assert legion("reject", "tess", "why").code == 3
     assert legion("approve", "12").code == 3
@@ -114,17 +114,17 @@ def test_dispatch_takes_a_template_as_it_takes_a_file(legion, board: Board):
     tried = legion(*bug, "--dry-run").out.splitlines()
     assert (tried[0].split(":")[0], tried[-1]) == ("reproduce", "Nothing was created.")
     made = legion(*bug, "--epic", "crash")
-    assert (made.out, "legion epic crash" in made.err) == ("Ticket ID: 1\nTicket ID: 2\n", True)
+    assert (made.out, "legion status epic crash" in made.err) == ("Ticket ID: 1\nTicket ID: 2\n", True)
     assert json.loads(legion(*bug, "--json").out)["keys"] == {"reproduce": 3, "fix": 4}
     for words in (("--from", "bug"), (*bug[1:], "text"), (*bug[1:], "-t", "T"), ("--var", "a=b", "text")):
         assert legion("dispatch", *words).code == 2, words
     assert legion("dispatch", "--from", "none").err == (
-        "There is neither a file nor a template none: see `legion template list`.\n"
+        "There is neither a file nor a template none: see `legion plan template list`.\n"
     )
 
 
 def test_memories_are_kept_listed_and_forgotten(legion, board: Board):
-    assert legion("memories").out == "Nothing is remembered: legion remember TEXT\n"
+    assert legion("memories").out == "Nothing is remembered: legion note remember TEXT\n"
     assert legion("remember", "Use tabs.", "--files", "src/**").out == "Memory ID: 1\n"
     assert legion("memories").out.rstrip().endswith("src/**  Use tabs.")
     assert legion("forget", "1").out == "Memory 1 is forgotten: Use tabs.\n"

@@ -1,4 +1,4 @@
-"""`legion head` as a person types it: a backup, a head made from it, and the move to Postgres."""
+"""`legion machine head` as a person types it: a backup, a head made from it, and the move to Postgres."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def test_agent_teams_and_agents_of_claude_code(board: Board, legion, home: Path)
     mail = board.service.ticket(int(first["checkout/3 Receipt by mail"][1].split()[-1])).ticket
     assert (mail.after, mail.epic) == ([pay], "checkout")
     assert "is not valid JSON" in first["checkout"][2]
-    assert "legion hire TASK --name tester" in first["teammate tester"][2]
+    assert "legion agents hire TASK --name tester" in first["teammate tester"][2]
 
     ended = legion("import", str(FILES / "project/.claude/agents"), "--dry-run", "--json")
     second = shown(ended)

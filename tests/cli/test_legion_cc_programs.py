@@ -169,7 +169,7 @@ def test_old_commands_lead_to_those_of_today(board: Board, legion):
         assert "Legion is up." in ended.err
     assert board.service.numbers(board.cwd).workers == 2
     assert "--port has no effect" in legion("start", "--port", "1", "--serve-only").err
-    assert "legion route set" in legion("switch").err
+    assert "legion provider route set" in legion("switch").err
 
 
 def test_native_teams_are_shown_as_their_files_say(board: Board, legion, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""`legion machine manifest` and the service of `legion join --service`: each text is read by a reader of its format."""
+"""`legion machine manifest` and `legion machine join --service`: each text is read by a reader of its format."""
 
 from __future__ import annotations
 

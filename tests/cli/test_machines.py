@@ -1,4 +1,4 @@
-"""`legion machines` and `legion machine`: the list, the log, and what pause, drain, update and remove do."""
+"""`legion machine list` and `legion machine`: the list, the log, and what pause, drain, update and remove do."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_log_says_what_became_of_each_run(legion: Run, board: Board):
 def test_a_machine_that_is_not_there_gets_a_sentence(legion: Run, verb: str):
     ended = legion("machine", verb, "nope")
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err == "There is no machine nope: `legion machines` lists them.\n"
+    assert ended.err == "There is no machine nope: `legion machine list` lists them.\n"
 
 
 def test_the_doctor_looks_at_each_machine(legion: Run, board: Board):
@@ -127,7 +127,7 @@ def test_the_doctor_looks_at_each_machine(legion: Run, board: Board):
 def test_a_head_on_sqlite_names_the_command_that_moves_it(legion: Run):
     refused = legion("machine", "invite", "desk", "--host", "127.0.0.1")
     assert (refused.code, refused.out) == (4, "")
-    assert "legion head move postgresql://" in refused.err
+    assert "legion machine head move postgresql://" in refused.err
 
 
 def test_joining_without_a_line_needs_one(legion: Run, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""`legion notes` over the real service."""
+"""`legion note` over the real service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.board import Board
 
 
 def test_notes_are_recorded_listed_and_closed(legion, board: Board):
-    assert legion("notes").out == "No note is open: legion notes add TEXT\n"
+    assert legion("notes").out == "No note is open: legion note add TEXT\n"
     assert legion("notes", "add", "We stay on Python 3.11.").out == "Note ID: 1\n"
     board.put(1)
     assert legion("notes", "add", "--kind", "promise", "Doors on Sunday.", "--ticket", "1").out == "Note ID: 2\n"
@@ -17,4 +17,4 @@ def test_notes_are_recorded_listed_and_closed(legion, board: Board):
     assert [one["id"] for one in json.loads(legion("notes", "--json").out)["notes"]] == [1]
     assert "(closed: They did.)" in legion("notes", "--all").out
     refused = legion("notes", "burn", "2")
-    assert (refused.code, "legion notes close N" in refused.err) == (2, True)
+    assert (refused.code, "legion note close N" in refused.err) == (2, True)

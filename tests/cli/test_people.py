@@ -224,8 +224,8 @@ def test_names_and_numbers_are_completed(board, program, typed, offered):
     [
         (("reply",), "A reply needs the number of a message and a text"),
         (("reply", "14"), "A reply needs the number of a message and a text"),
-        (("thread",), "`legion mail thread 14`"),
-        (("search",), "`legion mail search login`"),
+        (("thread",), "`legion inbox mail thread 14`"),
+        (("search",), "`legion inbox mail search login`"),
         (("archive", "x"), "'x' is no number of a message"),
         (("ida", "bob"), "takes one agent"),
     ],

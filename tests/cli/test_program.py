@@ -288,7 +288,7 @@ def test_the_tab_key_completes_commands_options_and_tickets(program, board: Boar
     assert complete(program, "legion st") == ["status", "stop", "start"]
     assert "--checkpoint" in complete(program, "legion dispatch --c")
     assert complete(program, "legion ticket 1") == ["12"]
-    assert complete(program, "legion completion f") == ["fish"]
+    assert complete(program, "legion config completion f") == ["fish"]
     assert complete(program, "legion stop 3") == ["34"]
     assert complete(program, "legion stop a") == ["all"]
     assert complete(program, "legion dispatch --after 12,3") == ["12,34"]

@@ -1,4 +1,4 @@
-"""`legion routine` and `legion lessons` over the real service."""
+"""`legion plan routine` and `legion note lessons` over the real service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.board import Board
 
 
 def test_routines_are_added_listed_run_and_removed(legion, board: Board):
-    assert legion("routine", "list").out == "There is no routine: legion routine add WHEN TEMPLATE|TEXT\n"
+    assert legion("routine", "list").out == "There is no routine: legion plan routine add WHEN TEMPLATE|TEXT\n"
     added = legion("routine", "add", "every weekday 07:00", "Look for flaky tests.", "--budget", "2")
     assert added.out.startswith("Routine ID: 1, next ")
     legion("routine", "add", "on failed-twice", "bug", "--var", "bug=It fails.")
@@ -25,7 +25,7 @@ def test_routines_are_added_listed_run_and_removed(legion, board: Board):
 
 def test_lessons_are_shown_accepted_rejected_and_measured(legion, board: Board):
     assert legion("lessons").out.startswith("No lesson is known")
-    assert legion("usage", "--lessons").out == "No lesson is accepted: legion lessons\n"
+    assert legion("usage", "--lessons").out == "No lesson is accepted: legion note lessons\n"
     with board.store.write() as tx:
         for text in ("Mind the till.", "Mind the gap."):
             memories.propose(tx, 1, text, files=["till/**"], labels=[], ticket=7)

@@ -1,4 +1,4 @@
-"""`legion resume-stuck` in every state, and what `legion driver add` and `list` say."""
+"""`legion retry --stuck` in every state, and what `legion driver add` and `list` say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`legion team` and `legion role` as a person uses them: in an editor, which may be left with nonsense in it."""
+"""`legion team` and `legion team role` as a person uses them: in an editor, which may be left with nonsense in it."""
 
 from __future__ import annotations
 

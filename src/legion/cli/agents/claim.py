@@ -1,4 +1,4 @@
-"""`legion claim` and `submit`: standing agents that take tickets from the board."""
+"""`legion agents claim` and `submit`: standing agents that take tickets from the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from legion.cli.base.texts import valid_text
 from legion.wire.agents import ClaimTicket, SubmitTicket
 
 
-@command("claim", example="legion claim")
+@command("claim", example="legion agents claim")
 @click.argument("ticket", metavar="[N]", type=TICKET, required=False)
 def claim(call: CommandCall, ticket: int | None) -> None:
     """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N.
@@ -22,7 +22,7 @@ def claim(call: CommandCall, ticket: int | None) -> None:
     call.report(call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex())))
 
 
-@command("submit", example="legion submit 12\nlegion submit")
+@command("submit", example="legion agents submit 12\nlegion agents submit")
 @click.argument("ticket", metavar="[N]", type=TICKET, required=False)
 @click.option("--let-go", is_flag=True, help="Give the ticket back to the board instead.")
 @click.option("--why", metavar="WHY", default="", help="With --let-go: what the next agent should know.")

@@ -1,4 +1,4 @@
-"""`legion hire`, `legion delegate` and `legion fire`: start, limit and end standing agents."""
+"""`legion agents hire`, `legion agents delegate` and `legion agents fire`: start, limit and end standing agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legion.wire.errors import LegionError, Retryable
 from legion.wire.mail import MessageLine, ReadMail
 
 
-@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
+@command("hire", example="legion agents hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
 @click.argument("task", metavar="TASK")
 @click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
 @click.option("--model", metavar="M", default="", help="Its model; agents that it hires get no better one.")
@@ -57,7 +57,7 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
     return 0
 
 
-@command("delegate", example="legion delegate boss\nlegion delegate boss --off")
+@command("delegate", example="legion agents delegate boss\nlegion agents delegate boss --off")
 @click.argument("id", metavar="ID")
 @click.option("--off", is_flag=True, help="It uses the tools of its program again.")
 def delegate(call: CommandCall, id: str, off: bool) -> None:
@@ -65,7 +65,7 @@ def delegate(call: CommandCall, id: str, off: bool) -> None:
     call.report(call.legion().delegate(SetDelegation(id=valid_text(id, "ID"), on=not off)))
 
 
-@command("fire", example="legion fire tess\nlegion fire 3f2a --subtree")
+@command("fire", example="legion agents fire tess\nlegion agents fire 3f2a --subtree")
 @click.argument("id", metavar="ID")
 @click.option("--subtree", is_flag=True, help="Also fire all agents below it; else they report to its parent.")
 @click.option("--ask", is_flag=True, help="Let it finish its turn; it may refuse with a reason.")

@@ -18,7 +18,7 @@ def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
         head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
         yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
     if seat.mail:
-        yield from screen.aside("`legion mail` shows the complete texts")
+        yield from screen.aside("`legion inbox mail` shows the complete texts")
     if seat.reports:
         yield screen.bold("Direct reports")
         yield from report_lines(seat.reports, screen)

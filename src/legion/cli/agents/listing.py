@@ -1,4 +1,4 @@
-"""`legion agents` and `legion broadcast`: standing agents, and messages as text."""
+"""`legion agents` and `legion tell all`: standing agents, and messages as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
     call.answer(found, lambda: _tree(found, call.screen) if as_tree else _list(found, call.screen))
 
 
-@command("broadcast", example="legion broadcast 'The release is on Friday.'")
+@command("broadcast", example="legion tell all 'The release is on Friday.'")
 @click.argument("message", metavar="MESSAGE")
 @click.option("--subtree", metavar="ID", default="", help="Only this agent and all agents below it.")
 def broadcast(call: CommandCall, message: str, subtree: str) -> None:
@@ -69,7 +69,7 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
 
 def _list(found: AgentList, screen: Screen) -> list[str]:
     if not found.agents:
-        return ["No standing agents; `legion hire TASK` hires one."]
+        return ["No standing agents; `legion agents hire TASK` hires one."]
     return screen.table([agent_row(line) for line in found.agents], indent=0)
 
 

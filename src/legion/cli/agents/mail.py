@@ -1,4 +1,4 @@
-"""`legion mail`: read, answer, find and put away messages between agents and you."""
+"""`legion inbox mail`: read, answer, find and put away messages between agents and you."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from legion.wire.errors import BadInput
 from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 
 _EXAMPLE = """\
-legion mail
-legion mail reply 14 'Yes, both.'
-legion mail thread 14
-legion mail search login
-legion mail archive 14"""
+legion inbox mail
+legion inbox mail reply 14 'Yes, both.'
+legion inbox mail thread 14
+legion inbox mail search login
+legion inbox mail archive 14"""
 
 
 @command("mail", example=_EXAMPLE)
@@ -41,7 +41,9 @@ def mail(call: CommandCall, words: tuple[str, ...], dead: bool, everything: bool
         verbs[words[0]](call, words[1:])
         return
     if len(words) > 1:
-        raise BadInput("`legion mail` takes one agent, or reply, thread, search or archive: see `legion mail --help`.")
+        raise BadInput(
+            "`legion inbox mail` takes one agent, or reply, thread, search or archive: see `legion inbox mail --help`."
+        )
     found = call.legion().mail(ReadMail(agent=words[0] if words else "", dead=dead, all=everything))
     nothing = "No message came back." if dead else "No message waits."
     call.answer(found, lambda: mail_lines(found, call.screen, nothing=nothing))
@@ -49,7 +51,7 @@ def mail(call: CommandCall, words: tuple[str, ...], dead: bool, everything: bool
 
 def _reply(call: CommandCall, words: tuple[str, ...]) -> None:
     if len(words) != 2:
-        raise BadInput("A reply needs the number of a message and a text: `legion mail reply 14 'Yes, both.'`")
+        raise BadInput("A reply needs the number of a message and a text: `legion inbox mail reply 14 'Yes, both.'`")
     text = read_text(words[1], "TEXT")
     letter = NewMessage(to="", text=text, reply_to=_number(words[0]), request=os.urandom(16).hex())
     call.report(call.legion().tell_agent(letter))
@@ -57,14 +59,14 @@ def _reply(call: CommandCall, words: tuple[str, ...]) -> None:
 
 def _thread(call: CommandCall, words: tuple[str, ...]) -> None:
     if len(words) != 1:
-        raise BadInput("A conversation is named by the number of one message: `legion mail thread 14`.")
+        raise BadInput("A conversation is named by the number of one message: `legion inbox mail thread 14`.")
     found = call.legion().find_mail(FindMail(thread=_number(words[0])))
     call.answer(found, lambda: mail_lines(found, call.screen, nothing="No message."))
 
 
 def _search(call: CommandCall, words: tuple[str, ...]) -> None:
     if not words:
-        raise BadInput("Name what to find: `legion mail search login`.")
+        raise BadInput("Name what to find: `legion inbox mail search login`.")
     found = call.legion().find_mail(FindMail(text=valid_text(" ".join(words), "TEXT")))
     call.answer(found, lambda: mail_lines(found, call.screen, nothing="No message has this text."))
 
@@ -76,5 +78,5 @@ def _archive(call: CommandCall, words: tuple[str, ...]) -> None:
 def _number(word: str) -> int:
     digits = word.removeprefix("#")
     if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 10 and int(digits)):
-        raise BadInput(f"{word[:40]!r} is no number of a message: `legion mail --all` shows them.")
+        raise BadInput(f"{word[:40]!r} is no number of a message: `legion inbox mail --all` shows them.")
     return int(digits)

@@ -1,4 +1,4 @@
-"""`legion team` and `legion role`: list, show, edit, create and remove teams and roles."""
+"""`legion team` and `legion team role`: list, show, edit, create and remove teams and roles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def team_list(call: CommandCall) -> None:
     call.answer(found, lambda: _teams(found, call.screen))
 
 
-@command("list", example="legion role list")
+@command("list", example="legion team role list")
 def role_list(call: CommandCall) -> None:
     """All roles, and where each is defined."""
     found = call.legion().roles(call.cwd)
@@ -41,7 +41,7 @@ def team_show(call: CommandCall, name: str) -> None:
     call.answer(page, lambda: _team_page(page, call.screen))
 
 
-@command("show", example="legion role show qa")
+@command("show", example="legion team role show qa")
 @click.argument("name", metavar="NAME", shell_complete=roles)
 def role_show(call: CommandCall, name: str) -> None:
     """A role with its prompt."""
@@ -88,7 +88,7 @@ def team_remove(call: CommandCall, name: str) -> None:
     call.report(call.legion().remove_team(call.cwd, valid_text(name, "NAME")))
 
 
-@command("remove", example="legion role remove security")
+@command("remove", example="legion team role remove security")
 @click.argument("name", metavar="NAME", shell_complete=roles)
 def role_remove(call: CommandCall, name: str) -> None:
     """Remove a role of your own; a shipped role of the same name counts again.
@@ -218,10 +218,10 @@ role = group(
 
 A role describes one agent: prompt, tools, model, provider.
 """,
-    "legion role list\nlegion role edit qa",
+    "legion team role list\nlegion team role edit qa",
     role_list,
     role_show,
-    _edit_command("role", roles, "legion role edit qa\nlegion role edit qa --from qa.toml"),
-    _new_command("role", roles, "legion role new security --like reviewer"),
+    _edit_command("role", roles, "legion team role edit qa\nlegion team role edit qa --from qa.toml"),
+    _new_command("role", roles, "legion team role new security --like reviewer"),
     role_remove,
 )

@@ -1,4 +1,4 @@
-"""`legion tell` and `legion interrupt`: messages to the agent of a ticket or to a standing agent."""
+"""`legion tell` and `legion tell interrupt`: messages to the agent of a ticket or to a standing agent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def tell(call: CommandCall, id: int | str, message: str, now: bool) -> int:
 
 
 @command(
-    "interrupt", example="legion interrupt tess\nlegion interrupt 12 'Stop the migration; look at the tests first.'"
+    "interrupt",
+    example="legion tell interrupt tess\nlegion tell interrupt 12 'Stop the migration; look at the tests first.'",
 )
 @click.argument("id", metavar="ID", type=AGENT_OR_TICKET)
 @click.argument("message", metavar="[MESSAGE]", default="")

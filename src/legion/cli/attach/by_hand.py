@@ -1,4 +1,4 @@
-"""`legion new`, `checkout` and `push`: work together with an agent, and take its work into your own repository."""
+"""`legion attach new`, `checkout` and `push`: work with an agent by hand, and take its work into your repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from legion.cli.base.texts import read_text
 from legion.wire.terminal import NewByHand, OfferWork
 
 
-@command("new", example="legion new 'Tidy the parser'\nlegion new try-it --program 'aider --model sonnet' --detach")
+@command(
+    "new",
+    example="legion attach new 'Tidy the parser'\nlegion attach new try-it --program 'aider --model sonnet' --detach",
+)
 @click.argument("name", metavar="NAME")
 @click.option("--prompt", default="", metavar="TEXT", help="The first message to the agent; - reads it from stdin.")
 @click.option("--branch", default="", metavar="B", help="Start with the files of this branch of yours.")
@@ -25,8 +28,8 @@ from legion.wire.terminal import NewByHand, OfferWork
 def new(call: CommandCall, name: str, prompt: str, accepts: bool, detach: bool, **chosen: str) -> int:
     """Open an agent in a worktree of its own, and work with it in your terminal; Ctrl-Q leaves it running.
 
-    Nothing is checked until `legion submit N`. `legion pause N` saves its tree and ends the program, `legion resume N`
-    continues the conversation.
+    Nothing is checked until `legion agents submit N`. `legion pause N` saves its tree and ends the program, and
+    `legion resume N` continues the conversation.
     """
     if not detach:
         refuse_elsewhere()
@@ -56,7 +59,7 @@ def checkout(call: CommandCall, id: int, branch: str) -> None:
     call.report(call.legion().checkout(id, OfferWork(branch=branch)))
 
 
-@command("push", example="legion push 12\nlegion push 12 --remote fork")
+@command("push", example="legion checkout push 12\nlegion checkout push 12 --remote fork")
 @ticket_argument
 @click.option("--remote", default="", metavar="R", help="One of your remotes; origin if left out.")
 @click.option("--branch", default="", metavar="B", help="The name of the new branch.")

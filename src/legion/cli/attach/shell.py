@@ -1,4 +1,4 @@
-"""`legion shell N`: a shell in a ticket's worktree."""
+"""`legion attach shell N`: a shell in a ticket's worktree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from legion.client.terminal import How, relay, window_size
 from legion.wire.terminal import OpenShell
 
 
-@command("shell", example="legion shell 12")
+@command("shell", example="legion attach shell 12")
 @ticket_argument
 def shell(call: CommandCall, id: int) -> int:
     """A shell in a ticket's worktree, inside its sandbox.

@@ -9,7 +9,7 @@ from legion.wire.lessons import Lessons
 def effect_lines(found: Lessons, screen: Screen) -> list[str]:
     accepted = [one for one in found.lessons if not one.proposed]
     if not accepted:
-        return ["No lesson is accepted: legion lessons"]
+        return ["No lesson is accepted: legion note lessons"]
     head = [Cell(word, Colour.DIM) for word in ("lesson", "with it", "without it", "")]
     rows = [
         [

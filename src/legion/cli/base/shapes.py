@@ -28,7 +28,7 @@ class DaemonShape:
 
 @dataclass(kw_only=True)
 class McpShape:
-    """`legion mcp`."""
+    """`legion plugin mcp`."""
 
     schema: str = "legion.mcp/1"
     url: str
@@ -45,7 +45,7 @@ class Completion:
 
 @dataclass(kw_only=True)
 class JoinedMachine:
-    """`legion join --service`."""
+    """`legion machine join --service`."""
 
     schema: str = "legion.joined/1"
     name: str
@@ -101,7 +101,7 @@ class EpicLine:
 
 @dataclass(kw_only=True)
 class EpicsShape:
-    """`legion epic` without a name: those with tickets that are open or failed."""
+    """`legion status epic` without a name: those with tickets that are open or failed."""
 
     schema: str = "legion.epics/1"
     epics: list[EpicLine]

@@ -1,4 +1,4 @@
-"""Builds the request that expands a template, for `legion template` and for `legion dispatch --from`."""
+"""Builds the request that expands a template, for `legion plan template` and for `legion dispatch --from`."""
 
 from __future__ import annotations
 

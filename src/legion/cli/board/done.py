@@ -1,4 +1,4 @@
-"""`legion done`: a summary of the work since the last collect."""
+"""`legion status done`: a summary of the work since the last collect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legion.wire.tickets import TicketLine
 from legion.wire.usage import WorkSummary
 
 
-@command("done", example="legion done\nlegion done --hours 8")
+@command("done", example="legion status done\nlegion status done --hours 8")
 @click.option(
     "--hours",
     type=click.FloatRange(0.01, 100_000),

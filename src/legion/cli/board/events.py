@@ -1,4 +1,4 @@
-"""`legion events`: the log of events, and the rule behind each."""
+"""`legion status events`: the log of events, and the rule behind each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ POLL_SECONDS = 0.5
 @command(
     "events",
     example=(
-        "legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40\n"
-        "legion events --kind question,landing --since 2026-01-31"
+        "legion status events\nlegion status events 12 -f\n"
+        "legion status events 12 --run 3 --json\nlegion status events --run 40\n"
+        "legion status events --kind question,landing --since 2026-01-31"
     ),
 )
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
@@ -60,7 +61,9 @@ def events(
     if until and follow:
         raise click.UsageError("--follow shows new events, --until ends before them; leave one out")
     if run is not None and id is None and follow:
-        raise click.UsageError("--follow with --run needs a ticket; add its number, as in legion events 12 --run 3 -f")
+        raise click.UsageError(
+            "--follow with --run needs a ticket; add its number, as in legion status events 12 --run 3 -f"
+        )
     shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
     kinds = valid_text(kind, "--kind")
@@ -107,7 +110,7 @@ def _in_a_project(call: CommandCall, cwd: str) -> bool:
 
 def _print(call: CommandCall, found: Events, id: int | None) -> None:
     if found.omitted:
-        every = f"legion events{f' {id}' if id else ''} --last 0"
+        every = f"legion status events{f' {id}' if id else ''} --last 0"
         call.say(f"{found.omitted} older events are not shown; `{every}` shows them.")
     for line in _lines(found, call.screen, id):
         call.out(line)

@@ -1,4 +1,4 @@
-"""`legion graph`: draws the board as text, or as input for Graphviz or Mermaid."""
+"""`legion status graph`: draws the board as text, or as input for Graphviz or Mermaid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
 
 
-@command("graph", example="legion graph\nlegion graph --dot | dot -Tsvg > board.svg")
+@command("graph", example="legion status graph\nlegion status graph --dot | dot -Tsvg > board.svg")
 @click.option("--dot", is_flag=True, help="As input for Graphviz.")
 @click.option("--mermaid", is_flag=True, help="As a Mermaid flowchart, for Markdown.")
 def graph(call: CommandCall, dot: bool, mermaid: bool) -> None:

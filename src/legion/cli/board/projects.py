@@ -1,4 +1,4 @@
-"""`legion projects`: the repositories that this daemon works on."""
+"""`legion status projects`: the repositories that this daemon works on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.wire.projects import ProjectLine, ProjectList
 
 
-@command("projects", example="legion projects")
+@command("projects", example="legion status projects")
 def projects(call: CommandCall) -> None:
     """List the projects of this daemon: name, folder, branch, open tickets, landed commits to collect."""
     found = call.legion().projects()

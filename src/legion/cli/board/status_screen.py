@@ -129,10 +129,10 @@ def hints(status: Status) -> Iterable[str]:
     if status.questions:
         yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
     if status.plans:
-        yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plans"
+        yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plan list"
     if project is not None:
         if project.paused:
-            yield f"Nothing new starts while paused: {'legion thaw' if project.frozen else 'legion resume'}"
+            yield f"Nothing new starts while paused: {'legion resume --all' if project.frozen else 'legion resume'}"
         if project.ahead:
             waits = count(project.ahead, "landed commit waits", "landed commits wait")
             after = "legion collect" if project.collectable else "your own commits have to enter the target first"

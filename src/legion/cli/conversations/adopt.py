@@ -1,4 +1,4 @@
-"""`legion adopt` and `legion handoff`: between your terminal and the squad."""
+"""`legion attach adopt` and `legion attach own`: between your terminal and the squad."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from legion.wire.adoption import AdoptConversation
 from legion.wire.errors import LegionError
 
 
-@command("adopt", example="legion adopt\nlegion adopt 3f2a90c1 -t 'Finish the login form' 'Add tests, too.'")
+@command(
+    "adopt", example="legion attach adopt\nlegion attach adopt 3f2a90c1 -t 'Finish the login form' 'Add tests, too.'"
+)
 @click.argument("conversation", metavar="[SESSION]", default="")
 @click.argument("text", metavar="[TEXT]", default="")
 @click.option("-t", "--title", metavar="TITLE", default="", help="Default: the title of the conversation.")
@@ -39,7 +41,7 @@ def adopt(call: CommandCall, conversation: str, text: str, title: str, team: str
     call.notes(made.notes)
 
 
-@command("handoff", example="legion handoff 12\nlegion handoff 12 --print")
+@command("handoff", example="legion attach own 12\nlegion attach own 12 --print")
 @ticket_argument
 @click.option("--print", "only_print", is_flag=True, help="Print the command instead of running it.")
 def handoff(call: CommandCall, id: int, only_print: bool) -> None:

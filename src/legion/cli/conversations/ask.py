@@ -1,4 +1,4 @@
-"""`legion ask`: a question to a finished conversation."""
+"""`legion conversations ask`: a question to a finished conversation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from legion.client.text.terminal import sanitize_lines
 from legion.wire.conversations import AskConversation
 
 
-@command("ask", example="legion ask 12 'Why did you rename the table?'\nlegion ask 3f2a90c1 'What is left to do?'")
+@command(
+    "ask",
+    example="legion conversations ask 12 'Why did you rename the table?'\n"
+    "legion conversations ask 3f2a90c1 'What is left to do?'",
+)
 @click.argument("run", metavar="RUN")
 @click.argument("question", metavar="QUESTION")
 @click.option("--model", metavar="NAME", default="", help="The model that answers; default: as in your settings.")

@@ -37,7 +37,11 @@ def conversations(call: CommandCall, hours: float, wait: bool) -> None:
     mention_index(call, found.index)
 
 
-@command("search", example="legion search 'login form'\nlegion search '\"merge queue\" bisect' --hours 720")
+@command(
+    "search",
+    example="legion conversations search 'login form'\n"
+    "legion conversations search '\"merge queue\" bisect' --hours 720",
+)
 @click.argument("query", metavar="QUERY")
 @click.option("--hours", type=hours_of, default=100_000.0, help="Only in entries of so many hours.")
 @click.option("--most", type=click.IntRange(1, 200), default=20, show_default=True, help="Conversations to show.")
@@ -95,7 +99,7 @@ def row(line: ConversationLine, screen: Screen) -> list[Cell]:
 
 
 def _name(line: ConversationLine) -> str:
-    """What `legion export` takes for it. Runs of one agent differ only at the end of their ids."""
+    """What `legion conversations export` takes for it. Runs of one agent differ only at the end of their ids."""
     id = sanitize(line.id)
     return id if line.program == _OWN else id[:_SHORT_ID]
 

@@ -24,7 +24,7 @@ _WAIT = 2.0
 def spawn(call: CommandCall, tasks: tuple[str, ...], parallel: int | None) -> None:
     """Create a ticket for each task; those that find no free place wait in the queue.
 
-    -p sets the number of workers of the project, as `legion workers N` does.
+    -p sets the number of workers of the project, as `legion config workers N` does.
     """
     new = [NewTicket(title=short_title(valid_text(task, "TASK")), text=task) for task in tasks]
     if parallel is not None:

@@ -1,4 +1,4 @@
-"""`legion export`, `analytics` and `health`: a conversation as a document, and reports on all of them."""
+"""`legion conversations export`, `analytics` and `health`: a conversation as a document, and reports on all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _FORMATS = ("md", "json", "html")
 _SHOWN = 10
 
 
-@command("export", example="legion export 3f2a90c1 -o talk.md\nlegion export --last --format html -o talk.html")
+@command(
+    "export",
+    example="legion conversations export 3f2a90c1 -o talk.md\n"
+    "legion conversations export --last --format html -o talk.html",
+)
 @click.argument("id", metavar="[ID]", default="")
 @click.option("--last", is_flag=True, help="The conversation that changed last.")
 @click.option(
@@ -58,7 +62,7 @@ def _write(output: Path, text: str) -> None:
         raise LegionError(f"{sanitize(str(output))} cannot be written ({error.strerror}); choose another.") from None
 
 
-@command("analytics", example="legion analytics\nlegion analytics --hours 720 --json")
+@command("analytics", example="legion conversations analytics\nlegion conversations analytics --hours 720 --json")
 @click.option("--hours", type=hours_of, default=24.0, show_default=True, help="Only conversations of so many hours.")
 @wait_option
 def analytics(call: CommandCall, hours: float, wait: bool) -> None:
@@ -102,7 +106,7 @@ def _sums_row(sums: ConversationSums, name: str = "") -> list[Cell]:
     ]
 
 
-@command("health", example="legion health\nlegion health --hours 2160 --json")
+@command("health", example="legion conversations health\nlegion conversations health --hours 2160 --json")
 @click.option("--hours", type=hours_of, default=168.0, show_default=True, help="Only conversations of so many hours.")
 @wait_option
 def health(call: CommandCall, hours: float, wait: bool) -> None:

@@ -1,4 +1,4 @@
-"""`legion forge add`, `list`, `test`, `hook` and `remove`, and `legion sync`."""
+"""`legion forge add`, `list`, `test`, `hook` and `remove`, and `legion forge sync`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def remove(call: CommandCall) -> None:
     call.report(call.legion().remove_forge(call.cwd))
 
 
-@command("sync", example="legion sync")
+@command("sync", example="legion forge sync")
 def sync(call: CommandCall) -> None:
     """Look at the project's forge now, without waiting for the next look."""
     with progress("Looking at the forge"):

@@ -1,4 +1,4 @@
-"""`legion assign`: make tickets of issues."""
+"""`legion forge assign`: make tickets of issues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from legion.wire.errors import BadInput
 from legion.wire.forge import Assigned, AssignIssues
 
 
-@command("assign", example="legion assign 12 14 --team pair --plan-first\nlegion assign --milestone 1.0 --watch")
+@command(
+    "assign", example="legion forge assign 12 14 --team pair --plan-first\nlegion forge assign --milestone 1.0 --watch"
+)
 @click.argument("issues", metavar="[ISSUE...]", type=click.IntRange(1, BIGGEST), nargs=-1)
 @click.option("--milestone", default="", metavar="NAME", help="All open issues of a milestone, in the order they name.")
 @click.option("--epic", default="", metavar="NAME", help="The epic of the tickets; the milestone's name if left out.")

@@ -1,4 +1,4 @@
-"""`legion pr`, `merge`, `fix`, `test` and `resume-stuck`: pull requests of tickets, and what people do about them."""
+"""`legion status pr`, `land pulls` and `try report`: pull requests of tickets, and what people do about them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand
-from legion.wire.questions import MessageText
-from legion.wire.tickets import Action
 
 _COLOURS = {"green": Colour.GREEN, "red": Colour.RED, "pending": Colour.YELLOW, "none": Colour.DIM}
 
 
-@command("pr", example="legion pr\nlegion pr 12")
+@command("pr", example="legion status pr\nlegion status pr 12")
 @click.argument("ticket", metavar="N", type=TICKET, required=False)
 def pr(call: CommandCall, ticket: int | None) -> None:
     """List the pull requests of tickets; with N, bring that of one ticket up to date and show it."""
@@ -57,7 +55,7 @@ def _numbers(text: str, option: str) -> list[int]:
         raise BadInput(f"{option} takes numbers of tickets: {option} 3,5") from None
 
 
-@command("merge", example="legion merge --dry-run\nlegion merge --method squash --order 12,14")
+@command("merge", example="legion land pulls --dry-run\nlegion land pulls --method squash --order 12,14")
 @click.option("--dry-run", "--plan", is_flag=True, help="Only show what could merge, and what is missing.")
 @click.option("--method", type=click.Choice(("merge", "squash", "rebase")), default="merge", help="How it is merged.")
 @click.option("--order", default="", metavar="N,N", help="Only these tickets, in this order.")
@@ -76,7 +74,7 @@ def merge(
         there = [one.ticket for one in call.legion().pulls(call.cwd).pulls if one.stage == "open"]
         chosen = [number for number in there if number not in dropped]
         if not chosen:
-            raise BadInput("--drop leaves no open pull request: see `legion pr`.")
+            raise BadInput("--drop leaves no open pull request: see `legion status pr`.")
     wanted = MergePulls(
         cwd=call.cwd,
         method=method,
@@ -91,41 +89,7 @@ def merge(
     call.answer(found, lambda: _table(found, call.screen) if found.pulls else ["No pull request is open."])
 
 
-@command("fix", example="legion fix 12 --guidance 'Keep the old name as an alias.'")
-@click.argument("ticket", metavar="N", type=TICKET)
-@click.option("--guidance", default="", metavar="TEXT", help="What to do differently; - reads it from stdin.")
-def fix(call: CommandCall, ticket: int, guidance: str) -> None:
-    """Give a ticket another attempt: one with a change goes back to its agent, one that ended starts again."""
-    action = Action(feedback=read_text(guidance, "--guidance") if guidance else "")
-    state = call.legion().ticket(ticket).ticket.state
-    ended = state in ("failed", "stopped")
-    call.report(call.legion().retry(ticket, action) if ended else call.legion().bounce(ticket, action))
-
-
-@command("resume-stuck", example="legion resume-stuck 12 --guidance 'The test needs the port from $PORT.'")
-@click.argument("ticket", metavar="N", type=TICKET)
-@click.option("--guidance", default="", metavar="TEXT", help="What it should know; - reads it from stdin.")
-def resume_stuck(call: CommandCall, ticket: int, guidance: str) -> None:
-    """Get a ticket that is stuck moving again, whatever it is stuck in, and tell its agent what it lacks."""
-    text = read_text(guidance, "--guidance") if guidance else ""
-    legion = call.legion()
-    page = legion.ticket(ticket)
-    state = page.ticket.state
-    if state == "parked" and text and page.change is None:
-        # Nothing can be sent back yet: it starts again where it stopped, with the text.
-        legion.stop(ticket)
-        state = "stopped"
-    if state == "working":
-        call.report(legion.interrupt(ticket, MessageText(text=text or "Continue; if something blocks you, say what.")))
-    elif state == "parked" and not text:
-        call.report(legion.resume_ticket(ticket))
-    elif state in ("failed", "stopped"):
-        call.report(legion.retry(ticket, Action(feedback=text)))
-    else:
-        call.report(legion.bounce(ticket, Action(feedback=text)))
-
-
-@command("test", example="legion test 12\nlegion test 12 --fail --reason 'The button does nothing.'")
+@command("test", example="legion try report 12\nlegion try report 12 --fail --reason 'The button does nothing.'")
 @click.argument("ticket", metavar="N", type=TICKET)
 @click.option("--passed", is_flag=True, help="You tried it and it works.")
 @click.option("--fail", is_flag=True, help="You tried it and it does not: it goes back to its agent.")

@@ -121,7 +121,9 @@ def read(place: Path) -> Findings:
         after = tuple(f"{seen.name}/{other}" for other in one.blocked_by)
         found.append(replace(made, after=after, epic=seen.name))
     for name, kind in seen.members:
-        left.append(LeftOut(what=f"teammate {name}", why=f"hire one: legion hire TASK --name {name_of(name)} ({kind})"))
+        left.append(
+            LeftOut(what=f"teammate {name}", why=f"hire one: legion agents hire TASK --name {name_of(name)} ({kind})")
+        )
     ordered, cut = without_cycles(found)
     return Findings(tool=TOOL, place=str(place), tickets=ordered, left_out=(*left, *cut))
 

@@ -71,7 +71,7 @@ def _why_not(one: Mapping[str, Any]) -> str:
     if kind in _NO_WORK:
         return f"a {kind} is no work for an agent"
     if status == "pinned":
-        return "it is context, not work: `legion remember` keeps it"
+        return "it is context, not work: `legion note remember` keeps it"
     return ""
 
 

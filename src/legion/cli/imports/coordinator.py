@@ -92,7 +92,7 @@ _REPOSITORY = {
     "worker_permissions": "agents are limited by the sandbox; see [claude] and [sandbox] in your own file",
     "coordinator_only_files": "write them into `protected.paths` of legion.toml",
     "reference_repos": "write them into `sandbox.read` of your own file",
-    "provider": "`legion provider add` and `legion route` say which provider answers",
+    "provider": "`legion provider add` and `legion provider route` say which provider answers",
 }
 
 

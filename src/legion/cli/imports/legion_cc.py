@@ -38,7 +38,7 @@ _FORMATS = {
     "openai_responses": ("openai_responses", "bearer"),
 }
 _OTHER_TABLES = {
-    "pane_configs": "an agent's provider and model come from `legion route`, roles and tickets",
+    "pane_configs": "an agent's provider and model come from `legion provider route`, roles and tickets",
     "squad_sessions": "a session is bound to a branch: `legion session new` on that branch makes one",
     "sessions": "the conversations stay in `~/.claude/projects`",
     "workers": "workers are started as tickets need them",
@@ -175,7 +175,7 @@ def _roles(rows: list[Row], left: list[LeftOut]) -> list[FoundDefinition]:
         shown = text(row.get("name")) or text(row.get("id"))
         name, prompt = name_of(text(row.get("id")) or shown), text(row.get("prompt_template") or row.get("prompt"))
         if name in _SHIPPED_ROLES:
-            why = f"Legion ships a role of this name; `legion role edit {name}` changes it"
+            why = f"Legion ships a role of this name; `legion team role edit {name}` changes it"
             left.append(LeftOut(what=f"role {shown}", why=why))
         elif not prompt:
             left.append(LeftOut(what=f"role {shown}", why="it has no prompt"))

@@ -1,4 +1,4 @@
-"""`legion chat`: talk to the leader of this project. What it does is printed while it works."""
+"""`legion tell chat`: talk to the leader of this project. What it does is printed while it works."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from legion.wire.live import FollowOutput, LiveOutput
 from legion.wire.mail import MessageLine, NewMessage
 
 _EXAMPLE = """\
-legion chat
-legion chat leader -m 'What is open?'
-legion chat --json --last 5"""
+legion tell chat
+legion tell chat leader -m 'What is open?'
+legion tell chat --json --last 5"""
 _HISTORY = 20
 _WAIT = 15.0
 """Seconds of one long poll for output."""
@@ -96,7 +96,7 @@ class _Talk:
         while True:
             left = _WAIT if deadline is None else min(_WAIT, deadline - time.monotonic())
             if left <= 0:
-                raise Retryable(f"{self.leader.name} is still working; `legion chat` shows its answer.")
+                raise Retryable(f"{self.leader.name} is still working; `legion tell chat` shows its answer.")
             if not self._read(self._output(left), show) and (answers := self._answers(message)) is not None:
                 return answers
 
@@ -131,7 +131,7 @@ class _Talk:
 
 def _once(talk: _Talk, text: str, timeout: float | None) -> int:
     if not text.strip():
-        raise BadInput("The message is empty: legion chat -m TEXT")
+        raise BadInput("The message is empty: legion tell chat -m TEXT")
     message = talk.send(text)
     answers = talk.follow(message, lambda _: None, timeout)
     reply = ChatReply(leader=talk.leader.name, message=message, replies=answers)

@@ -1,4 +1,4 @@
-"""`legion lessons`: what failures taught; accept what was proposed."""
+"""`legion note lessons`: what failures taught; accept what was proposed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legion.wire.errors import BadInput
 from legion.wire.lessons import AcceptLesson, LessonLine, Lessons
 from legion.wire.memories import Forget
 
-_EXAMPLE = "legion lessons\nlegion lessons accept 7\nlegion lessons reject 8"
+_EXAMPLE = "legion note lessons\nlegion note lessons accept 7\nlegion note lessons reject 8"
 
 
 @command("lessons", example=_EXAMPLE)
@@ -30,7 +30,9 @@ def lessons(call: CommandCall, words: tuple[str, ...]) -> None:
         case ("reject", number) if number.isdecimal():
             call.report(call.legion().forget(int(number), Forget(cwd=call.cwd)))
         case _:
-            raise BadInput("Run `legion lessons`, `legion lessons accept N` or `legion lessons reject N`.")
+            raise BadInput(
+                "Run `legion note lessons`, `legion note lessons accept N` or `legion note lessons reject N`."
+            )
 
 
 def lines(found: Lessons, screen: Screen) -> list[str]:

@@ -1,4 +1,4 @@
-"""`legion notes`: decisions, promises and open threads of this project."""
+"""`legion note`: decisions, promises and open threads of this project."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from legion.wire.errors import BadInput
 from legion.wire.notes import AddNote, CloseNote, NoteLine, Notes
 
 _EXAMPLE = """\
-legion notes
-legion notes add 'We stay on Python 3.11.'
-legion notes add --kind promise 'The login is done on Friday.' --ticket 12
-legion notes close 3 'It is.'"""
+legion note
+legion note add 'We stay on Python 3.11.'
+legion note add --kind promise 'The login is done on Friday.' --ticket 12
+legion note close 3 'It is.'"""
 _COLOURS = {"promise": Colour.YELLOW, "thread": Colour.CYAN}
 _KINDS = ("decision", "promise", "thread")
 
@@ -54,12 +54,12 @@ def notes(call: CommandCall, words: tuple[str, ...], kind: str | None, ticket: i
             closed = call.legion().close_note(int(number), given)
             call.answer(closed, lambda: [f"Note {one.id} is closed." for one in closed.notes])
         case _:
-            raise BadInput("Run `legion notes`, `legion notes add TEXT` or `legion notes close N [OUTCOME]`.")
+            raise BadInput("Run `legion note`, `legion note add TEXT` or `legion note close N [OUTCOME]`.")
 
 
 def _list(found: Notes, screen: Screen) -> list[str]:
     if not found.notes:
-        return ["No note is open: legion notes add TEXT"]
+        return ["No note is open: legion note add TEXT"]
     return screen.table([_row(one) for one in found.notes], indent=0)
 
 

@@ -1,4 +1,4 @@
-"""`legion routine`: tickets that start by time or event."""
+"""`legion plan routine`: tickets that start by time or event."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine, Routines
 
 _NUMBER = click.argument("id", metavar="N", type=click.IntRange(1, BIGGEST))
 _ADD = """\
-legion routine add 'every weekday 07:00' 'Update the dependencies whose new version passes the tests.'
-legion routine add 'on failed-twice' audit --var path=src --budget 2"""
+legion plan routine add 'every weekday 07:00' 'Update the dependencies whose new version passes the tests.'
+legion plan routine add 'on failed-twice' audit --var path=src --budget 2"""
 
 
 @command("add", example=_ADD)
@@ -43,21 +43,21 @@ def add(call: CommandCall, starts: str, what: str, values: tuple[str, ...], team
     call.answer(made, lambda: [f"Routine ID: {one.id}{_next(one)}" for one in made.routines])
 
 
-@command("list", example="legion routine list")
+@command("list", example="legion plan routine list")
 def listed(call: CommandCall) -> None:
     """The routines of this project: when each starts next, and what its last start led to."""
     found = call.legion().routines(call.cwd)
     call.answer(found, lambda: _list(found, call.screen))
 
 
-@command("remove", example="legion routine remove 2")
+@command("remove", example="legion plan routine remove 2")
 @_NUMBER
 def remove(call: CommandCall, id: int) -> None:
     """End a routine. Its tickets stay."""
     call.report(call.legion().remove_routine(id, OfRoutine(cwd=call.cwd)))
 
 
-@command("run", example="legion routine run 2")
+@command("run", example="legion plan routine run 2")
 @_NUMBER
 def run(call: CommandCall, id: int) -> None:
     """Start a routine now. Its next start by time stays as it is."""
@@ -67,7 +67,7 @@ def run(call: CommandCall, id: int) -> None:
 
 def _list(found: Routines, screen: Screen) -> list[str]:
     if not found.routines:
-        return ["There is no routine: legion routine add WHEN TEMPLATE|TEXT"]
+        return ["There is no routine: legion plan routine add WHEN TEMPLATE|TEXT"]
     return screen.table([_row(one) for one in found.routines], indent=0)
 
 
@@ -91,7 +91,7 @@ routine = group(
 
 They have your rights and the budget that you give them, like tickets that you dispatch.
 """,
-    "legion routine add 'every weekday 07:00' 'Look for flaky tests and fix one.'\nlegion routine list",
+    "legion plan routine add 'every weekday 07:00' 'Look for flaky tests and fix one.'\nlegion plan routine list",
     add,
     listed,
     remove,

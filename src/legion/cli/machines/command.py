@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from legion.cli.base.command import group
 from legion.cli.machines.invite import invite
-from legion.cli.machines.listing import log
+from legion.cli.machines.listing import log, machines
 from legion.cli.machines.manifest import manifest
 from legion.cli.machines.steer import drain, pause, remove, resume, update
 
 machine = group(
     "machine",
-    """Machines that work for this Legion: invite, pause, resume, drain, update, remove, log.
+    """Machines that work for this Legion: list, invite, pause, resume, drain, update, remove, log.
 
-A machine dials in to this Legion, the head; nothing has to be reachable on the machine. `legion machines` lists them.
+A machine dials in to this Legion, the head; nothing has to be reachable on the machine.
 """,
-    "legion machine invite desk --host 192.0.2.10\nlegion machines\nlegion machine pause desk",
+    "legion machine invite desk --host 192.0.2.10\nlegion machine list\nlegion machine pause desk",
+    machines,
     invite,
     pause,
     resume,
@@ -23,4 +24,5 @@ A machine dials in to this Legion, the head; nothing has to be reachable on the 
     remove,
     log,
     manifest,
+    alone=machines,
 )

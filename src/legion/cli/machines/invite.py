@@ -1,4 +1,4 @@
-"""`legion machine invite` and `legion join`: let another host in, and become a machine there."""
+"""`legion machine invite` and `legion machine join`: let another host in, and become a machine there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _INVITE = """\
 legion machine invite desk --host 192.0.2.10
 legion machine invite gpu-1 --labels gpu,cuda --slots 8 --quiet-hours 22:00-07:00"""
 _JOIN = """\
-legion join 'https://192.0.2.10:6690/#CODE/FINGERPRINT'
-legion join 'https://192.0.2.10:6690/#CODE/FINGERPRINT' --service
-legion join"""
+legion machine join 'https://192.0.2.10:6690/#CODE/FINGERPRINT'
+legion machine join 'https://192.0.2.10:6690/#CODE/FINGERPRINT' --service
+legion machine join"""
 
 
 @command("invite", example=_INVITE)
@@ -49,7 +49,7 @@ def invite(
         port=port or 0,
     )
     made = call.legion().invite_machine(wanted)
-    call.answer(made, lambda: [f"legion join {shlex.quote(sanitize(made.line))}"])
+    call.answer(made, lambda: [f"legion machine join {shlex.quote(sanitize(made.line))}"])
     call.say(f"Run this on {sanitize(made.name)} before {clock(made.ends_at)}; --service there keeps it running.")
 
 

@@ -1,4 +1,4 @@
-"""`legion machines` and `legion machine log`: the head and its machines, and what one of them was given."""
+"""`legion machine list` and `legion machine log`: the head and its machines, and what one of them was given."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     return [CompletionItem(one.name) for one in found if not one.head and one.name.startswith(incomplete)]
 
 
-@command("machines", example="legion machines\nlegion machines --json")
+@command("list", example="legion machine list\nlegion machine list --json")
 def machines(call: CommandCall) -> None:
     """List the head and its machines: state, runs and slots, labels, release, and when each was heard.
 

@@ -29,8 +29,8 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 def manifest(call: CommandCall, kind: str, name: str, program: str, image: str) -> None:
     """Print the file that runs the machine NAME: KIND is systemd, launchd, compose or kubernetes.
 
-    It is for machines that are set up by other programs; by hand, `legion join LINE --service` is shorter. Each of
-    the files takes the line of an invitation from LEGION_JOIN at its first start.
+    It is for machines that are set up by other programs; by hand, `legion machine join LINE --service` is shorter.
+    Each of the files takes the line of an invitation from LEGION_JOIN at its first start.
     """
     text = manifest_text(kind, _machine_name(name), program=valid_text(program, "--program"), image=image)
     call.answer(MachineManifest(kind=kind, name=name, text=text), lambda: [text.rstrip("\n")])

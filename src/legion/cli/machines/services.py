@@ -1,4 +1,4 @@
-"""The service that `legion join --service` writes: a systemd user unit on Linux, a launchd agent on macOS."""
+"""The service that `legion machine join --service` writes: a systemd user unit on Linux, a launchd agent on macOS."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def service_file(machine: str, data_dir: Path, at: ServiceHost) -> ServiceFile:
             ),
         )
     raise BadInput(
-        "Neither systemd nor launchd runs here, so --service has nothing to write: leave it out and keep `legion join` "
-        "running by a supervisor of yours, or see `legion machine manifest compose`."
+        "Neither systemd nor launchd runs here, so --service has nothing to write: leave it out and keep "
+        "`legion machine join` running by a supervisor of yours, or see `legion machine manifest compose`."
     )
 
 

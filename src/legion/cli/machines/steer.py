@@ -27,7 +27,7 @@ def resume(call: CommandCall, name: str) -> None:
 @command("drain", example="legion machine drain desk")
 @click.argument("name", metavar="NAME", shell_complete=names)
 def drain(call: CommandCall, name: str) -> None:
-    """Start nothing new on a machine that is to be removed or updated; `legion machines` shows when it is empty."""
+    """Start nothing new on a machine that is to be removed or updated; `legion machine list` shows when it is empty."""
     call.report(call.legion().drain_machine(valid_text(name, "NAME")))
 
 

@@ -9,7 +9,7 @@ import plistlib
 from dataclasses import dataclass
 
 REMOVED_EXIT = 4
-"""The exit code of `legion join` on a machine that was removed: starting it again would change nothing."""
+"""The exit code of `legion machine join` on a machine that was removed: starting it again would change nothing."""
 SECONDS_TO_RESTART = 5
 _LINE_FILE = "%h/.config/legion/machine.env"
 """For systemd: holds LEGION_JOIN=..., and need not exist."""
@@ -24,7 +24,7 @@ class MachineProgram:
     name: str
     """The machine's name; it is part of the name of the service."""
     argv: tuple[str, ...]
-    """`legion join`, with its full path and its options, but without the line of an invitation."""
+    """`legion machine join`, with its full path and its options, but without the line of an invitation."""
     path: str = ""
     """PATH for agent programs; empty: what the supervisor gives."""
     log: str = ""

@@ -1,4 +1,4 @@
-"""`legion account`: several logins at one provider, used one after the other as their limits allow."""
+"""`legion provider account`: several logins at one provider, used one after the other as their limits allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from legion.wire.providers import AddProvider, ProviderLine, Providers, RemovePr
 _FULL = 0.97
 
 
-@command("add", example="legion account add work --of claude --key-command 'pass show claude-work'")
+@command("add", example="legion provider account add work --of claude --key-command 'pass show claude-work'")
 @click.argument("name", metavar="NAME")
 @click.option("--of", "first", required=True, metavar="PROVIDER", shell_complete=names, help="The provider.")
 @key_options
@@ -29,7 +29,7 @@ def add(call: CommandCall, name: str, first: str, **options: str | bool | None) 
     call.report(call.legion().add_provider(wanted))
 
 
-@command("list", example="legion account list")
+@command("list", example="legion provider account list")
 def listed(call: CommandCall) -> None:
     """Logins by provider, in the order in which they are asked, with their limits as last reported."""
     found = call.legion().providers()
@@ -63,14 +63,14 @@ def _is_full(one: ProviderLine) -> bool:
     return limit.status == 429 or (limit.utilization or 0.0) >= _FULL
 
 
-@command("use", example="legion account use work")
+@command("use", example="legion provider account use work")
 @click.argument("name", metavar="NAME", shell_complete=names)
 def use(call: CommandCall, name: str) -> None:
     """Ask this login first. A running conversation stays with its login while that keeps its prompt in a cache."""
     call.report(call.legion().use_account(UseAccount(name=valid_text(name, "NAME"))))
 
 
-@command("remove", example="legion account remove work")
+@command("remove", example="legion provider account remove work")
 @click.argument("name", metavar="NAME", shell_complete=names)
 @click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
 def remove(call: CommandCall, name: str, yes: bool) -> None:
@@ -84,7 +84,7 @@ account = group(
 
 A request that a login refuses for its limit goes to the next one; new runs start with the first that has room.
 """,
-    "legion account add work --of claude\nlegion account list\nlegion account use work",
+    "legion provider account add work --of claude\nlegion provider account list\nlegion provider account use work",
     listed,
     add,
     use,

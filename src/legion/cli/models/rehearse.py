@@ -1,4 +1,4 @@
-"""`legion rehearse`: runs a plan or a cassette with scripted replies."""
+"""`legion plan rehearse`: runs a plan or a cassette with scripted replies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_cassette(text: str, file: Path) -> Played | None:
     return Played(tickets=tickets_of([table], str(file)), base=base)
 
 
-@command("rehearse", example="legion rehearse P3\nlegion rehearse plan.toml --agents 2 --chaos --seed 7")
+@command("rehearse", example="legion plan rehearse P3\nlegion plan rehearse plan.toml --agents 2 --chaos --seed 7")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--chaos", is_flag=True, help="Kill processes, hit limits and break connections at random.")
 @click.option(
@@ -64,8 +64,8 @@ def rehearse(call: CommandCall, plan: Path, chaos: bool, seed: int | None, agent
     """Run a plan with scripted replies, on a copy of your repository: nothing is spent.
 
     PLAN is a plan like P3, or a file as for `legion dispatch --from`: the real Claude Code works on each ticket, with
-    a scripted model that makes a small change without meaning. Or it is a cassette of `legion record`, whose ticket is
-    then repeated from the same commit. Your [setup] and your checks really run, so run `legion trust` first. Your
+    a scripted model that makes a small change without meaning. Or it is a cassette of `legion plan record`: its ticket
+    is then repeated from the same commit. Your [setup] and your checks really run, so run `legion trust` first. Your
     repository and your board stay as they are. Ends with 0 if every ticket succeeded.
     """
     if seed is not None and not chaos:

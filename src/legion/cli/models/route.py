@@ -1,4 +1,4 @@
-"""`legion route` and `legion models`: routes from models to providers, and the models that exist."""
+"""`legion provider route` and `legion provider models`: routes from models to providers, and the models that exist."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from legion.cli.models.provider import names
 from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRoute
 
 _SET = """\
-legion route set 'claude-haiku-*' ollama/qwen3-coder
-legion route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
-legion route set '*' ollama/qwen3-coder --role qa
-legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
+legion provider route set 'claude-haiku-*' ollama/qwen3-coder
+legion provider route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
+legion provider route set '*' ollama/qwen3-coder --role qa
+legion provider route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
 
 
 @command("set", example=_SET)
@@ -50,7 +50,7 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
     call.report(call.legion().set_route(wanted))
 
 
-@command("list", example="legion route list")
+@command("list", example="legion provider route list")
 def listed(call: CommandCall) -> None:
     """List all routes; the first that matches counts."""
     found = call.legion().routes()
@@ -81,7 +81,7 @@ def _limits(line: RouteLine) -> str:
     return ", ".join([*shown, *price])
 
 
-@command("remove", example="legion route remove 'claude-haiku-*'")
+@command("remove", example="legion provider route remove 'claude-haiku-*'")
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--provider", default="", metavar="NAME", shell_complete=names, help="The route for runs with this provider."
@@ -96,7 +96,7 @@ def remove(call: CommandCall, model: str, **labels: str) -> None:
     call.report(call.legion().remove_route(wanted))
 
 
-@command("models", example="legion models\nlegion models ollama")
+@command("models", example="legion provider models\nlegion provider models ollama")
 @click.argument("name", metavar="[PROVIDER]", required=False, default="", shell_complete=names)
 def models(call: CommandCall, name: str) -> None:
     """List the models of your providers.
@@ -125,7 +125,7 @@ route = group(
 
 Without a route every request goes to the provider of the run.
 """,
-    "legion route set 'claude-haiku-*' ollama/qwen3-coder\nlegion route list",
+    "legion provider route set 'claude-haiku-*' ollama/qwen3-coder\nlegion provider route list",
     set_route,
     listed,
     remove,

@@ -1,4 +1,4 @@
-"""`legion approve` and `legion reject`: plans of goals by P3, plans of agents by name or ticket number."""
+"""`legion approve` and `legion plan reject`: plans of goals by P3, plans of agents by name or ticket number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def approve(call: CommandCall, id: str, words: tuple[str, ...], anyway: bool, dr
         call.say(f"Note: {sanitize(note)}")
 
 
-@command("reject", example="legion reject P3 'Smaller tickets, and no new dependency.'\nlegion reject tess 'Keep it.'")
+@command(
+    "reject",
+    example="legion plan reject P3 'Smaller tickets, and no new dependency.'\nlegion plan reject tess 'Keep it.'",
+)
 @click.argument("id", metavar="ID", shell_complete=complete_plans)
 @click.argument("why", metavar="WHY")
 def reject(call: CommandCall, id: str, why: str) -> None:

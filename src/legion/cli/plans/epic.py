@@ -1,4 +1,4 @@
-"""`legion epic`: an epic's progress, graph, money, plans and landed commits; watch or stop all of it."""
+"""`legion status epic`: an epic's progress, graph, money, plans and landed commits; watch or stop all of it."""
 
 from __future__ import annotations
 
@@ -34,16 +34,20 @@ _VERBS = {
     "add": "A ticket joins an epic when it is dispatched: legion dispatch --epic {name}.",
     "stage": "`legion plan --epic {name} GOAL` stages tickets, and `legion approve` starts them.",
     "launch": "`legion plan --epic {name} GOAL` stages tickets, and `legion approve` starts them.",
-    "status": "Leave `status` out: legion epic {name}",
-    "watch": "Write legion epic {name} --watch",
-    "land": "Tickets land one by one. With a branch of its own, see `--own-branch`: legion epic {name} --land",
-    "close": "It is complete when its last ticket has ended; legion epic {name} --stop ends what is open.",
-    "stop": "Write legion epic {name} --stop",
+    "status": "Leave `status` out: legion status epic {name}",
+    "watch": "Write legion status epic {name} --watch",
+    "land": "Tickets land one by one. With a branch of its own, see `--own-branch`: legion status epic {name} --land",
+    "close": "It is complete when its last ticket has ended; legion status epic {name} --stop ends what is open.",
+    "stop": "Write legion status epic {name} --stop",
 }
 """Verbs of tools in which an epic is a thing of its own."""
 
 
-@command("epic", example="legion epic\nlegion epic P3\nlegion epic P3 --watch\nlegion epic P3 --budget 20")
+@command(
+    "epic",
+    example="legion status epic\nlegion status epic P3\nlegion status epic P3 --watch\n"
+    "legion status epic P3 --budget 20",
+)
 @click.argument("words", nargs=-1, metavar="[NAME]")
 @click.option("-w", "--watch", is_flag=True, help="Wait until all of it has ended, then show it.")
 @click.option("--stop", is_flag=True, help="Stop all of it that has not ended.")
@@ -112,7 +116,7 @@ def _name(words: tuple[str, ...]) -> str:
     if rest and verb in _VERBS:
         raise BadInput(_VERBS[verb].format(name=shlex.quote(rest[0])))
     if rest:
-        raise BadInput(f"NAME must be one argument: legion epic {shlex.quote(' '.join(words))}")
+        raise BadInput(f"NAME must be one argument: legion status epic {shlex.quote(' '.join(words))}")
     return verb
 
 

@@ -18,7 +18,7 @@ def number_of(word: str) -> int:
     """Raises BadInput for a word that names no plan."""
     found = plan_number(word)
     if found is None:
-        raise BadInput(f"`{sanitize(word)[:40]}` is no plan; write P and its number, as `legion plans` shows them.")
+        raise BadInput(f"`{sanitize(word)[:40]}` is no plan; write P and its number, as `legion plan list` shows them.")
     return found
 
 

@@ -141,8 +141,8 @@ def _next(plan: PlanLine, page: PlanPage, screen: Screen) -> Iterator[str]:
     impossible = any(one.kind in _IMPOSSIBLE for one in page.findings)
     anyway = "" if impossible else f", or legion approve {plan.id} --anyway"
     hints = {
-        "ready": f"legion approve {plan.id} [TICKET...], legion plan edit {plan.id}, legion reject {plan.id} WHY",
-        "faulty": f"legion plan edit {plan.id}, legion reject {plan.id} WHY{anyway}",
+        "ready": f"legion approve {plan.id} [TICKET...], legion plan edit {plan.id}, legion plan reject {plan.id} WHY",
+        "faulty": f"legion plan edit {plan.id}, legion plan reject {plan.id} WHY{anyway}",
         "partly": f"legion approve {plan.id} approves the rest",
         "failed": f"legion plan retry {plan.id}, or legion plan drop {plan.id}; its words: legion conversations",
         "asking": "legion answer N CHOICE",

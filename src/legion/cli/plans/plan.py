@@ -85,7 +85,7 @@ def plan(
     }
     if words and words[0] in verbs:
         if len(words) != 2:
-            raise BadInput(f"Name the plan: legion plan {words[0]} P3. `legion plans` lists them.")
+            raise BadInput(f"Name the plan: legion plan {words[0]} P3. `legion plan list` lists them.")
         verbs[words[0]](call, number_of(words[1]), file)
         return 0
     goal = _goal(words, file) if words or file or not issues else ""
@@ -112,7 +112,7 @@ def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
     return PlanIssues(issues=[int(number) for number in numbers], **vars(wanted))
 
 
-@command("plans", example="legion plans\nlegion plans --all")
+@command("plans", example="legion plan list\nlegion plan list --all")
 @click.option("--all", "everything", is_flag=True, help="Also plans that are approved or dropped.")
 def plans(call: CommandCall, everything: bool) -> None:
     """The plans of this project, and what each waits for."""
@@ -120,7 +120,7 @@ def plans(call: CommandCall, everything: bool) -> None:
     call.answer(found, lambda: _list(found, call.screen))
 
 
-@command("split", example="legion split 12")
+@command("split", example="legion plan split 12")
 @ticket_argument
 @_MODEL
 @_BUDGET
@@ -134,7 +134,7 @@ def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bo
     return _started(call, page, wait)
 
 
-@command("replan", example="legion replan P3 'The API changed.'")
+@command("replan", example="legion plan replan P3 'The API changed.'")
 @click.argument("epic", metavar="EPIC")
 @click.argument("why", metavar="[WHY]", default="")
 @_MODEL
@@ -173,7 +173,7 @@ def _started(call: CommandCall, page: PlanPage, wait: bool) -> int:
     for note in page.notes:
         call.say(f"Note: {sanitize(note)}")
     if not call.json:
-        call.say(f"`legion plan show {page.plan.id}` shows it; `legion plans` lists what waits for you.")
+        call.say(f"`legion plan show {page.plan.id}` shows it; `legion plan list` lists what waits for you.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`legion template`: list, show, check and run templates, and make one of an epic."""
+"""`legion plan template`: list, show, check and run templates, and make one of an epic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ template = click.Group(
     "template",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExample:\n  legion template list\n  legion template run bug --var bug='The cart loses items'",
+    epilog="\b\nExample:\n  legion plan template list\n  legion plan template run bug --var bug='The cart loses items'",
     callback=_help,
 )
 template.help = """Templates of plans: list, show, check, run, from.
@@ -52,14 +52,16 @@ _VALUES = click.option(
 )
 
 
-@command("list", example="legion template list")
+@command("list", example="legion plan template list")
 def template_list(call: CommandCall) -> None:
     """All templates, and where each is defined."""
     found = call.legion().templates(call.cwd)
     call.answer(found, lambda: _list(found, call.screen))
 
 
-@command("show", example="legion template show bug\nlegion template show bug --text > .legion/templates/bug.toml")
+@command(
+    "show", example="legion plan template show bug\nlegion plan template show bug --text > .legion/templates/bug.toml"
+)
 @click.argument("name", metavar="NAME", shell_complete=_names)
 @click.option("--text", is_flag=True, help="Only its text, for a file of your own.")
 def template_show(call: CommandCall, name: str, text: bool) -> None:
@@ -68,7 +70,7 @@ def template_show(call: CommandCall, name: str, text: bool) -> None:
     call.answer(page, lambda: sanitize_lines(page.text) if text else _page(page, call.screen))
 
 
-@command("check", example="legion template check bug\nlegion template check bug --var bug='It crashes'")
+@command("check", example="legion plan template check bug\nlegion plan template check bug --var bug='It crashes'")
 @click.argument("name", metavar="NAME", shell_complete=_names)
 @_VALUES
 def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int:
@@ -88,7 +90,7 @@ def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int
     return 6 if made.findings else 0
 
 
-@command("run", example="legion template run bug --var bug='The cart loses items' --dry-run")
+@command("run", example="legion plan template run bug --var bug='The cart loses items' --dry-run")
 @click.argument("name", metavar="NAME", shell_complete=_names)
 @_VALUES
 @click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team of the tickets.")
@@ -100,7 +102,7 @@ def template_run(call: CommandCall, name: str, values: tuple[str, ...], team: st
     call.answer(made, lambda: _expanded(made, call.screen))
 
 
-@command("from", example="legion template from P3 > .legion/templates/shop.toml")
+@command("from", example="legion plan template from P3 > .legion/templates/shop.toml")
 @click.argument("epic", metavar="EPIC")
 def template_from(call: CommandCall, epic: str) -> None:
     """Print a template of what was done: the tickets of an epic as steps. Put variables into it by hand."""

@@ -1,4 +1,4 @@
-"""`legion mcp --stdio`: Legion's tools for a program that starts its MCP servers itself.
+"""`legion plugin mcp --stdio`: Legion's tools for a program that starts its MCP servers itself.
 
 Each message is passed on to the daemon, which keeps no session: so it may end and start again in between, and its port
 does not matter.

@@ -63,7 +63,7 @@ def _news(legion: Legion, data: DataDir, session: str, cwd: str) -> list[str]:
         return _waiting(status)
     lines = legion.history(cwd, after=f"{seen}:0:0", last=500).lines
     found = [text for line in lines if (text := message_of_agent(line, status.seat) or _sentence(line))]
-    more = [f"- and {len(found) - _MOST_LINES} more: `legion events`"] if len(found) > _MOST_LINES else []
+    more = [f"- and {len(found) - _MOST_LINES} more: `legion status events`"] if len(found) > _MOST_LINES else []
     return [*found[-_MOST_LINES:], *more]
 
 

@@ -17,7 +17,7 @@ from legion.wire.errors import LegionError
 from legion.wire.projects import Config, Doctor, DoctorFinding, WorktreeList
 
 
-@command("worktrees", example="legion worktrees")
+@command("worktrees", example="legion status worktrees")
 def worktrees(call: CommandCall) -> None:
     """List the worktrees of agents, their size, and the size of the trash."""
     found = call.legion().worktrees(call.cwd)

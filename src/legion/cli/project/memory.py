@@ -1,4 +1,4 @@
-"""`legion remember`, `memories` and `forget`: what agents of this project should know."""
+"""`legion note remember`, `memories` and `forget`: what agents of this project should know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from legion.cli.base.texts import read_text, valid_text
 from legion.wire.memories import Forget, Memories, MemoryLine, Remember
 
 
-@command("remember", example="legion remember 'Run make generate after every change of schema.sql' --files 'db/**'")
+@command(
+    "remember", example="legion note remember 'Run make generate after every change of schema.sql' --files 'db/**'"
+)
 @click.argument("text", metavar="TEXT")
 @click.option("--files", metavar="GLOB", multiple=True, help="Only for tickets that declare such files.")
 @click.option("--label", "labels", metavar="NAME", multiple=True, help="Only for tickets with this label.")
@@ -33,7 +35,7 @@ def remember(call: CommandCall, text: str, files: tuple[str, ...], labels: tuple
     _say_left_out(call, made)
 
 
-@command("memories", example="legion memories")
+@command("memories", example="legion note memories")
 def memories(call: CommandCall) -> None:
     """What agents of this project should know, and where each memory came from."""
     found = call.legion().memories(call.cwd)
@@ -41,7 +43,7 @@ def memories(call: CommandCall) -> None:
     _say_left_out(call, found)
 
 
-@command("forget", example="legion forget 3")
+@command("forget", example="legion note forget 3")
 @click.argument("id", metavar="N", type=click.IntRange(1, BIGGEST))
 def forget(call: CommandCall, id: int) -> None:
     """Forget a memory; briefings no longer carry it."""
@@ -59,7 +61,7 @@ def _say_left_out(call: CommandCall, found: Memories) -> None:
 
 def _list(found: Memories, screen: Screen) -> list[str]:
     if not found.memories:
-        return ["Nothing is remembered: legion remember TEXT"]
+        return ["Nothing is remembered: legion note remember TEXT"]
     return screen.table([_row(one) for one in found.memories], indent=0)
 
 

@@ -1,4 +1,4 @@
-"""`legion head`: the state of a head as a file, and its move from SQLite to Postgres."""
+"""`legion machine head`: the state of a head as a file, and its move from SQLite to Postgres."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legion.wire.errors import BadInput
 from legion.wire.head import HeadState
 
 
-@command("backup", example="legion head backup legion-monday.tar")
+@command("backup", example="legion machine head backup legion-monday.tar")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 def backup(call: CommandCall, file: Path) -> None:
     """Write the head's state into a file: database and hubs.
@@ -31,7 +31,7 @@ def backup(call: CommandCall, file: Path) -> None:
     call.answer(done, lambda: [f"Wrote {sanitize(done.place)}: {_size(done)}."])
 
 
-@command("restore", example="legion head restore legion-monday.tar --data-dir /srv/legion")
+@command("restore", example="legion machine head restore legion-monday.tar --data-dir /srv/legion")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 def restore(call: CommandCall, file: Path) -> None:
     """Make a head of a backup: into an empty database and an empty data directory.
@@ -43,7 +43,7 @@ def restore(call: CommandCall, file: Path) -> None:
     call.answer(done, lambda: [f"Restored {_size(done)}, into {sanitize(done.place)}. Start it with `legion up`."])
 
 
-@command("move", example="legion head move postgresql://legion@db.example/legion")
+@command("move", example="legion machine head move postgresql://legion@db.example/legion")
 @click.argument("url", metavar="URL")
 def move(call: CommandCall, url: str) -> None:
     """Move the database from SQLite to an empty Postgres. Legion must be down.
@@ -80,7 +80,7 @@ head = group(
 
 All of it is in the database and in the hubs of the projects.
 """,
-    "legion head backup legion-monday.tar\nlegion head move postgresql://legion@db.example/legion",
+    "legion machine head backup legion-monday.tar\nlegion machine head move postgresql://legion@db.example/legion",
     backup,
     restore,
     move,

@@ -64,7 +64,7 @@ def squad(call: CommandCall, workers: int | None, base_port: int | None) -> int:
 def switch(call: CommandCall, control_port: int | None) -> None:
     """Show the providers and how to switch between them: legion_cc's name for `legion provider list`.
 
-    `legion route set MODEL PROVIDER/MODEL` switches for one model, `claude.provider` in your settings for all.
+    `legion provider route set MODEL PROVIDER/MODEL` switches for one model, `claude.provider` in your settings for all.
     """
     _mention(call, control_port=control_port)
     found = call.legion().providers()
@@ -73,4 +73,4 @@ def switch(call: CommandCall, control_port: int | None) -> None:
         for one in found.providers
     ]
     call.answer(found, lambda: call.screen.table(rows, indent=0) or ["There is no provider: legion provider add NAME"])
-    call.say("Next: legion route set MODEL PROVIDER/MODEL, or `provider` under [claude] in your settings.")
+    call.say("Next: legion provider route set MODEL PROVIDER/MODEL, or `provider` under [claude] in your settings.")

@@ -1,4 +1,4 @@
-"""Commands about the program itself: demo, mcp, completion, version."""
+"""Commands about the program itself: demo, mcp, completion, help, version."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from legion.system.paths import DataDir
 from legion.wire.errors import LegionError
 
 _COMPLETION = """\
-legion completion bash > ~/.local/share/bash-completion/completions/legion
-legion completion zsh > "${fpath[1]}/_legion"
-legion completion fish > ~/.config/fish/completions/legion.fish"""
+legion config completion bash > ~/.local/share/bash-completion/completions/legion
+legion config completion zsh > "${fpath[1]}/_legion"
+legion config completion fish > ~/.config/fish/completions/legion.fish"""
 
 
 @command(
@@ -54,7 +54,7 @@ def demo(call: CommandCall, folder: Path | None, forge: bool, machines: int | No
     return code if isinstance(code, int) else 0
 
 
-@command("mcp", example="legion mcp")
+@command("mcp", example="legion plugin mcp")
 @click.option("--stdio", is_flag=True, help="Serve the tools on stdin and stdout, as the plugin does.")
 def mcp(call: CommandCall, stdio: bool) -> None:
     """Print the address of Legion's tools over MCP, and the command that adds them to your own Claude Code."""
@@ -64,7 +64,7 @@ def mcp(call: CommandCall, stdio: bool) -> None:
     call.legion()
     record = read_record(call.data_dir)
     if record is None or not record.mcp:
-        raise LegionError("The daemon that answers runs on another machine; run `legion mcp` there.")
+        raise LegionError("The daemon that answers runs on another machine; run `legion plugin mcp` there.")
     found = McpShape(url=record.mcp, token_file=str(DataDir(call.data_dir).token))
     secret = f'"Authorization: Bearer $(cat {shlex.quote(found.token_file)})"'
     call.answer(
@@ -85,6 +85,22 @@ def completion(call: CommandCall, shell: str) -> None:
     maker = found(click.get_current_context().find_root().command, {}, "legion", "_LEGION_COMPLETE")
     script = (maker.source_template % maker.source_vars()).strip()
     call.answer(Completion(shell=shell, script=script), lambda: [script])
+
+
+@command("help", example="legion help\nlegion help plan split\nlegion help all")
+@click.argument("words", metavar="[COMMAND...] | all", nargs=-1)
+def help_command(call: CommandCall, words: tuple[str, ...]) -> None:
+    """Explain a command, or list all of them."""
+    root = click.get_current_context().find_root()
+    assert isinstance(root.command, click.Group)
+    if words == ("all",):
+        call.out(importlib.import_module("legion.cli.app").help_of_all(root).strip())
+    elif words:
+        name, found, rest = root.command.resolve_command(root, list(words))
+        assert found is not None
+        found.make_context(name, [*rest, "--help"], parent=root)
+    else:
+        call.out(root.get_help())
 
 
 @command("version", example="legion version")

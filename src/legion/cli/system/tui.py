@@ -19,7 +19,7 @@ def tui(call: CommandCall, project: str, plain: bool) -> int:
     Without a command, `legion` does the same in a terminal. `?` shows the keys, docs/tui.md the screens.
     """
     if call.json:
-        raise BadInput("The terminal UI has no JSON; use `legion status --json` or `legion events --json`.")
+        raise BadInput("The terminal UI has no JSON; use `legion status --json` or `legion status events --json`.")
     cwd = _folder(call, project) if project else call.cwd
     if plain:
         from legion.tui.plain import run_plain

@@ -48,7 +48,7 @@ def drop(call: CommandCall, ids: tuple[int, ...], ended: bool) -> None:
 
 @command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
 @ticket_argument
-@click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion events N` shows them.")
+@click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion status events N` shows them.")
 @click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")
 def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
     """Return a ticket to an earlier moment: its files and its agent's conversation, together.
@@ -69,17 +69,36 @@ def undo(call: CommandCall, id: int) -> None:
     call.report(call.legion().undo(id))
 
 
-@command("pause", example="legion pause\nlegion pause 12")
-@click.argument("id", metavar="[N]", type=TICKET, required=False)
-def pause(call: CommandCall, id: int | None) -> None:
-    """Start nothing new in this project, or hold one ticket."""
-    legion = call.legion()
-    call.report(legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+def _refuse_both(id: int | None, everything: bool) -> None:
+    if id is not None and everything:
+        raise BadInput("Name a ticket or give --all, not both.")
 
 
-@command("resume", example="legion resume\nlegion resume 12")
+@command("pause", example="legion pause\nlegion pause 12\nlegion pause --all")
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
-def resume(call: CommandCall, id: int | None) -> None:
-    """Resume after a pause: the project, or one ticket."""
+@click.option("--all", "everything", is_flag=True, help="Stop every agent of every project at once.")
+def pause(call: CommandCall, id: int | None, everything: bool) -> None:
+    """Start nothing new in this project, or hold one ticket.
+
+    With --all every agent of every project stops at once, and nothing starts until `legion resume --all`. Their work is
+    kept, and no attempt is counted. Checks and landings that have started end by themselves.
+    """
+    _refuse_both(id, everything)
     legion = call.legion()
-    call.report(legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))
+    if everything:
+        call.report(legion.freeze())
+    else:
+        call.report(legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+
+
+@command("resume", example="legion resume\nlegion resume 12\nlegion resume --all")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+@click.option("--all", "everything", is_flag=True, help="What `legion pause --all` stopped.")
+def resume(call: CommandCall, id: int | None, everything: bool) -> None:
+    """Resume after a pause: the project, one ticket, or everything."""
+    _refuse_both(id, everything)
+    legion = call.legion()
+    if everything:
+        call.report(legion.thaw())
+    else:
+        call.report(legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))

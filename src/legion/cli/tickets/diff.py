@@ -27,7 +27,7 @@ _COLOURS = (
 @command("diff", example="legion diff 12 | git apply\nlegion diff 12 --since 34:7")
 @ticket_argument
 @click.option(
-    "--since", default="", metavar="MOMENT", help="What changed after this moment, as `legion events` names it."
+    "--since", default="", metavar="MOMENT", help="What changed after this moment, as `legion status events` names it."
 )
 def diff(call: CommandCall, id: int, since: str) -> None:
     """Print a ticket's change, also while its agent is working."""

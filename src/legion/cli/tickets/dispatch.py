@@ -98,7 +98,7 @@ def dispatch(
     A text that starts with a dash goes behind --.
 
     --from with the name of a template dispatches its tickets at once, if what it expands to has no findings;
-    `legion template run` shows you the plan first.
+    `legion plan template run` shows you the plan first.
 
     WORKER is a number that legion_cc's callers pass first. It has no effect: the next free agent takes the ticket.
     """

@@ -10,10 +10,13 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
 from legion.cli.base.texts import read_text, valid_text
+from legion.client.legion import Legion
 from legion.wire.controls import EditTicket
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.errors import BadInput
-from legion.wire.tickets import Action
+from legion.wire.questions import MessageText
+from legion.wire.text import names_a_ticket
+from legion.wire.tickets import Acted, Action
 
 _TEXTS = ("title", "text", "context", "criteria", "plan")
 _GATES = ("auto", "person", "project")
@@ -69,16 +72,50 @@ def edit(call: CommandCall, id: int, **options: Any) -> None:  # noqa: ANN401
     call.report(call.legion().edit(id, wanted))
 
 
-@command(
-    "retry", example="legion retry 12 --feedback 'Keep the old API working.'\nlegion retry 12 -k 'make test passes'"
-)
-@click.argument("ids", metavar="N...", type=TICKET, nargs=-1, required=True)
-@click.option(
-    "--feedback", default="", metavar="TEXT", help="What the next attempt should know; - reads it from stdin."
-)
+@command("retry", example="legion retry 12 'Keep the old API working.'\nlegion retry 12 13 -k 'make test passes'")
+@click.argument("words", metavar="N... [TEXT]", nargs=-1, required=True)
+@click.option("--feedback", "--guidance", default="", metavar="TEXT", help="The same as TEXT; - reads it from stdin.")
+@click.option("--stuck", is_flag=True, help="Get it moving whatever it is stuck in, also an agent at work.")
 @_edit_options
-def retry(call: CommandCall, ids: tuple[int, ...], feedback: str, **options: Any) -> None:  # noqa: ANN401
-    """Try failed or stopped tickets again, with a fresh count of attempts, and with other texts if you like."""
-    action = Action(feedback=read_text(feedback, "--feedback"), edit=_wanted(options))
-    legion = call.legion()
-    call.report_each(ids, lambda id: legion.retry(id, action))
+def retry(call: CommandCall, words: tuple[str, ...], feedback: str, stuck: bool, **options: Any) -> None:  # noqa: ANN401
+    """Give tickets another attempt, with a text for their agents: what they should do differently.
+
+    A failed or stopped ticket starts again with a fresh count of attempts, and with other texts if you like. A change
+    that is checked, reviewed, landing or waiting for you goes back to its agent, with the reviewers' findings.
+    """
+    ids, text = _numbers_and_text(words)
+    action = Action(feedback=read_text(text, "TEXT") or read_text(feedback, "--feedback"), edit=_wanted(options))
+    call.report_each(ids, lambda id: _another_attempt(call.legion(), id, action, stuck=stuck))
+
+
+def _numbers_and_text(words: tuple[str, ...]) -> tuple[list[int], str]:
+    *before, last = words
+    if not before or names_a_ticket(last.removeprefix("#")):
+        return [TICKET.convert(word, None, None) for word in words], ""
+    return [TICKET.convert(word, None, None) for word in before], last
+
+
+def _another_attempt(legion: Legion, id: int, action: Action, *, stuck: bool) -> Acted:
+    offers = legion.ticket(id).ticket.offers
+    if stuck and "retry" not in offers:
+        unblocked = _unblock(legion, id, action.feedback)
+        if unblocked is not None:
+            return unblocked
+        offers = legion.ticket(id).ticket.offers
+    sent_back = action.edit is None and "retry" not in offers and "bounce" in offers
+    return legion.bounce(id, action) if sent_back else legion.retry(id, action)
+
+
+def _unblock(legion: Legion, id: int, text: str) -> Acted | None:
+    """Get a ticket moving where no attempt of it has ended; None where it needs another one."""
+    page = legion.ticket(id)
+    match page.ticket.state:
+        case "working":
+            wanted = MessageText(text=text or "Continue; if something blocks you, say what.")
+            return Acted(tickets=[id], message=legion.interrupt(id, wanted).message)
+        case "parked" if not text:
+            return legion.resume_ticket(id)
+        case "parked" if page.change is None:
+            # Nothing can be sent back yet: it starts again where it stopped, with the text.
+            legion.stop(id, Action())
+    return None

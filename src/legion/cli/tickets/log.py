@@ -1,4 +1,4 @@
-"""`legion log` and `legion watch`: the output of a ticket's agent, also live."""
+"""`legion log` and `legion log watch`: the output of a ticket's agent, also live."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _poll(call: CommandCall, id: int, after: int, seconds: float) -> WaitState:
     return state
 
 
-@command("watch", example="legion watch 12")
+@command("watch", example="legion log watch 12")
 @ticket_argument
 def watch(call: CommandCall, id: int) -> int:
     """Follow one ticket live: its state and the output of its agent, until it ends.

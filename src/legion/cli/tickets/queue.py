@@ -1,4 +1,4 @@
-"""`legion land`, `legion queue` and `legion try`: what waits to land, and trying it out before that."""
+"""`legion land`, `legion status queue` and `legion try`: what waits to land, and trying it out before that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def land(call: CommandCall, id: int) -> None:
     call.report(call.legion().land(id))
 
 
-@command("list", example="legion queue list")
+@command("list", example="legion status queue list")
 def listed(call: CommandCall) -> None:
     """What waits to land, in order, then what waits for you."""
     page = call.legion().merge_queue(call.cwd)
@@ -57,7 +57,7 @@ def _row(one: QueueLine) -> list[Cell]:
     ]
 
 
-@command("move", example="legion queue move 12 first\nlegion queue move 12 9")
+@command("move", example="legion status queue move 12 first\nlegion status queue move 12 9")
 @ticket_argument
 @click.argument("to", metavar="first|last|N")
 def move(call: CommandCall, id: int, to: str) -> None:
@@ -68,14 +68,14 @@ def move(call: CommandCall, id: int, to: str) -> None:
     call.report(call.legion().move_in_queue(id, MoveInQueue(to=valid_text(to.removeprefix("#"), "TO"))))
 
 
-@command("hold", example="legion queue hold 12")
+@command("hold", example="legion status queue hold 12")
 @ticket_argument
 def hold(call: CommandCall, id: int) -> None:
     """Keep a change out of the queue until `legion land N` or `legion resume N`."""
     call.report(call.legion().pause_ticket(id))
 
 
-@command("reject", example="legion queue reject 12 'Keep the old API working.'")
+@command("reject", example="legion status queue reject 12 'Keep the old API working.'")
 @ticket_argument
 @click.argument("text", metavar="[TEXT]", default="")
 def reject(call: CommandCall, id: int, text: str) -> None:
@@ -86,7 +86,7 @@ def reject(call: CommandCall, id: int, text: str) -> None:
 queue = group(
     "queue",
     "The merge queue: what lands next.",
-    "legion queue\nlegion queue move 12 first\nlegion queue hold 12",
+    "legion status queue\nlegion status queue move 12 first\nlegion status queue hold 12",
     listed,
     move,
     hold,

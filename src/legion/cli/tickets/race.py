@@ -1,4 +1,4 @@
-"""`legion race`: several attempts of one ticket at once, of which the best proven one lands."""
+"""`legion retry race`: several attempts of one ticket at once, of which the best proven one lands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from legion.wire.races import LaneLine, NewRace, RacePage
 _NUMBER = re.compile(r"[Nn]=(\d{1,2})")
 _COLOURS = {"won": Colour.GREEN, "finished": Colour.GREEN, "running": Colour.YELLOW}
 _EXAMPLE = """\
-legion race N=3 12
-legion race --drivers claude,codex 12 13
-legion race 12"""
+legion retry race N=3 12
+legion retry race --drivers claude,codex 12 13
+legion retry race 12"""
 
 
 @command("race", example=_EXAMPLE)
@@ -36,7 +36,7 @@ def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str) -
     counts = [found[1] for word in words if (found := _NUMBER.fullmatch(word))]
     numbers = [TICKET.convert(word, None, None) for word in words if not _NUMBER.fullmatch(word)]
     if len(counts) > 1 or not numbers:
-        raise BadInput("Name one count and at least one ticket: `legion race N=3 12`.")
+        raise BadInput("Name one count and at least one ticket: `legion retry race N=3 12`.")
     wanted = NewRace(count=int(counts[0]) if counts else 0, drivers=_list(drivers), models=_list(models))
     starts = bool(wanted.count or wanted.drivers or wanted.models)
     if starts and wanted.count < 2 and not (wanted.drivers or wanted.models):

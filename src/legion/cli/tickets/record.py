@@ -1,4 +1,4 @@
-"""`legion record`: records the model's answers in runs and writes a cassette that can be replayed for free."""
+"""`legion plan record`: records the model's answers in runs and writes a cassette that can be replayed for free."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from legion.wire.errors import BadInput, NotAllowed
 from legion.wire.tickets import Cassette, SetRecording
 
 _EXAMPLE = """\
-legion record on
-legion record 7
-legion record 7 -o tests/rehearsals/login.toml"""
+legion plan record on
+legion plan record 7
+legion plan record 7 -o tests/rehearsals/login.toml"""
 
 
 @command("record", example=_EXAMPLE)
@@ -24,18 +24,18 @@ def record(call: CommandCall, what: str, output: Path | None) -> None:
     """Record runs, or write the cassette of one.
 
     `on` records the models' answers in runs that start from then on, `off` ends that. With the number of a ticket, the
-    recording of its runs is written to FILE (default: ticket-N.toml here): a script that `legion rehearse` replays with
-    the real agent, free and every time the same. It contains no key, no token and no path of your home.
+    recording of its runs is written to FILE (default: ticket-N.toml here): a script that `legion plan rehearse` replays
+    with the real agent, free and every time the same. It contains no key, no token and no path of your home.
     """
     if what in ("on", "off"):
         if output is not None:
-            raise BadInput("-o needs a ticket, as in `legion record 7 -o FILE`.")
+            raise BadInput("-o needs a ticket, as in `legion plan record 7 -o FILE`.")
         done = call.legion().switch_recording(SetRecording(on=what == "on"))
         call.report(done)
         return
     if not what.isdigit():
         raise BadInput(
-            f"{valid_text(what, 'WHAT')!r} is neither on, off nor the number of a ticket; see `legion record --help`."
+            f"{valid_text(what, 'WHAT')!r} is neither on, off nor a ticket's number; see `legion plan record --help`."
         )
     file = output or Path(f"ticket-{what}.toml")
     if file.suffix != ".toml":

@@ -1,17 +1,13 @@
-"""`legion review` and `legion bounce`, and the section of a ticket's page about reviews."""
+"""`legion review`, and the section of a ticket's page about reviews."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import click
-
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize
 from legion.cli.base.parameters import ticket_argument
-from legion.cli.base.texts import read_text
 from legion.wire.page_parts import FindingLine, ReviewLine
-from legion.wire.tickets import Action
 
 _COLOURS = {"approve": Colour.GREEN, "changes": Colour.RED, "none": Colour.YELLOW}
 _VERDICTS = {"approve": "approved", "changes": "asks for changes", "none": "no verdict", "": "reads it"}
@@ -29,17 +25,6 @@ def review(call: CommandCall, id: int) -> None:
     A ticket that is about to land waits for the verdict; a landed ticket stays landed.
     """
     call.report(call.legion().review(id))
-
-
-@command("bounce", example="legion bounce 12 'Keep the old API working.'")
-@ticket_argument
-@click.argument("text", metavar="[TEXT]", default="")
-def bounce(call: CommandCall, id: int, text: str) -> None:
-    """Send a ticket's change back to its agent, with your text and the reviewers' findings.
-
-    For a ticket that is checking, reviewing or landing, or that waits for you with a change. - reads TEXT from stdin.
-    """
-    call.report(call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else "")))
 
 
 def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Iterator[str]:

@@ -28,7 +28,7 @@ def dispatch_template(
 ) -> None:
     wanted = template_request(call, name, values, team=team, epic=epic, dry_run=dry_run)
     if not values and name not in [one.name for one in call.legion().templates(call.cwd).templates]:
-        raise NotFound(f"There is neither a file nor a template {name}: see `legion template list`.")
+        raise NotFound(f"There is neither a file nor a template {name}: see `legion plan template list`.")
     expanded = call.legion().run_template(wanted)
     if expanded.plan is None:
         tried = Dispatched(ids=[], planned=_planned(expanded))
@@ -40,7 +40,7 @@ def dispatch_template(
     made = call.legion().approve_plan(number, ApprovePlan(request=os.urandom(16).hex()))
     done = Dispatched(ids=list(made.tickets.values()), keys=made.tickets, notes=made.notes)
     call.answer(done, lambda: [f"Ticket ID: {id}" for id in done.ids])
-    call.notes([*done.notes, f"`legion epic {epic or expanded.plan.plan.id}` follows them."])
+    call.notes([*done.notes, f"`legion status epic {epic or expanded.plan.plan.id}` follows them."])
 
 
 def _planned(expanded: ExpandedTemplate) -> list[str]:

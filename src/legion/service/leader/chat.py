@@ -19,7 +19,7 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, leaders, mail
 from legion.wire.leader import Conversation, ReadConversation
 
-_HIRE = f"legion hire 'Lead this project.' --role {LEADER} --name"
+_HIRE = f"legion agents hire 'Lead this project.' --role {LEADER} --name"
 _MOST = 500
 
 

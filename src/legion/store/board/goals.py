@@ -103,7 +103,7 @@ def record_round(
 def get(tx: ReadTransaction, plan: int) -> GoalPlan:
     row = tx.execute(select(schema.goals).where(_TABLE.id == plan)).one_or_none()
     if row is None:
-        raise NotFound(f"There is no plan P{plan}: see `legion plans`.")
+        raise NotFound(f"There is no plan P{plan}: see `legion plan list`.")
     return _plan(row)
 
 
