@@ -62,7 +62,7 @@ def test_a_person_talks_to_a_leader_which_reads_dispatches_and_keeps_quiet_when_
     here = staff.here
     refused = here.cli("chat", "-m", "Hello?")
     assert refused.returncode == 3
-    assert "Hire one: legion hire 'Lead this project.' --role leader --name leader" in refused.stderr
+    assert "Hire one: legion agents hire 'Lead this project.' --role leader --name leader" in refused.stderr
     here.told("template", "run", "changelog")
     staff.script(
         "lead",
