@@ -242,6 +242,8 @@ def _run_here(
         readable=(*readable, *((Path(check.folder),) if check.folder else ())),
         env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
         offline=check.offline,
+        # What an acceptance leaves in the cache would reach agents.
+        landed=ready.is_landed and not check.folder,
         cancel=cancel,
     )
 

@@ -28,6 +28,11 @@ class PreparedTree:
     """That commit was the target. Else it is the tree's own."""
 
     @property
+    def is_landed(self) -> bool:
+        """Whether nothing in the tree is of a change that has not landed."""
+        return self.landed and self.commit == self.made_on
+
+    @property
     def _record(self) -> Path:
         return self.project.folder / f"check-setup-{self.name}.json"
 

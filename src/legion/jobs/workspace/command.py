@@ -12,7 +12,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.drivers import EndKind, Program
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import sandbox
+from legion.jobs.workspace import caches, sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
 from legion.runner.launch import EndedRun, LostRun
@@ -53,10 +53,14 @@ def run(
     readable: tuple[Path, ...] = (),
     env: Mapping[str, str] | None = None,
     offline: bool = False,
+    installs: bool = False,
+    landed: bool = False,
     cancel: CancelToken | None = None,
 ) -> CommandEnd:
     """Every call has a run folder of its own, which keeps its complete output.
 
+    It gets a copy of the project's cache of downloads: the whole cache if it `installs` packages, else what builds
+    read. `landed`: no file in the tree is of a change that has not landed, so its downloads become the project's.
     Raises Cancelled if the token is cancelled before the command ends.
     """
     with context.store.read() as tx:
@@ -66,17 +70,26 @@ def run(
     if offline and box is not None:
         box = replace(box, network=SandboxNetwork.NONE)
     run_dir = context.data.runs / f"{name.replace(' ', '-')}-{project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
-    spec = RunSpec(
-        run=run_dir.name,
-        program=Program(
-            argv=("sh", "-c", command),
-            cwd=tree,
-            env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
-        ),
-        timeout=timeout,
-        limits=sandbox.limits(context),
-        sandbox=box,
+    program = Program(
+        argv=("sh", "-c", command),
+        cwd=tree,
+        env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
     )
+    spec = RunSpec(run=run_dir.name, program=program, timeout=timeout, limits=sandbox.limits(context), sandbox=box)
+    # Without a sandbox, builds use the person's own downloads.
+    if not installs and (box is None or (not landed and caches.is_empty(project, installs=False))):
+        return _run(context, run_dir, spec, cancel)
+    with caches.copied(project, installs=installs) as cache:
+        named = caches.variables(context.user, cache, installs=installs)
+        program = replace(program, env={**named, **program.env})
+        box = None if box is None else replace(box, writable=(*box.writable, cache))
+        ended = _run(context, run_dir, replace(spec, program=program, sandbox=box), cancel)
+        if landed and not ended.lost:
+            caches.publish(project, cache)
+    return ended
+
+
+def _run(context: Context, run_dir: Path, spec: RunSpec, cancel: CancelToken | None) -> CommandEnd:
     write_spec(run_dir, spec)
     began = time.monotonic()
     context.launcher.start(run_dir)

@@ -19,14 +19,16 @@ from legion.domain.runs import Outcome, Run
 from legion.git.person.inspect import WORKTREE_INCLUDE, included_files
 from legion.git.trees.ignore_rules import is_left_out
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import caches, quota, sandbox, slots
 from legion.jobs.workspace import command as commands
-from legion.jobs.workspace import quota, slots
 from legion.jobs.workspace.slots import Slot
 from legion.store.board import projects
 from legion.store.work import runs
-from legion.system import files, safe_files
+from legion.system import files, safe_files, trees
 
 _TAIL = 2000
+_DOWNLOADS = "downloads"
+"""In the temp folder."""
 
 
 class EnvironmentFailed(LegionError):
@@ -75,8 +77,9 @@ def prepare(context: Context, project: ProjectContext, this_run: Run, tree: Path
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     quota.allow_rest(context, this_run, earlier[-1:], tree)
     slot = slots.claim(context, this_run, ports=wanted.ports)
-    environment = _environment(context, this_run, slot)
     _make_caches(context)
+    _copy_cache(context, project, this_run)
+    environment = _environment(context, this_run, slot)
     notes = _copy(context, project, tree)
     _write_env_file(context, project, this_run, slot, tree)
     record = read_record(context, this_run)
@@ -142,9 +145,11 @@ def _write_record(context: Context, this_run: Run, record: EnvironmentRecord) ->
 
 def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
     temp = str(slots.temp(context, this_run.seat))
-    caches = context.user.environment.caches
+    named = context.user.environment.caches
+    downloads = Path(temp, _DOWNLOADS)
     env = {
-        **{cache.variable: str(cache.folder) for cache in caches},
+        **(caches.variables(context.user, downloads, installs=False) if downloads.is_dir() else {}),
+        **{cache.variable: str(cache.folder) for cache in named},
         "LEGION_SLOT": str(slot.number),
         "LEGION_PORTS": str(slot.count),
         "LEGION_TMP": temp,
@@ -152,7 +157,7 @@ def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
     }
     if slot.count:
         env["LEGION_PORT"] = str(slot.first)
-    return WorkspaceEnv(env=env, writable=(Path(temp), *(cache.folder for cache in caches)))
+    return WorkspaceEnv(env=env, writable=(Path(temp), *(cache.folder for cache in named)))
 
 
 def _make_caches(context: Context) -> None:
@@ -163,6 +168,17 @@ def _make_caches(context: Context) -> None:
             raise EnvironmentFailed(
                 f"The cache {cache.folder} cannot be made ({wrong.strerror}): change `environment.caches`."
             ) from wrong
+
+
+def _copy_cache(context: Context, project: ProjectContext, this_run: Run) -> None:
+    """The agent's own copy of what builds have downloaded. Without a sandbox it uses the person's."""
+    place = slots.temp(context, this_run.seat) / _DOWNLOADS
+    if place.exists() or not sandbox.is_on(context) or caches.is_empty(project, installs=False):
+        return
+    half = place.with_name(f".{_DOWNLOADS}")
+    trees.remove(half)
+    caches.copy_to(project, half, installs=False)
+    half.rename(place)
 
 
 def _copy(context: Context, project: ProjectContext, tree: Path) -> tuple[str, ...]:

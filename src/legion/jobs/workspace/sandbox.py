@@ -57,6 +57,10 @@ def limits(context: Context) -> GroupLimits:
     return GroupLimits(memory=int(memory) or None, processes=settings.processes or None)
 
 
+def is_on(context: Context) -> bool:
+    return context.user.sandbox.mode is not SandboxMode.OFF and context.sandbox.works
+
+
 def sandbox(
     context: Context,
     project: ProjectContext,
@@ -72,7 +76,7 @@ def sandbox(
     settings = context.user.sandbox
     if settings.mode is SandboxMode.REQUIRE and not context.sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {context.sandbox.why}")
-    if settings.mode is SandboxMode.OFF or not context.sandbox.works:
+    if not is_on(context):
         return None
     home = Path.home()
     network = SandboxNetwork(settings.network.value)

@@ -10,8 +10,9 @@ import hashlib
 import json
 import os
 import shutil
+import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from legion.git.trees import setup_changes
 from legion.git.trees.setup_changes import SetupEdit
 from legion.git.trees.tree import exactly, untracked
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import command
+from legion.jobs.workspace import command, kept_outputs, sandbox
 from legion.runner.spec import RunFolder
 from legion.system import crash, files, read_marks, trees
 from legion.system.crash import Point
@@ -147,8 +148,11 @@ def ensure(
     started = _Record(outputs=last.outputs, edited=last.edited, before=before, state=state, place=str(tree))
     _write(record, started)
     crash.reach(Point.SETUP_BEFORE_RUN)
-    marked = read_marks.mark(tree) if shows and landed and not unfinished else None
-    _run(context, project, tree, landed=landed)
+    given = None if unfinished else _give_kept(context, project, tree, key, shows or project.target)
+    marked = read_marks.mark(tree) if given is None and shows and landed and not unfinished else None
+    began = time.time_ns()
+    if given is None:
+        _run(context, project, tree, landed=landed)
     read = None if marked is None else read_marks.read_since(tree, marked)
     after = untracked(project.hub, tree, shows or project.target)
     made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
@@ -165,26 +169,48 @@ def ensure(
         outputs=tuple(made),
         edited=edited,
         place=str(tree),
-        made_on=shows if landed and not unfinished else "",
-        read=read,
+        made_on=given.made_on if given is not None else shows if landed and not unfinished else "",
+        read=given.read if given is not None else read,
         inodes=_inodes(tree, made),
     )
     _write(record, done)
+    if marked is not None and sandbox.is_on(context) and not any(_is_edited(tree / path, began) for path in marked):
+        kept_outputs.keep(project, tree, made, _text(done))
     crash.reach(Point.SETUP_AFTER_RECORD)
 
 
+def _give_kept(context: Context, project: ProjectContext, tree: Path, key: str, commit: str) -> _Record | None:
+    """Copy what setup made in another tree into this one, if it would make the same here. A setup without a sandbox may
+    also have done something elsewhere, so it runs."""
+    if not sandbox.is_on(context):
+        return None
+    with kept_outputs.alone(project):
+        kept = _read(kept_outputs.record(project))
+        if kept.key != key or not serves(project, kept_outputs.record(project), commit):
+            return None
+        return kept if kept_outputs.give(project, tree, kept.outputs) else None
+
+
+def _is_edited(path: Path, since: int) -> bool:
+    """Whether a file of the project is another one than before setup. Folders get new entries."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return True
+    return not stat.S_ISDIR(facts.st_mode) and facts.st_ctime_ns >= since
+
+
 def _run(context: Context, project: ProjectContext, tree: Path, *, landed: bool) -> None:
-    with _downloads(project, landed=landed) as cache:
-        ended = command.run(
-            context,
-            project,
-            name="setup",
-            command=project.config.setup.run,
-            tree=tree,
-            timeout=project.config.setup.timeout,
-            writable=(cache,),
-            env={"XDG_CACHE_HOME": str(cache), "PIP_CACHE_DIR": str(cache / "pip")},
-        )
+    ended = command.run(
+        context,
+        project,
+        name="setup",
+        command=project.config.setup.run,
+        tree=tree,
+        timeout=project.config.setup.timeout,
+        installs=True,
+        landed=landed,
+    )
     if ended.lost:
         raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
@@ -192,29 +218,6 @@ def _run(context: Context, project: ProjectContext, tree: Path, *, landed: bool)
             f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
             f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
-
-
-@contextmanager
-def _downloads(project: ProjectContext, *, landed: bool) -> Iterator[Path]:
-    """The folder of downloads that setups share. One on a change that has not landed gets a copy of it for itself:
-    what it leaves there must reach no other."""
-    project.cache.mkdir(parents=True, exist_ok=True)
-    if landed:
-        yield project.cache
-        return
-    with project.check_trees.scratch() as scratch:
-        copy = scratch / "cache"
-        # Setups on landed commits may write to it meanwhile, so a file may be gone.
-        with suppress(shutil.Error, FileNotFoundError):
-            shutil.copytree(project.cache, copy, symlinks=True, ignore_dangling_symlinks=True, copy_function=_copy)
-        copy.mkdir(exist_ok=True)
-        yield copy
-
-
-def _copy(source: str, place: str) -> None:
-    # It may be gone, or be a pipe or a socket that a setup has left.
-    with suppress(OSError):
-        shutil.copy2(source, place, follow_symlinks=False)
 
 
 def _separate(tree: Path, outputs: Iterable[str]) -> None:
@@ -237,7 +240,7 @@ def _above(path: str) -> Iterator[str]:
 
 def _remove(tree: Path, path: str) -> None:
     """Nothing outside of the tree: a link may be where a folder was."""
-    if (tree / path).parent.resolve() == (tree.resolve() / path).parent:
+    if not kept_outputs.is_behind_link(tree, path):
         trees.remove(tree / path)
 
 
@@ -248,9 +251,7 @@ def _inodes(tree: Path, paths: Iterable[str]) -> tuple[int, ...]:
 
 def _inode(tree: Path, path: str) -> int:
     place = tree / path
-    if place.parent.resolve() != (tree.resolve() / path).parent or not os.path.lexists(place):
-        return 0
-    return place.lstat().st_ino
+    return place.lstat().st_ino if os.path.lexists(place) and not kept_outputs.is_behind_link(tree, path) else 0
 
 
 def forget_cut_off(record: Path) -> None:
@@ -332,7 +333,11 @@ def _index(record: Path) -> Path:
 
 def _write(record: Path, known: _Record) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
-    files.write_atomic(record, json.dumps(asdict(known), default=sorted))
+    files.write_atomic(record, _text(known))
+
+
+def _text(known: _Record) -> str:
+    return json.dumps(asdict(known), default=sorted)
 
 
 def _leave_out_of_changes(project: ProjectContext, paths: list[str]) -> None:
