@@ -1,4 +1,4 @@
-"""The documents about commands and JSON match the code; the help of every command has an example.
+"""The document about commands matches the code; the help of every command has an example.
 
 `python -m tests.cli.test_docs` writes docs/commands.md again.
 """
@@ -8,90 +8,17 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from dataclasses import fields, is_dataclass
-from types import ModuleType
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from legion.cli.app import ENTRIES, OLD_NAMES, SECTIONS, UNLISTED, cli, find_command, help_of_all
-from legion.cli.base import shapes
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
-from legion.demo import report, summary
-from legion.wire import (
-    adoption,
-    agents,
-    controls,
-    conversations,
-    dispatch,
-    forge,
-    history,
-    imports,
-    leader,
-    lessons,
-    machine_pages,
-    machines,
-    mail,
-    memories,
-    notes,
-    page_parts,
-    plans,
-    projects,
-    providers,
-    questions,
-    races,
-    routines,
-    sessions,
-    teams,
-    templates,
-    terminal,
-    tickets,
-    usage,
-)
 from tests.support.codebase import ROOT
 from tests.support.documents import table
 
-# What clients send; the OpenAPI document describes it.
-REQUESTS = (
-    *(projects.AddProject, projects.Where, projects.Trust, dispatch.NewTicket, dispatch.Dispatch, tickets.Action),
-    *(
-        providers.AddProvider,
-        providers.RemoveProvider,
-        providers.TryProvider,
-        questions.AnswerQuestion,
-        questions.MessageText,
-    ),
-    *(providers.SetRoute, providers.RemoveRoute, tickets.SetRecording, providers.BeginLogin, providers.FinishLogin),
-    teams.SaveDefinition,
-    *(plans.NewPlan, plans.SplitTicket, plans.ReplanEpic, plans.ApprovePlan, plans.RejectPlan, plans.SavePlan),
-    *(plans.StopEpic, plans.EpicBudget, templates.RunTemplate, memories.Remember, memories.Forget),
-    *(machine_pages.RemoveMachine, machines.InviteMachine),
-    *(notes.AddNote, notes.CloseNote, leader.ReadConversation, lessons.AcceptLesson),
-    *(routines.AddRoutine, routines.OfRoutine),
-    *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
-    *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
-    *(mail.FindMail, mail.ArchiveMail, providers.UseAccount, adoption.AdoptConversation, conversations.AskConversation),
-    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.TriedByHand, races.NewRace),
-    *(controls.EditTicket, controls.MoveInQueue, controls.TryChanges, controls.SetNumbers, controls.EpicGate),
-    *(terminal.OpenShell, terminal.Attach, terminal.NewByHand, terminal.OfferWork, terminal.OpenTerminal),
-)
-INSIDE = (
-    *REQUESTS,
-    *(forge.AddForge, forge.AssignIssues, forge.MergePulls, forge.PlanIssues, forge.TriedByHand),
-    *(sessions.EpicBranch, sessions.NewSession, sessions.NamedSession, sessions.DeleteSession, sessions.BindSession),
-    # What machines and their head send each other.
-    *(machines.MachineJoin, machines.MachineJoined, machines.MachineLeaseTimes, machines.RunRef, machines.MachineBeat),
-    *(machines.MachineCommand, machines.MachineAnswer, machines.MachineFileSize, machines.MachineRunEnd),
-    machines.MachineAccepted,
-    imports.ImportTickets,
-    imports.ImportTicket,
-    imports.Imported,
-    imports.ImportedTicket,
-    report.RehearsalRecord,
-    summary.DemoResult,
-)
 MORE = "<!-- more -->\n"
 CONTEXT = click.Context(cli, info_name="legion")
 
@@ -208,68 +135,6 @@ def test_the_plan_in_the_document_is_one_and_the_page_with_its_fields_is_named()
     (plan,) = re.findall(r"^```toml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert [ticket.key for ticket in read_plan(plan, "the document")] == ["schema", "login"]
     assert "[the fields of a ticket](tickets.md)" in section
-
-
-def shapes_of(module: ModuleType) -> list[type]:
-    found = [one for _, one in inspect.getmembers(module, inspect.isclass) if is_dataclass(one)]
-    return [one for one in found if one.__module__ == module.__name__]
-
-
-SHAPES = (
-    adoption,
-    conversations,
-    dispatch,
-    forge,
-    controls,
-    races,
-    terminal,
-    projects,
-    tickets,
-    agents,
-    mail,
-    questions,
-    providers,
-    usage,
-    history,
-    page_parts,
-    plans,
-    leader,
-    lessons,
-    machine_pages,
-    machines,
-    memories,
-    notes,
-    routines,
-    templates,
-    teams,
-    imports,
-    sessions,
-    shapes,
-    summary,
-    report,
-)
-ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
-
-
-def head_of(shape: type) -> str:
-    return str(getattr(shape, "schema", shape.__name__))
-
-
-def test_the_json_document_has_a_section_for_every_shape_and_no_other():
-    assert set(sections("json.md")) == {head_of(shape) for shape in ANSWERS}
-
-
-@pytest.mark.parametrize("shape", ANSWERS, ids=head_of)
-def test_the_json_document_lists_the_fields_with_their_types(shape):
-    told = [(row[0], row[1]) for row in rows(sections("json.md")[head_of(shape)])]
-    assert told == [(f"`{field.name}`", f"`{field.type}`") for field in fields(shape)]
-    assert all(row[2] for row in rows(sections("json.md")[head_of(shape)]))
-
-
-def test_every_schema_is_named_once_and_in_its_version():
-    names = [head_of(shape) for shape in ANSWERS if hasattr(shape, "schema")]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"legion\.[a-z]+/\d+", name) for name in names)
 
 
 if __name__ == "__main__":

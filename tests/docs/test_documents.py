@@ -7,10 +7,11 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from legion.cli.app import cli
+from legion.cli.app import ENTRIES, OLD_NAMES, cli, find_command
 from tests.support.codebase import ROOT, SOURCE, place, project_files
 
 DOCUMENTS = [path for path in project_files() if path.suffix == ".md"]
@@ -23,11 +24,6 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
 TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
 INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
 COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
-GROUPS = (
-    *("account", "driver", "forge", "plugin", "provider", "queue", "route", "session", "team", "role", "routine"),
-    *("template", "web", "machine", "head"),
-)
-"""Commands whose next word is a command too."""
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
 ASIDE = re.compile(r" {3,}| # | · ")
 TOML_BLOCK = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -46,9 +42,15 @@ def commands(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def whole(command: str, rest: str) -> str:
-    """With the word behind it, where that belongs to it."""
-    below = re.match(r" ([a-z]+)", rest)
-    return f"{command} {below[1]}" if command in GROUPS and below else command
+    """With the words behind it that belong to it."""
+    for word in re.findall(r" ([a-z-]+)", re.match(r"( [a-z-]+)*", rest)[0]):  # type: ignore[index]
+        command = OLD_NAMES.get(command, command)
+        found = find_command(command)
+        group = getattr(found, "own", found)
+        if f"{command} {word}" not in ENTRIES and not (isinstance(group, click.Group) and word in group.commands):
+            break
+        command = f"{command} {word}"
+    return command
 
 
 @cache

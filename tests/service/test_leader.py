@@ -227,7 +227,9 @@ def test_without_a_leader_the_answer_says_how_to_hire_one(tmp_path):
         empty.hire("tess")
         page = empty.person.conversation(ReadConversation(cwd=empty.cwd))
     assert page.leader is None
-    assert page.hint.endswith("has no leader. Hire one: legion agents hire 'Lead this project.' --role leader --name leader")
+    assert page.hint.endswith(
+        "has no leader. Hire one: legion agents hire 'Lead this project.' --role leader --name leader"
+    )
 
 
 def test_the_hint_names_no_leader_that_another_project_has(tmp_path):
