@@ -131,7 +131,7 @@ def _prepare(
         tree=tree,
         state=state,
         given=given,
-        env=sandbox.environment(context, {"LEGION_STATE": str(state)}),
+        env=sandbox.environment(context, asked.project, {"LEGION_STATE": str(state)}),
         sandbox=sandbox.sandbox(context, asked.project, writable=(state,), readable=(tree, given)),
     )
     run_input = RunInput(

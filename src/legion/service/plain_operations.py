@@ -75,6 +75,7 @@ class PlainOperations(Operations):
 
     # Projects
     add_project = use_case(registry.add)
+    use_shell = use_case(registry.use_shell)
     remove_project = use_case(registry.remove)
     trustable = use_case(trusting.trustable)
     trust = use_case(trusting.trust)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from legion.domain import shell
 from legion.wire.agents import Seat
 from legion.wire.lazy import dataclass
 from legion.wire.tickets import TicketLine, UsageLine
@@ -15,6 +16,18 @@ class AddProject:
 
     path: str
     dry_run: bool = False
+
+
+SHELL_NAMES = shell.NAMES
+"""The variables that a client reports."""
+
+
+@dataclass(kw_only=True)
+class ShellVariables:
+    """Variables of the person's shell, for the programs of the repository at `path`."""
+
+    path: str
+    variables: dict[str, str]
 
 
 @dataclass(kw_only=True)

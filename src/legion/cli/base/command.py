@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -93,6 +94,18 @@ class CommandCall:
             from legion.cli.base.project_match import confirm_project
 
             confirm_project(self, arguments["id"])
+
+    def use_shell(self, place: str) -> None:
+        """Report the variables of this shell for the programs of the repository here. A script of an agent or for a
+        daemon on another machine reports none, and a folder without a repository has no programs."""
+        legion = self.legion()
+        if is_remote() or legion.address.session:
+            return
+        from legion.wire.projects import SHELL_NAMES, ShellVariables
+
+        variables = {name: os.environ[name] for name in SHELL_NAMES if name in os.environ}
+        with contextlib.suppress(LegionError):
+            self.notes(legion.use_shell(ShellVariables(path=place, variables=variables)).notes)
 
     def again(self) -> Legion:
         """A new connection to the daemon after it was lost. It starts none: a person may have stopped it."""

@@ -38,6 +38,7 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
         gone = legion.remove_project(str(place))
         call.report(gone)
         return
+    call.use_shell(str(place))
     with progress("Preparing the project"):
         added = legion.add_project(AddProject(path=str(place), dry_run=dry_run))
     call.answer(added, lambda: _added(added, call.screen))

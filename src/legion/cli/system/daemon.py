@@ -38,6 +38,7 @@ def up(call: CommandCall) -> None:
     answer = _daemon(call, pid=record.pid, url=record.url, version=record.version, started=started)
     is_up = "is up" if started else "was up already"
     call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url} (pid {record.pid})"])
+    call.use_shell(call.here)
     call.say(f"Data directory: {call.data_dir}")
     call.say(f"Token: in {answer.token_file}")
 

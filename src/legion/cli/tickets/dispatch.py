@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +121,9 @@ def dispatch(
     wanted = Dispatch(
         cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex(), to=valid_text(to, "--to"), dry_run=dry_run
     )
+    # A script or a timer may have few variables; what the person's terminal has is what they work with.
+    if sys.stdin.isatty() and not dry_run:
+        call.use_shell(call.cwd)
     made = call.legion().dispatch(wanted)
     if dry_run:
         call.answer(made, lambda: [*map(sanitize, made.planned), "Nothing was created."])

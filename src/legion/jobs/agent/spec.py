@@ -108,7 +108,7 @@ def run_paths(
     linked = linked_projects.write(context, project, given)
     if linked:
         own[linked_projects.VARIABLE] = str(given / linked_projects.FOLDER)
-    variables = sandbox.environment(context, {**own, **identity, **env.env})
+    variables = sandbox.environment(context, project, {**own, **identity, **env.env})
     readable = (given, *linked, *_own_file(chosen))
     box = sandbox.sandbox(context, project, writable=(tree, state, *env.writable), readable=readable)
     return RunPaths(tree=tree, state=state, given=given, env=variables, sandbox=box)

@@ -211,7 +211,7 @@ def _spec(
     state = project.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     access = tool_access.of_agent(context, agent, this_run, given)
-    env = sandbox.environment(context, {"LEGION_STATE": str(state), **workspace.env})
+    env = sandbox.environment(context, project, {"LEGION_STATE": str(state), **workspace.env})
     env |= access.env(env.get("PATH", ""))
     readable = (given, mail_prompt.long_mail_folder(project, this_run.seat), *access.readable)
     box = sandbox.sandbox(context, project, writable=(tree, state, *workspace.writable), readable=readable)

@@ -73,7 +73,7 @@ def run(
     program = Program(
         argv=("sh", "-c", command),
         cwd=tree,
-        env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
+        env=sandbox.environment(context, project, {"LEGION_CHECK": name, **(env or {})}),
     )
     spec = RunSpec(run=run_dir.name, program=program, timeout=timeout, limits=sandbox.limits(context), sandbox=box)
     # Without a sandbox, builds use the person's own downloads.

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode, SystemCalls
+from legion.domain import shell
 from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import shell_variables
 from legion.runner import etc, seccomp
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from legion.runner.toolchains import toolchains
@@ -25,10 +27,10 @@ _READING = 120.0
 """Seconds that reading the commits of an agent's repository may take."""
 _IDLE = 3.0
 """Seconds after which a git that does nothing waits for a named pipe, so for ever."""
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
+_PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
-def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(context: Context, project: ProjectContext, extra: Mapping[str, str]) -> dict[str, str]:
     """An allow-list: variables that every program needs, those that the person named, and Legion's own.
 
     HOME has the person's path. Inside a sandbox that folder is empty but for the toolchains.
@@ -41,7 +43,12 @@ def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "Legion",
         "GIT_COMMITTER_EMAIL": "legion@localhost",
     }
-    return {"HOME": str(Path.home()), **passed, **identity, **extra}
+    of_shell = shell.for_programs(_shell(context, project))
+    return {"HOME": str(Path.home()), **of_shell, **passed, **identity, **extra}
+
+
+def _shell(context: Context, project: ProjectContext) -> dict[str, str]:
+    return shell_variables.current(context, Path(project.record.common_dir), Path(project.record.root))
 
 
 @functools.lru_cache(maxsize=64)
@@ -85,11 +92,13 @@ def sandbox(
         return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
     hidden = (context.data.root, Path(project.record.worktrees))
     minute = int(context.clock() // 60)
-    tools = _tools(os.environ.get("PATH", ""), home, settings.read, hidden, minute)
+    variables = _shell(context, project)
+    tools = _tools(variables.get("PATH", os.defpath), home, settings.read, hidden, minute)
+    shown = (project.hub.objects, *tools, *shell_variables.certificates(variables), *readable)
     return Sandbox(
         home=home,
         writable=(*writable, *settings.write),
-        readable=(project.hub.objects, *tools, *readable),
+        readable=shown,
         network=network,
         etc=etc.sync(context.data.root / "etc"),
         filtered=_filters(context),
@@ -125,7 +134,7 @@ def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[S
     filter = seccomp.program() if _filters(context) else None
 
     def run(argv: Sequence[str]) -> FinishedProcess:
-        env = environment(context, {})
+        env = environment(context, project, {})
         if box is None:
             return process.run(argv, cwd=tree, env=env, timeout=_READING)
         # bubblewrap reads the filter from its input, to the end: the command finds nothing left there.

@@ -24,11 +24,12 @@ from legion.git.hub.repository import TARGET, Hub
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
 from legion.jobs.landing import upstream
+from legion.jobs.workspace import shell_variables
 from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files, safe_files
-from legion.wire.projects import AddProject, Done, ProjectAdded
+from legion.wire.projects import AddProject, Done, ProjectAdded, ShellVariables
 
 _OWNER = ".owner"
 """A file in the folder of worktrees that names the owner, so that no other Legion uses the folder."""
@@ -79,7 +80,7 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     project = project or moved
     file = root / FILE
     there = _own_text(file)
-    first = _guessed(root) if there is None else Guess(kind="", text=there)
+    first = _guessed(context, facts, root) if there is None else Guess(kind="", text=there)
     text = first.text
     config = parse(text, origin=str(file))
     _refuse_invalid_committed_file(facts)
@@ -121,6 +122,15 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
             *_notes(facts, there, known=known and moved is None, trusted=trusted),
         ],
     )
+
+
+def use_shell(context: Context, request: ShellVariables) -> Done:
+    """Only the person's token calls this: no agent and no browser chooses what the programs of a project find."""
+    facts = look(Path(request.path))
+    changed = shell_variables.report(context, facts.common_dir, facts.root, request.variables)
+    message = f"Programs of {facts.root.name} get these variables of your shell."
+    note = f"Programs of {facts.root.name} get {', '.join(changed)} as in this shell from now on."
+    return Done(message=message, notes=[note] if changed else [])
 
 
 def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
@@ -374,9 +384,10 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     return notes
 
 
-def _guessed(root: Path) -> Guess:
+def _guessed(context: Context, facts: RepositoryFacts, root: Path) -> Guess:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
-    installed = cache(lambda program: shutil.which(program) is not None)
+    path = shell_variables.current(context, facts.common_dir, facts.root).get("PATH")
+    installed = cache(lambda program: shutil.which(program, path=path) is not None)
 
     def text_of(name: str) -> str:
         return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")

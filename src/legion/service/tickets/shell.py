@@ -64,7 +64,7 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
         run_dir,
         RunSpec(
             run=run_dir.name,
-            program=Program(argv=_argv(), cwd=tree, env=sandbox.environment(context, env), terminal=True),
+            program=Program(argv=_argv(), cwd=tree, env=sandbox.environment(context, project, env), terminal=True),
             driver=registry.TERMINAL,
             options=TerminalOptions(columns=wanted.columns, rows=wanted.rows, leave_after=_LEFT).to_json(),
             sandbox=sandbox.sandbox(context, project, writable=seen),

@@ -18,7 +18,7 @@ from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import sandbox
+from legion.jobs.workspace import sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import health as machine_health
 from legion.service.projects import registry as project_cases
@@ -244,6 +244,19 @@ def _canary(context: Context, project: ProjectContext) -> list[DoctorFinding]:
     return [DoctorFinding(name=name, ok=True, detail=canary.state(project))]
 
 
+def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
+    """Which variables programs get that the daemon has otherwise."""
+    record = project.record
+    names = shell_variables.unlike_daemon(context, Path(record.common_dir), Path(record.root))
+    detail = f"{', '.join(names)} as in your shell, unlike the daemon's" if names else "the same as the daemon's"
+    return DoctorFinding(
+        name="shell variables",
+        ok=True,
+        detail=detail,
+        advice="`legion up`, run in the repository, takes them from your present shell" if names else "",
+    )
+
+
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
@@ -279,6 +292,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
         *_canary(context, project),
+        _shell(context, project),
         DoctorFinding(
             name="flaky checks",
             ok=not flaky,

@@ -89,6 +89,10 @@ class Operations(
     def add_project(self, wanted: wire.projects.AddProject, /) -> wire.projects.ProjectAdded:
         """Make a git repository a project"""
 
+    @operation("POST", "/v1/shell")
+    def use_shell(self, wanted: wire.projects.ShellVariables, /) -> wire.projects.Done:
+        """Use PATH, proxies, certificates and version managers of the person's shell for a repository's programs"""
+
     @operation("DELETE", "/v1/projects", open_to=OpenTo.BROWSER)
     def remove_project(self, cwd: Folder) -> wire.projects.Done:
         """Remove a project; its repository stays as it is"""

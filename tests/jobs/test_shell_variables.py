@@ -1,0 +1,69 @@
+"""Programs of a project find what the person's shell finds, once a command of theirs has reported it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from legion.config.files.project import FILE
+from legion.domain.checks import CheckResult
+from legion.jobs.workspace import shell_variables
+from legion.service.projects import registry
+from legion.service.views.doctor import doctor
+from legion.wire.projects import AddProject, ShellVariables
+from tests.jobs.test_check_setup import Ground, Make, make
+from tests.support.repository import Repository
+
+__all__ = ["make"]
+
+CHECK = '[checks.test]\nrun = "mytool && grep -q CERT $SSL_CERT_FILE && test $NO_PROXY = localhost,127.0.0.1,::1"\n'
+
+
+def _tool(folder: Path, name: str) -> str:
+    folder.mkdir()
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def _report(ground: Ground, place: Path, variables: dict[str, str]) -> list[str]:
+    return registry.use_shell(ground.board.context, ShellVariables(path=str(place), variables=variables)).notes
+
+
+def test_checks_find_the_tools_and_certificates_of_the_shell(make: Make, tmp_path: Path):
+    ground = make(CHECK, {"a.txt": "a\n"})
+    assert ground.verdict(ground.project.target) is CheckResult.RED
+    certificate = tmp_path / "corp.pem"
+    certificate.write_text("-----BEGIN CERTIFICATE-----\n")
+    variables = {
+        "PATH": _tool(tmp_path / "tools", "mytool"),
+        "SSL_CERT_FILE": str(certificate),
+        "http_proxy": "http://p:1",
+    }
+    (note,) = _report(ground, ground.repository.root, variables)
+    assert note.startswith("Programs of shop get PATH, http_proxy, ")
+    assert _report(ground, ground.repository.root, variables) == []
+    assert ground.passes(ground.project.target)
+    (line,) = [one for one in doctor(ground.board.context, str(ground.repository.root)).findings if "shell" in one.name]
+    assert line.detail.startswith("PATH, http_proxy, ")
+
+
+def test_init_guesses_with_the_tools_of_the_shell(make: Make, tmp_path: Path):
+    ground = make(CHECK, {"a.txt": "a\n"})
+    theirs = Repository(tmp_path / "other", "")
+    theirs.git("rm", "--quiet", FILE)
+    theirs.commit("pnpm", {"package.json": '{"dependencies": {"a": "1"}}', "pnpm-lock.yaml": "lockfileVersion: 9\n"})
+    wanted = AddProject(path=str(theirs.root), dry_run=True)
+    assert "pnpm install" not in registry.add(ground.board.context, wanted).setup
+    _report(ground, theirs.root, {"PATH": _tool(tmp_path / "tools", "pnpm")})
+    assert "pnpm install" in registry.add(ground.board.context, wanted).setup
+
+
+def test_a_file_with_a_private_key_is_no_certificate(tmp_path: Path):
+    for name, text in (
+        ("key", "-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n"),
+        ("ssh", "-----BEGIN X-----"),
+    ):
+        (tmp_path / name).write_text(text)
+    names = dict(zip(("SSL_CERT_FILE", "PIP_CERT", "SSL_CERT_DIR"), ("key", "ssh", "."), strict=True))
+    assert shell_variables.certificates({name: str(tmp_path / file) for name, file in names.items()}) == ()
