@@ -16,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 
 import pytest
 
@@ -32,24 +33,31 @@ OTHER_PROTOCOLS = ("orchestra", "orchestrate", "table", "ticket_fields")
 """Modules whose shapes speak to programs of other tools, or describe the operations themselves."""
 
 
-def all_shapes() -> Iterator[type]:
+def _modules() -> list[ModuleType]:
+    names = [one.name for one in iter_modules(legion.wire.__path__) if one.name != "operations"]
+    return [import_module(f"legion.wire.{name}") for name in names]
+
+
+def _shapes_of(module: ModuleType) -> Iterator[type]:
+    for _, one in inspect.getmembers(module, inspect.isclass):
+        if is_dataclass(one) and one.__module__ == module.__name__:
+            yield one
+
+
+def all_wire_shapes() -> list[type]:
+    return [shape for module in _modules() for shape in _shapes_of(module)]
+
+
+def answers() -> Iterator[type]:
     """In the order of their modules; requests and what machines exchange are left to the OpenAPI document."""
-    names = [one.name for one in iter_modules(legion.wire.__path__) if one.name not in OTHER_PROTOCOLS]
-    modules = [*(import_module(f"legion.wire.{name}") for name in names), shapes, summary, report]
-    requests = {
-        str(row.body.annotation).removesuffix(" | None").rpartition(".")[2] for row in OPERATIONS.values() if row.body
-    }
-    for module in modules:
-        for _, one in inspect.getmembers(module, inspect.isclass):
-            if (
-                is_dataclass(one)
-                and one.__module__ == module.__name__
-                and one.__name__ not in {*requests, *WORDS["inside"]}
-            ):
-                yield one
+    bodies = [str(row.body.annotation) for row in OPERATIONS.values() if row.body]
+    left_out = {*(body.removesuffix(" | None").rpartition(".")[2] for body in bodies), *WORDS["inside"]}
+    for module in (*_modules(), shapes, summary, report):
+        if module.__name__.rpartition(".")[2] not in OTHER_PROTOCOLS:
+            yield from (shape for shape in _shapes_of(module) if shape.__name__ not in left_out)
 
 
-ANSWERS = list(all_shapes())
+ANSWERS = list(answers())
 
 
 def head_of(shape: type) -> str:
