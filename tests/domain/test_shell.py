@@ -18,7 +18,8 @@ def test_only_listed_variables_count():
 
 def test_folders_of_path_in_the_repository_are_left_out():
     """A virtual environment of the checkout would be found by the checks of every tree."""
-    path = "/me/shop/.venv/bin:node_modules/.bin:/me/.nvm/v20/bin::/me/shop-tools/bin:/usr/bin:/usr/bin"
+    inside = "/me/shop/.venv/bin:/me//shop/./bin:/usr/../me/shop/bin:node_modules/.bin"
+    path = f"{inside}:/me/.nvm/v20/bin::/me/shop-tools/bin:/usr/bin:/usr/bin"
     assert shell.chosen({"PATH": path}, "/me/shop") == {"PATH": "/me/.nvm/v20/bin:/me/shop-tools/bin:/usr/bin"}
 
 

@@ -6,7 +6,6 @@ An allow-list. Addresses of registries are not on it, since they often carry a p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
 
 _PROXIES = tuple(
     name for word in ("HTTP", "HTTPS", "FTP", "ALL") for name in (f"{word}_PROXY", f"{word.lower()}_proxy")
@@ -31,13 +30,19 @@ def chosen(variables: Mapping[str, str], root: str) -> dict[str, str]:
     """Those of the variables that count. Folders of PATH in the repository are left out: each tree has its own."""
     found = {name: variables[name] for name in NAMES if variables.get(name)}
     if "PATH" in found:
-        found["PATH"] = ":".join(_outside(found["PATH"].split(":"), PurePosixPath(root)))
+        found["PATH"] = ":".join(_outside(found["PATH"].split(":"), root))
     return {name: value for name, value in found.items() if len(value) <= _LONGEST and value.isprintable()}
 
 
-def _outside(folders: Iterable[str], root: PurePosixPath) -> list[str]:
-    kept = (folder for folder in folders if folder.startswith("/"))
-    return list(dict.fromkeys(folder for folder in kept if not PurePosixPath(folder).is_relative_to(root)))
+def _outside(folders: Iterable[str], root: str) -> list[str]:
+    """Each once. A folder with `..` in it may lead anywhere."""
+    above = _parts(root)
+    kept = (folder for folder in folders if folder.startswith("/") and ".." not in _parts(folder))
+    return list(dict.fromkeys(folder for folder in kept if _parts(folder)[: len(above)] != above))
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def different(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
