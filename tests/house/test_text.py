@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tests.support.codebase import SOURCE, files_with, imported_modules, place, tree
 
@@ -46,3 +47,41 @@ def test_every_answer_of_a_route_is_json_of_ours():
 def test_the_exceptions_still_exist():
     assert not [name for name in ALLOWED if not (SOURCE / name).is_file()]
     assert all({"json", "orjson"} & imported_modules(SOURCE / name) for name in ALLOWED)
+
+
+def test_numbers_of_things_are_worded_in_one_place():
+    """`count` writes "1 ticket" and "2 tickets"."""
+    found = [
+        place(path, node.lineno)
+        for path in files_with(r"== 1 else|!= 1 else|\blen\(", "src")
+        if str(path.relative_to(SOURCE)) != "domain/text.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.expr) and (_words_one_apart(node) or _words_any_number_alike(node))
+    ]
+    assert not found, f"word it with `count` of legion/domain/text.py: {found}"
+
+
+def _words_one_apart(node: ast.expr) -> bool:
+    """`"1 ticket" if number == 1 else ...`, or an s that depends on it."""
+    if not isinstance(node, ast.IfExp) or not re.search(r"[!=]= 1$", ast.unparse(node.test)):
+        return False
+    return any(
+        isinstance(side, ast.Constant) and isinstance(side.value, str) and re.match(r"1 |s\b", side.value)
+        for side in (node.body, node.orelse)
+    )
+
+
+def _words_any_number_alike(node: ast.expr) -> bool:
+    """`f"{len(found)} tickets"`."""
+    if not isinstance(node, ast.JoinedStr):
+        return False
+    return any(
+        isinstance(number, ast.FormattedValue)
+        and number.format_spec is None
+        and isinstance(number.value, ast.Call)
+        and ast.unparse(number.value.func) == "len"
+        and isinstance(after, ast.Constant)
+        and re.match(r" (?!is\b|has\b|was\b)[a-z]+s\b", str(after.value))
+        and not ast.unparse(before).rstrip("'\"").endswith(" of ")
+        for before, number, after in zip([ast.Constant(""), *node.values], node.values, node.values[1:], strict=False)
+    )

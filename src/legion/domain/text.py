@@ -62,6 +62,11 @@ def recorded(text: str) -> str:
     return text if text.isprintable() else _CONTROL.sub(_marked, whole(text))
 
 
+def count(number: int, one: str, many: str = "") -> str:
+    """1 ticket, 2 tickets; 1 ticket is, 2 tickets are."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def storable(text: str) -> str:
     """Whole, and without NUL, which no database stores."""
     return whole(text).replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from legion.domain.review.hidden_characters import warning as hidden_warning
-from legion.domain.text import reveal
+from legion.domain.text import count, reveal
 
 __all__ = [
     "SHORT_ID",
     "conflict_partner",
+    "count",
     "describe_conflict",
     "hidden_warning",
     "names_a_ticket",

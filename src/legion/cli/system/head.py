@@ -10,7 +10,7 @@ from types import ModuleType
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import sanitize
+from legion.cli.base.output import count, sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.system.paths import user_config_file
@@ -63,8 +63,7 @@ def _moved(done: HeadState, url: str) -> Iterator[str]:
 
 
 def _size(done: HeadState) -> str:
-    many = "1 project" if len(done.projects) == 1 else f"{len(done.projects)} projects"
-    return f"{many}, {done.rows} rows, {done.bytes / 1e6:.1f} MB"
+    return f"{count(len(done.projects), 'project')}, {count(done.rows, 'row')}, {done.bytes / 1e6:.1f} MB"
 
 
 def _daemon() -> ModuleType:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall
-from legion.cli.base.output import clock, sanitize
+from legion.cli.base.output import clock, count, sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.wire.errors import BadInput, NotAllowed
@@ -39,23 +39,19 @@ def rebuild(call: CommandCall, sure: bool) -> None:
 def _plan(plan: Rebuild) -> Iterator[str]:
     yield f"The database {sanitize(plan.database)} is {plan.condition}. These boards can be restored:"
     for board in plan.boards:
-        yield f"  {sanitize(board.project)}: {_many(board.tickets)}, as of {clock(board.at)}"
+        yield f"  {sanitize(board.project)}: {count(board.tickets, 'ticket')}, as of {clock(board.at)}"
     yield f"Lost: {'; '.join(plan.lost)}. Running agents are stopped; they resume with the content of their worktrees."
 
 
 def _done(done: Rebuild) -> Iterator[str]:
-    listed = ", ".join(f"{sanitize(board.project)} ({_many(board.tickets)})" for board in done.boards)
+    listed = ", ".join(f"{sanitize(board.project)} ({count(board.tickets, 'ticket')})" for board in done.boards)
     yield f"Rebuilt: {listed}."
     if done.landed:
         are = "is" if done.landed == 1 else "are"
-        yield f"{_many(done.landed)} had landed after the last copy was made, and {are} done."
+        yield f"{count(done.landed, 'ticket')} had landed after the last copy was made, and {are} done."
     if done.resumed:
         resume, their = ("resumes", "its worktree") if done.resumed == 1 else ("resume", "their worktrees")
-        yield f"{_many(done.resumed)} {resume} with the content of {their} when Legion is up."
+        yield f"{count(done.resumed, 'ticket')} {resume} with the content of {their} when Legion is up."
     if done.kept:
         yield f"The old database is kept as {sanitize(done.kept)}."
     yield f"Not restored: {'; '.join(done.lost)}."
-
-
-def _many(tickets: int) -> str:
-    return "1 ticket" if tickets == 1 else f"{tickets} tickets"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.board.status import dollars
 from legion.wire.errors import BadInput
@@ -73,7 +73,7 @@ def _row(lane: LaneLine) -> list[Cell]:
         Cell(sanitize(who)),
         Cell(lane.standing, _COLOURS.get(lane.standing, Colour.DIM)),
         Cell(lane.state, Colour.DIM),
-        Cell(f"{lane.attempts} tries" if lane.attempts != 1 else "1 try"),
+        Cell(count(lane.attempts, "try", "tries")),
         Cell(size),
         Cell(f"{dollars(lane.usd)}{share}"),
         Cell(sanitize(lane.why), Colour.DIM),

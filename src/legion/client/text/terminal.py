@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.wire.text import count as count
 from legion.wire.text import reveal
 
 _ESCAPES = re.compile(
@@ -167,11 +168,6 @@ def size(number: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TB"
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """1 ticket, 2 tickets."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def numbers(ids: Iterable[int]) -> str:

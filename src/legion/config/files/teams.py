@@ -21,6 +21,7 @@ from legion.config.sections.machine import machine_labels
 from legion.domain.agents import teams as rules
 from legion.domain.agents.teams import Crew, Origin, Role, RolePart, Team, TeamStage
 from legion.domain.errors import BadInput
+from legion.domain.text import count
 from legion.system.paths import user_config_file
 
 LONGEST_PROMPT = 8000
@@ -65,7 +66,7 @@ def _prompt(value: object) -> str:
     if not words:
         raise Unfit(value)
     if len(words) > LONGEST_PROMPT:
-        raise Unfit(words[:20] + "...", f"has {len(words)} characters, and {LONGEST_PROMPT} are the most")
+        raise Unfit(words[:20] + "...", f"has {count(len(words), 'character')}, and {LONGEST_PROMPT} are the most")
     return words
 
 

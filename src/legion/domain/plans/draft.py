@@ -15,6 +15,7 @@ from typing import Any
 from legion.domain.plans import conditions
 from legion.domain.plans.conditions import ResultCondition
 from legion.domain.review.path_patterns import glob_fault
+from legion.domain.text import count
 from legion.domain.tickets import board
 
 KEY = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
@@ -134,7 +135,7 @@ def read(given: Mapping[str, Any], *, tickets: str = "tickets") -> PlanDraft:
     if not isinstance(tables, list) or not tables:
         raise MalformedDraft(f"the plan has no `{tickets}`")
     if len(tables) > MOST_TICKETS:
-        raise MalformedDraft(f"the plan has {len(tables)} tickets, and {MOST_TICKETS} are the most")
+        raise MalformedDraft(f"the plan has {count(len(tables), 'ticket')}, and {MOST_TICKETS} are the most")
     found = [_ticket(table, n) for n, table in enumerate(tables)]
     keys = [one.key for one in found]
     for n, key in enumerate(keys):

@@ -14,6 +14,7 @@ from legion.domain.plans import draft as drafts
 from legion.domain.plans.conditions import ResultCondition
 from legion.domain.plans.draft import MOST_TICKETS, MalformedDraft, PlanDraft
 from legion.domain.plans.template import Condition, Template, TemplateStep, Value, Variable, VariableType, awaited
+from legion.domain.text import count
 
 _PLACE = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -52,8 +53,8 @@ def expand(template: Template, given: Mapping[str, str], files: Files) -> PlanDr
         raise BadInput(f"Template {template.name} makes no ticket with these values: every step is left out.")
     if len(tickets) > MOST_TICKETS:
         raise BadInput(
-            f"Template {template.name} makes {len(tickets)} tickets, and {MOST_TICKETS} are the most: give it fewer "
-            "files or items, part by part."
+            f"Template {template.name} makes {count(len(tickets), 'ticket')}, and {MOST_TICKETS} are the most: give it "
+            "fewer files or items, part by part."
         )
     try:
         return drafts.read({"summary": goal(template, values), "tickets": tickets})

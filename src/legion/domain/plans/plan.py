@@ -19,6 +19,7 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import PlanQuestion
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanDraft, keep_approved
+from legion.domain.text import count
 from legion.domain.tickets.ticket import Ticket
 
 ROUNDS = 3
@@ -145,8 +146,8 @@ def answered(
     if not findings:
         return settled(moved, approved, "")
     if moved.tries < ROUNDS:
-        return replace(moved, reason=f"{_many(len(findings))}: it goes back to the planner")
-    return settled(moved, approved, f"{_many(len(findings))} after {moved.tries} rounds")
+        return replace(moved, reason=f"{count(len(findings), 'finding')}: it goes back to the planner")
+    return settled(moved, approved, f"{count(len(findings), 'finding')} after {count(moved.tries, 'round')}")
 
 
 def unusable(plan: GoalPlan, why: str, approved: Collection[str]) -> GoalPlan:
@@ -195,7 +196,7 @@ def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], 
     _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be edited now")
     kept = keep_approved(approved, plan.draft, draft)
     moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1)
-    return settled(moved, approved, _many(len(findings)) if findings else "")
+    return settled(moved, approved, count(len(findings), "finding") if findings else "")
 
 
 def rejected(plan: GoalPlan, why: str) -> GoalPlan:
@@ -264,7 +265,3 @@ def settled(plan: GoalPlan, approved: Collection[str], reason: str) -> GoalPlan:
 def _refuse(plan: GoalPlan, allowed: Collection[PlanState], why: str) -> None:
     if plan.state not in allowed:
         raise StateConflict(f"{plan.name} {why}: it is {plan.state.value}. See `legion plan show {plan.name}`.")
-
-
-def _many(count: int) -> str:
-    return "1 finding" if count == 1 else f"{count} findings"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from legion.domain.text import storable, to_json
+from legion.domain.text import count, storable, to_json
 
 LONGEST = 200_000
 """Characters of an answer that are parsed."""
@@ -316,7 +316,9 @@ def _objects(given: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     if wrong := [one for one in said if not isinstance(one, dict)]:
         raise MalformedVerdict(f'"{name}" must hold objects only, and holds {_shown(wrong[0])}')
     if len(said) > MOST_FINDINGS:
-        raise MalformedVerdict(f'"{name}" has {len(said)} entries: keep the {MOST_FINDINGS} that matter most')
+        raise MalformedVerdict(
+            f'"{name}" has {count(len(said), "entry", "entries")}: keep the {MOST_FINDINGS} that matter most'
+        )
     return said
 
 

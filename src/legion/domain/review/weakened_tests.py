@@ -15,6 +15,7 @@ from enum import Enum
 from legion.domain.review.diffs import DiffLine, FileDiff
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import deciding, is_test
+from legion.domain.text import count
 
 
 class Sign(Enum):
@@ -155,7 +156,7 @@ def _fewer(file: FileDiff, moved: Counter[str]) -> list[Weakening]:
 
 
 def _count(lost: int) -> str:
-    return f"with {lost} assertion{'' if lost == 1 else 's'}" if lost else "no assertion was in it"
+    return f"with {count(lost, 'assertion')}" if lost else "no assertion was in it"
 
 
 def _lines(file: FileDiff, sign: Sign, pattern: re.Pattern[str]) -> list[Weakening]:

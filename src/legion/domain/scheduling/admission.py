@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from legion.domain.rules import Rule
 from legion.domain.scheduling.budgets import SpentBudget
 from legion.domain.scheduling.throttle import OPEN, Throttle, ThrottleState
+from legion.domain.text import count
 
 StartCandidate = int | str
 """A ticket by its number; the next turn of a standing agent, or a planner, by its seat."""
@@ -98,7 +99,7 @@ class AdmissionRound:
             return HoldReason(rule=Rule.QUIET_HOURS, why=why, until=state.quiet_until)
         # A standing agent's turn is often the answer to a person, so it brings them nothing new to settle.
         if isinstance(candidate, int) and state.most_waiting and state.waiting >= state.most_waiting:
-            many = "1 ticket waits" if state.waiting == 1 else f"{state.waiting} tickets wait"
+            many = count(state.waiting, "ticket waits", "tickets wait")
             return HoldReason(rule=Rule.PERSON_IS_BUSY, why=f"waits until you have settled others: {many} for you")
         return _staggered(state.stagger, self._last, self._now)
 

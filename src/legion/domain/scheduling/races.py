@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.errors import BadInput
+from legion.domain.text import count
 from legion.domain.tickets.ticket import ENDED, Parked, ParkReason, State
 
 MOST_LANES = 8
@@ -123,13 +124,13 @@ def decide(finished: Sequence[FinishedLane], rankings: Sequence[Mapping[int, int
 
 
 def _why(lane: FinishedLane, best: FinishedLane, near: Sequence[FinishedLane], *, ranked: bool) -> str:
-    lines = _count(lane.lines, "line")
+    lines = count(lane.lines, "line")
     if lane is best:
         if len(near) == 1:
             return f"proven, and the smallest change ({lines})"
         return f"proven, of the smallest changes ({lines}), and {_preferred(best, near, ranked=ranked)}"
     if lane not in near:
-        return f"proven, and larger ({lines}) than the change of ticket {best.ticket} ({_count(best.lines, 'line')})"
+        return f"proven, and larger ({lines}) than the change of ticket {best.ticket} ({count(best.lines, 'line')})"
     if ranked:
         return f"proven, of about the same size ({lines}), and a reader ranks ticket {best.ticket} first"
     if (lane.findings or 0) > (best.findings or 0):
@@ -143,7 +144,3 @@ def _preferred(best: FinishedLane, near: Sequence[FinishedLane], *, ranked: bool
     if all(one.findings == best.findings for one in near):
         return "the smallest or the first of those"
     return "readers found least in it"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

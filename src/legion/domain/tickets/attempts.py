@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from legion.domain.text import count
 from legion.domain.tickets.ticket import Cause, Fail, Park, Parked, ParkReason, StartPoint, Ticket, TryAgain
 
 
@@ -43,8 +44,7 @@ def next_try_after_conflict(ticket: Ticket, reason: str, feedback: str, ground: 
 
 def tries_of(ticket: Ticket) -> str:
     """How many attempts were made since a person last asked for it."""
-    made = ticket.attempt - ticket.spared
-    return "1 attempt" if made == 1 else f"{made} attempts"
+    return count(ticket.attempt - ticket.spared, "attempt")
 
 
 AT_ONCE = 3.0

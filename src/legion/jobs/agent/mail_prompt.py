@@ -10,6 +10,7 @@ from pathlib import Path
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import LONGEST, Message, MessageKind
 from legion.domain.runs import Outcome
+from legion.domain.text import count
 from legion.jobs.context import ProjectContext
 from legion.system import files
 
@@ -96,7 +97,7 @@ def prompt(
             "Continue where you were." if not messages else "Continue where you were; this has arrived meanwhile:"
         )
     elif messages:
-        parts.append("You have mail." if len(messages) == 1 else f"You have mail: {len(messages)} messages.")
+        parts.append("You have mail." if len(messages) == 1 else f"You have mail: {count(len(messages), 'message')}.")
     parts += [format_message(agent, names, message, folder) for message in messages]
     return "\n\n".join(parts) + "\n"
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.rules import Rule
+from legion.domain.text import count
 from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Cause, Fail, Ticket, TryAgain
@@ -30,7 +31,7 @@ def instead(
     most = 0 if checkpoint.spec.dispatcher else project.config.checkpoints.fixes
     before = _fixes(tx, checkpoint)
     if before >= most:
-        tried = f" after {before} fixing ticket{'' if before == 1 else 's'}" if before else ""
+        tried = f" after {count(before, 'fixing ticket')}" if before else ""
         return Fail(f"{failed.reason}{tried}", cause=Cause.CHECKS)
     crew = teams.crew(context, project, "")
     builder = crew.builder.role

@@ -20,6 +20,7 @@ from legion.domain.plans.specification import SpecStage, fault
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
+from legion.domain.text import count
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.spec import NoProgram
@@ -181,7 +182,9 @@ def read_answer(
     if planned.keep_docs:
         answer = documents.added(context, project, planned, answer)
     record = _proposes(facts.checker(context, project, planned), answer, this_run)
-    return PlannerEnd(outcome=Outcome.FINISHED, detail=f"a plan of {len(answer.tickets)} tickets", record=record)
+    return PlannerEnd(
+        outcome=Outcome.FINISHED, detail=f"a plan of {count(len(answer.tickets), 'ticket')}", record=record
+    )
 
 
 def _read_document(context: Context, planned: GoalPlan, this_run: Run, stage: SpecStage, message: str) -> PlannerEnd:

@@ -13,6 +13,7 @@ from legion.domain.agents.teams import Advice
 from legion.domain.checks import Receipt
 from legion.domain.review import diffs
 from legion.domain.review.verdicts import Finding, ReviewRequest
+from legion.domain.text import count
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Ticket
 from legion.git.core.history import FileChange
@@ -100,7 +101,7 @@ def first(material: ReviewMaterial) -> str:
     parts += [_quote(one.text, "advice to its author", one.role) for one in material.advice]
     parts += _section("What was run on it", _ran(material))
     parts += _earlier_findings(material)
-    parts.append(f"## The change, {_count(material.files)}")
+    parts.append(f"## The change, {count(len(material.files), 'file')}")
     parts.append(_quote(_change(material, material.diff), "diff", "the change"))
     parts += _other_attempts(material)
     return _with_form(parts, material)
@@ -116,7 +117,7 @@ def again(material: ReviewMaterial) -> str:
     parts = [f"# Ticket {material.ticket.id} {new}"]
     parts += _section("What was run on it", _ran(material))
     parts += _earlier_findings(material)
-    parts.append(f"## The change now, {_count(material.files)}, and what is new since you looked")
+    parts.append(f"## The change now, {count(len(material.files), 'file')}, and what is new since you looked")
     parts.append(_quote(_change(material, material.since), "diff", "the change"))
     parts += _other_attempts(material)
     return _with_form(parts, material)
@@ -175,10 +176,6 @@ def _size(file: FileChange) -> str:
     if file.additions is None or file.deletions is None:
         return "(no lines)"
     return f"+{file.additions} -{file.deletions}"
-
-
-def _count(files: Sequence[FileChange]) -> str:
-    return "1 file" if len(files) == 1 else f"{len(files)} files"
 
 
 def cut_short(diff: str) -> tuple[str, ...]:

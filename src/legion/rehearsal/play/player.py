@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from legion.domain.text import count
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.play.chaos import ModelChaos
 from legion.rehearsal.play.conversation import ScriptPosition, part, position
@@ -104,7 +105,7 @@ class Play:
         number = position(where.since, steps)
         if number >= len(steps) and not script.endless:
             raise Unexpected(
-                f"Script {script.name} has {len(steps)} steps for attempt {where.attempt} "
+                f"Script {script.name} has {count(len(steps), 'step')} for attempt {where.attempt} "
                 f"and got a request for one more: {where.before[-_SHOWN:]}"
             )
         step = filled(steps[min(number, len(steps) - 1)], script, where)

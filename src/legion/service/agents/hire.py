@@ -13,6 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
+from legion.domain.text import count
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
@@ -265,7 +266,7 @@ def _fired(agent: Agent, gone: Dismissal) -> Fired:
         adopted = ", ".join(one.name for one in gone.adopted)
         parts.append(f"{adopted} now {'reports' if len(gone.adopted) == 1 else 'report'} to {agent.parent}")
     if gone.returned:
-        parts.append("1 message returned" if gone.returned == 1 else f"{gone.returned} messages returned")
+        parts.append(f"{count(gone.returned, 'message')} returned")
     return Fired(
         fired=[one.id for one in gone.fired],
         adopted=[one.id for one in gone.adopted],

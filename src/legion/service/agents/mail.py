@@ -14,6 +14,7 @@ from legion.domain.agents.mail import Delivery, Message, MessageKind
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.questions import Question, QuestionKind
 from legion.domain.runs import Run
+from legion.domain.text import count
 from legion.jobs.agent import extra_rights, mail_prompt
 from legion.jobs.context import Context
 from legion.runner import launch
@@ -94,8 +95,8 @@ def archive(context: Context, wanted: ArchiveMail) -> Done:
         for number in wanted.numbers:
             if mail.numbered(tx, number).recipient != ROOT:
                 raise BadInput(f"Message {number} is not addressed to you.")
-        count = mail.archive(tx, ROOT, wanted.numbers)
-    return Done(message=f"{'1 message is' if count == 1 else f'{count} messages are'} archived.")
+        archived = mail.archive(tx, ROOT, wanted.numbers)
+    return Done(message=f"{count(archived, 'message is', 'messages are')} archived.")
 
 
 def deliver_now(
@@ -142,11 +143,10 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
         if not recipients:
             raise StateConflict("You have no agents below you: hire one with `legion hire`.")
         sent = [mail.send(tx, sender=caller, recipient=one.id, text=text, project=one.project) for one in recipients]
-        count = "1 agent" if len(sent) == 1 else f"{len(sent)} agents"
         answer = Sent(
             messages=[one.id for one in sent],
             to=[one.id for one in recipients],
-            message=f"Message sent to {count}: {', '.join(one.name for one in recipients)}",
+            message=f"Message sent to {count(len(sent), 'agent')}: {', '.join(one.name for one in recipients)}",
         )
         remembered(tx, caller, wanted.request, answer)
     return answer
@@ -207,7 +207,7 @@ def _refuse_ping_pong(context: Context, caller: str, letter: NewMessage) -> None
             fallback=_STOP,
             deadline=tx.now + context.user.claude.answer_within,
         )
-    what = f"You and {agent.name} have only answered each other for {len(talk)} messages"
+    what = f"You and {agent.name} have only answered each other for {count(len(talk), 'message')}"
     if question.settled_at is not None:
         raise StateConflict(f"{what}, and the person did not allow it to continue: end your turn, and report instead.")
     raise StateConflict(

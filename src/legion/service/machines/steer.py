@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legion.domain.errors import StateConflict
 from legion.domain.machines.machine import CommandKind, Machine, MachineState, PlacementState
+from legion.domain.text import count
 from legion.jobs.context import Context
 from legion.service.machines.listing import machine_line
 from legion.store.database.transactions import Transaction
@@ -52,13 +53,13 @@ def remove(context: Context, name: str, wanted: RemoveMachine) -> Done:
         there = machines.open_on(tx, machine.id)
         if there and not wanted.yes:
             raise StateConflict(
-                f"{name} has {_count(len(there))}, and work that is not saved yet would stay there: "
+                f"{name} has {count(len(there), 'run')}, and work that is not saved yet would stay there: "
                 f"`legion machine drain {name}` first, or add --yes."
             )
         for one in there:
             machines.move(tx, one.run, PlacementState.LAPSED, _REMOVED)
         machines.set_state(tx, name, MachineState.REMOVED)
-    again = f" {_count(len(there)).capitalize()} of it will start again elsewhere." if there else ""
+    again = f" {count(len(there), 'run')} of it will start again elsewhere." if there else ""
     return Done(message=f"{name} is removed: its token opens nothing from now on.{again}")
 
 
@@ -78,8 +79,4 @@ def update(context: Context, name: str) -> Done:
 
 def _left(tx: Transaction, machine: Machine) -> str:
     there = len(machines.open_on(tx, machine.id))
-    return f"{_count(there).capitalize()} there will continue to the end." if there else "It has no runs."
-
-
-def _count(number: int) -> str:
-    return "1 run" if number == 1 else f"{number} runs"
+    return f"{count(there, 'run')} there will continue to the end." if there else "It has no runs."

@@ -13,6 +13,7 @@ from legion.domain.plans.draft import keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource, PlanState
 from legion.domain.questions import SettledBy
 from legion.domain.runs import Run
+from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.context import Context
@@ -88,7 +89,7 @@ def _approved(context: Context, plan: GoalPlan, made: Dispatched) -> PlanApprove
     with context.store.read() as tx:
         now = goals.get(tx, plan.id).state
     rest = "" if now is PlanState.APPROVED else f"; `legion approve {plan.name}` approves the rest"
-    many = "1 ticket is" if len(made.keys) == 1 else f"{len(made.keys)} tickets are"
+    many = count(len(made.keys), "ticket is", "tickets are")
     return PlanApproved(
         plan=plan.name,
         state=now.value,
@@ -182,7 +183,7 @@ def _refuse_findings(plan: GoalPlan, keys: Collection[str], *, anyway: bool) -> 
         raise StateConflict(f"{plan.name} cannot be dispatched: {impossible[0].text}. Edit it or send it back.")
     concerned = [one for one in plan.findings if one.ticket in (*keys, "")]
     if concerned and not anyway:
-        many = "1 finding" if len(concerned) == 1 else f"{len(concerned)} findings"
+        many = count(len(concerned), "finding")
         raise StateConflict(
             f"{plan.name} has {many}, first: {concerned[0].text}. Edit it, send it back, or approve it with --anyway."
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
+from legion.domain.text import count
 from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
 from legion.jobs.checks import red_checks
@@ -73,7 +74,7 @@ def _refuse_dropped(context: Context, project: Project) -> None:
 def _result(record: Project, project: ProjectContext, moved: CollectedRange, verb: str) -> CollectResult:
     commits = len(project.hub.commits_between(moved.old, moved.new)) if moved.old != moved.new else 0
     message = (
-        f"{record.branch} {verb} {commits} new commit{'s' if commits != 1 else ''}."
+        f"{record.branch} {verb} {count(commits, 'new commit')}."
         if commits
         else f"{record.branch} already contains all landed work."
     )

@@ -16,6 +16,7 @@ from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.plans import plan as plans
 from legion.domain.projects import ConfigOrigin, Project, acting
+from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
@@ -213,7 +214,7 @@ def end(context: Context, record: Project, *, uncollected: bool = False) -> Path
     # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
     ahead = _uncollected(context, project) if Path(record.common_dir).is_dir() and not uncollected else 0
     if ahead:
-        them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
+        them = count(ahead, "landed commit is", "landed commits are")
         raise StateConflict(
             f"{them} not on {record.branch} yet: run `legion collect` first, or merge it yourself "
             f"with `git fetch {project.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
@@ -377,7 +378,7 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     if there is None:
         notes.append(f"Read {FILE} and commit it; after a change to it run `legion trust`.")
     if facts.dirty_files:
-        what = "1 file is" if facts.dirty_files == 1 else f"{facts.dirty_files} files are"
+        what = count(facts.dirty_files, "file is", "files are")
         notes.append(f"{what} not committed; agents see only what is committed.")
     if facts.submodules:
         notes.append("Submodules are not checked out in worktrees; their entries stay as they are.")

@@ -14,6 +14,7 @@ from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import DEFAULT_SESSION, Project, acting, session_fault, session_of_branch
 from legion.domain.questions import BIND, REBUILD, RECREATE
+from legion.domain.text import count
 from legion.git.person.inspect import branches, checked_out, has_branch, look
 from legion.git.person.new_branch import make_branch
 from legion.jobs.context import Context, ProjectContext
@@ -195,7 +196,7 @@ def rebuild(context: Context, wanted: NamedSession) -> Done:
     with context.store.write() as tx:
         restart(tx, project, tip, [one.id for one, _ in left], REBUILD)
     lost = len(project.hub.commits_between(tip, before))
-    kept = f"{lost} landed commits that it lacks are" if lost != 1 else "1 landed commit that it lacks is"
+    kept = count(lost, "landed commit that it lacks is", "landed commits that it lacks are")
     notes = [f"{kept} kept as refs/legion/before/{before} in {project.hub.path}."] if lost else []
     return Done(message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}.", notes=notes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legion.domain.errors import Retryable, StateConflict
+from legion.domain.text import count
 from legion.jobs.context import Context
 from legion.service.projects import registry
 from legion.service.tickets.dispatch import drop
@@ -24,7 +25,7 @@ def drop_ended(context: Context, cwd: str) -> Acted:
         except (StateConflict, Retryable):
             kept.append(id)
     dropped = sorted(set(ended) - set(kept))
-    message = f"{len(dropped)} ended ticket{'s are' if len(dropped) != 1 else ' is'} off the board."
+    message = f"{count(len(dropped), 'ended ticket is', 'ended tickets are')} off the board."
     if kept:
         message += f" Still needed or being stopped: {', '.join(str(id) for id in sorted(kept))}."
     return Acted(tickets=dropped, message=message)

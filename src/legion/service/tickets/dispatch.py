@@ -17,6 +17,7 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind
 from legion.domain.tickets.offers import may
@@ -192,8 +193,7 @@ def stop_all(context: Context, cwd: str) -> Acted:
 
 
 def _stop_message(stopped: list[int], landing: list[int]) -> str:
-    count = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
-    parts = [f"{count} stopped."] if stopped else []
+    parts = [f"{count(len(stopped), 'ticket is', 'tickets are')} stopped."] if stopped else []
     if landing:
         which = f"Ticket {landing[0]} was" if len(landing) == 1 else f"Tickets {', '.join(map(str, landing))} were"
         parts.append(f"{which} not stopped: a ticket that is just landing cannot be; `legion undo N` reverts it.")

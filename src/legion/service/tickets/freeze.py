@@ -9,6 +9,7 @@ from legion.domain.agents.mail import MessageKind
 from legion.domain.events import EventKind
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
+from legion.domain.text import count
 from legion.domain.tickets.ticket import Park, ParkReason, State, Unpark
 from legion.jobs.context import Context
 from legion.runner import launch
@@ -49,7 +50,7 @@ def freeze(context: Context) -> Acted:
                 )
     cases.end_runs(context, active)
     _interrupt(context, turns)
-    many = "1 ticket" if len(frozen) == 1 else f"{len(frozen)} tickets"
+    many = count(len(frozen), "ticket")
     return Acted(tickets=frozen, message=f"Everything is frozen: {many} stopped. `legion thaw` resumes all of it.")
 
 
@@ -73,5 +74,5 @@ def thaw(context: Context) -> Acted:
                 if ticket.parked is not None and ticket.parked.detail == _FROZEN:
                     tickets.move(tx, ticket.id, Unpark(), rule=Rule.PERSON)
                     woken.append(ticket.id)
-    many = "1 ticket resumes" if len(woken) == 1 else f"{len(woken)} tickets resume"
+    many = count(len(woken), "ticket resumes", "tickets resume")
     return Acted(tickets=woken, message=f"Everything is thawed: {many}.")

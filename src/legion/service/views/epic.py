@@ -11,6 +11,7 @@ from legion.domain.plans.specification import stage_states
 from legion.domain.projects import Project, is_session_of_epic
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
+from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
@@ -118,8 +119,7 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
     ticket_cases.end_runs(context, active)
     for plan in written:
         plan_decisions.drop(context, plan.id)
-    many = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
-    done = [f"{many} stopped."] if stopped else []
+    done = [f"{count(len(stopped), 'ticket is', 'tickets are')} stopped."] if stopped else []
     done += [f"{one.name} is dropped." for one in written]
     return Acted(tickets=stopped, message=" ".join(done) or "No open tickets.")
 

@@ -16,6 +16,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.scheduling.admission import HoldReason
 from legion.domain.scheduling.decide import JobKind
+from legion.domain.text import count
 from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
 from legion.domain.tickets.offers import AgentReach, OfferFacts, offered
@@ -246,9 +247,8 @@ def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dic
             continue
         free = [one for one in waiting if one.ticket not in context.live.queue.notes.current]
         for place, one in enumerate(free, 1):
-            size = "1 line" if one.lines == 1 else f"{one.lines} lines"
-            first = f", first because it was overtaken {one.overtaken} times" if one.overdue else ""
-            places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
+            first = f", first because it was overtaken {count(one.overtaken, 'time')}" if one.overdue else ""
+            places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {count(one.lines, 'line')}{first}"
     return places
 
 

@@ -15,6 +15,7 @@ from legion.domain.agents.agent import ROOT, Agent, Allowance, Planning, Rights
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.runs import agent_seat
+from legion.domain.text import count
 from legion.store.board import questions
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -147,7 +148,7 @@ def find(tx: ReadTransaction, word: str, *, by: str) -> Agent:
         begins = func.substr(_TABLE.id, 1, len(word)) == word.lower()
         found = [_agent(row) for row in tx.execute(visible.where(begins))]
         if len(found) > 1:
-            raise StateConflict(f"{len(found)} agents have ids that start with {word}: write more of it.")
+            raise StateConflict(f"{count(len(found), 'agent')} have ids that start with {word}: write more of it.")
     standing = [agent for agent in found if agent.fired_at is None]
     if not found:
         raise NotFound(f"Session not found: {word}. `legion agents` lists the agents.")

@@ -8,6 +8,7 @@ import uuid
 
 from legion.domain.errors import BadInput, Retryable, StateConflict
 from legion.domain.questions import MOST_OPEN, Question, QuestionKind, SettledBy
+from legion.domain.text import count
 from legion.jobs.agent.mail_prompt import quoted
 from legion.jobs.supervise import questions as asking
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest
@@ -81,7 +82,9 @@ def _asked(tx: Transaction, call: ToolRequest) -> Question:
         return known
     assert caller.run is not None, "an agent's token is of a run"
     if len(waiting := questions.open_ones(tx, run=caller.run)) >= MOST_OPEN:
-        raise StateConflict(f"{len(waiting)} questions of yours wait for the person: wait for an answer, or decide.")
+        raise StateConflict(
+            f"{count(len(waiting), 'question')} of yours wait for the person: wait for an answer, or decide."
+        )
     minutes = min(call.amount("minutes") or _LONGEST_MINUTES, _LONGEST_MINUTES)
     return questions.ask(
         tx,

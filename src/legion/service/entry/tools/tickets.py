@@ -7,6 +7,7 @@ from dataclasses import asdict
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
+from legion.domain.text import count
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.tools.call import Data, ToolRequest
 from legion.service.shared.repeats import refuse_other_operation
@@ -94,7 +95,8 @@ def _stop_all(call: ToolRequest) -> Data:
     turns = [one.id for one in below if one.id != call.caller.id and _commands(call, one.id)]
     for id in turns:
         call.service.interrupt_agent(InterruptAgent(id=id, request=f"{call.request}:{id}"))
-    return {"stopped": [*stopped, *turns], "message": f"{len(stopped)} tickets and {len(turns)} turns are stopped."}
+    message = f"{count(len(stopped), 'ticket')} and {count(len(turns), 'turn')} are stopped."
+    return {"stopped": [*stopped, *turns], "message": message}
 
 
 def _commands(call: ToolRequest, id: str) -> bool:
