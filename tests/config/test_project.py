@@ -163,6 +163,7 @@ def test_the_line_is_found_behind_long_strings_that_look_like_settings():
         '[providers.x]\nurl = "http://evil"',
         '[gateway]\nurl = "http://evil"',
         'host = "0.0.0.0"',
+        "[agents]\nmemory_gb = 1",
     ],
 )
 def test_what_is_the_persons_to_decide_is_refused_and_says_where_it_belongs(text):

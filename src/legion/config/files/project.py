@@ -15,6 +15,7 @@ from functools import lru_cache
 from legion.config.base import settings
 from legion.config.base.settings import DAY, NAME, REQUIRED, choice, flag, number, text, texts, whole
 from legion.config.base.source import SettingsText, read
+from legion.config.files import user
 from legion.config.sections.environment import EnvironmentSettings, read_environment
 from legion.config.sections.plans import PlanSettings
 from legion.config.sections.review import ReviewSettings
@@ -239,22 +240,25 @@ _PERSONS_OWN = (
 )
 _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never contain or choose credentials"
 
-FOREIGN: Mapping[str, str] = {
-    **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
-    **dict.fromkeys(("governor", "budgets", "rhythm", "rewind", "notify", "standing", "watch", "every"), _PERSONS_OWN),
-    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer", "planner", "tui"), _PERSONS_OWN),
-    **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
-    **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
-    **dict.fromkeys(
-        ("disk_gb", "disk_mb", "free_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN
-    ),
-    **dict.fromkeys(("permission", "permissions", "permission_mode", "approval", "trust", "trusted"), _PERSONS_OWN),
+
+def _names(sections: Mapping[str, type]) -> set[str]:
+    """Of the tables and of the settings in them."""
+    return {name.split(".")[0] for name in sections} | {
+        name for kind in sections.values() for name in settings.rules(kind)
+    }
+
+
+_FOREIGN: Mapping[str, str] = {
+    **dict.fromkeys(_names(user.SECTIONS) - _names(SECTIONS), _PERSONS_OWN),
+    **dict.fromkeys(("bind", "listen", "address", "data_dir", "command", "argv", "args", "shell"), _PERSONS_OWN),
+    **dict.fromkeys(("permission", "permissions", "approval", "trust", "trusted", "mcp", "mcp_servers"), _PERSONS_OWN),
     **dict.fromkeys(("url", "base_url", "api_url", "endpoint", "endpoints", "proxy", "gateway"), _PERSONS_OWN),
-    **dict.fromkeys(("provider", "providers", "mcp", "mcp_servers"), _PERSONS_OWN),
+    **dict.fromkeys(("providers",), _PERSONS_OWN),
     **dict.fromkeys(("key_file", "token", "tokens", "secret", "secrets", "password"), _NO_CREDENTIALS),
     **dict.fromkeys(("api_key", "apikey", "auth", "credential", "credentials"), _NO_CREDENTIALS),
 }
-"""Names that people may try here and must not. Any other name is refused as unknown."""
+"""Every name of the person's file that means nothing else here, and words that people may try. Any other name is
+refused as unknown."""
 
 
 @lru_cache(maxsize=1024)
@@ -324,8 +328,8 @@ def _refuse_unknown_sections(source: SettingsText) -> None:
 def _refuse_foreign(source: SettingsText) -> None:
     for path in _paths(source.table):
         named_by_person = (len(path) == 2 and path[0] == "checks") or path[:-1] == ("environment", "vars")
-        why = FOREIGN.get(path[-1].lower().replace("-", "_"))
-        if path in (("agents", "run"), ("environment", "worktreeinclude")):
+        why = _FOREIGN.get(path[-1].lower().replace("-", "_"))
+        if path == ("agents", "run"):
             why = _PERSONS_OWN
         if why and not named_by_person:
             raise source.fault(path, why)
