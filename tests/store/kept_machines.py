@@ -65,6 +65,12 @@ def usage_report(tx: Transaction) -> None:
     assert (row.conversation, row.run, row.event, row.input, row.usd) == ("c-1", 1, 4, 9_000_000_000, 1.5)
 
 
+def agent_money(tx: Transaction) -> None:
+    """Added up from the runs of before, and as it was stored."""
+    assert agents.own_spending(tx)["a-stored"] == 0.5
+    assert agents.all_means(tx)["a-manager"].money is not None
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -73,5 +79,6 @@ KEPT = {
     "browser_secrets": browser_secret,
     "usage_reports": usage_report,
     "machine_disks": machine_disk,
+    "agent_spending": agent_money,
 }
 """The latest steps, in their order."""

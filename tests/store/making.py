@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import create_engine, insert, update
 
 from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.scheduling.usage import Usage
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State, Stop, Ticket
 from legion.store.board import projects, tickets
@@ -58,9 +59,9 @@ def stop(tx: Transaction, ticket: int) -> Ticket:
 
 
 def add_many_landed(store: Store, project: int, count: int) -> None:
-    """As `count` tickets that landed long ago, written in bulk, each after the one before it."""
+    """As `count` tickets that an agent had dispatched and that landed long ago, in bulk, each after the one before."""
     with store.write() as tx:
-        model = land(tx, add_ticket(tx, project, context="long " * 100).id)
+        model = land(tx, add_ticket(tx, project, context="long " * 100, dispatcher="a-1", budget=1.0).id)
     ids = range(model.id + 1, model.id + count)
     row = {
         "project": project,
@@ -97,6 +98,8 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
             "outcome": "finished",
         }
         tx.execute(insert(schema.runs), [run | {"id": n, "ticket": n} for n in ids])
+        spent = dict.fromkeys(Usage.__dataclass_fields__, 0) | {"provider": "p", "model": "m", "day": "2026-01-01"}
+        tx.execute(insert(schema.usage), [spent | {"run": n, "usd": 0.5} for n in ids])
         claim = {"kind": "run", "generation": 1, "machine": "here", "active": False, "claimed_at": 1.0}
         tx.execute(insert(schema.claims), [claim | {"id": n, "subject": n} for n in ids])
         proof = {"project": project, "name": "", "command": "", "commit_id": "", "verdict": "green", "duration": 1.0}

@@ -21,6 +21,7 @@ from legion.domain.checks import CheckResult
 from legion.domain.projects import Project
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView
+from legion.domain.scheduling.usage import Spending, Usage
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State
 from legion.store import events, snapshot
 from legion.store.board import landings, projects, receipts, tickets
@@ -28,7 +29,8 @@ from legion.store.database.columns import Flag
 from legion.store.database.fixed_query import FixedQuery, QueryByIds
 from legion.store.database.prepared import PreparedStatement
 from legion.store.database.transactions import Store, sqlite_url
-from legion.store.work import claims, runs
+from legion.store.staff import agents
+from legion.store.work import claims, runs, usage
 from tests.store.making import COMMIT, TREE, add_many_landed, add_project, add_ticket, land, stop
 
 
@@ -143,6 +145,8 @@ def life_of_a_ticket(store: Store, project: int, after: tuple[int, ...] = ()) ->
         tickets.move(tx, ticket, Prove())
         claims.finish(tx, claim)
     with store.write() as tx:
+        usage.add(tx, [Spending(run=run.id, provider="p", model="m", day="2026-01-02", usage=Usage(usd=1.0))])
+        agents.all_means(tx)
         receipts.for_tree(tx, project, f"tree-{ticket}")
         intent = landings.open(tx, project, base=COMMIT, commit=TREE, tree=TREE, tickets={ticket: TREE})
     with store.write() as tx:
@@ -218,7 +222,7 @@ def placeholder(type: TypeEngine[Any]) -> Any:
     return 1_000_000_000 if isinstance(type, Integer | Float | Flag) else "none"
 
 
-BIG = ("tickets", "later", "wishes", "edges", "runs", "claims", "events", "receipts", "landings", "requests")
+BIG = ("tickets", "later", "wishes", "edges", "runs", "usage", "claims", "events", "receipts", "landings", "requests")
 
 
 def plan(engine: Engine, statement: str, values: object) -> list[str]:

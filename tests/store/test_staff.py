@@ -16,7 +16,7 @@ from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail, ticket_holders
 from legion.store.work import idempotency, runs, usage
-from tests.store.making import COMMIT, add_ticket
+from tests.store.making import COMMIT, add_ticket, stop
 
 RIGHTS = Rights(tools=frozenset({"Read", "Bash"}), budget=10.0, headcount=3, depth=2, tier=Tier.SONNET)
 
@@ -66,6 +66,23 @@ def test_money_goes_up_the_tree_when_somebody_is_fired(store, project):
         agents.fire(tx, kid, by=boss.id)
     with store.read() as tx:
         assert agents.all_means(tx)[boss.id].money == 8.5
+
+
+def test_a_ticket_takes_its_budget_while_it_lives_and_then_what_it_cost(store, project):
+    with store.write() as tx:
+        boss = hire(tx, project.id, "boss")
+        ticket = add_ticket(tx, dispatcher=boss.id, budget=4.0).id
+        run = runs.start(tx, ticket, 1).id
+    for usd, left in ((0.0, 6.0), (1.5, 6.0), (4.0, 4.5)):
+        with store.write() as tx:
+            usage.add(tx, [Spending(run=run, provider="p", model="m", day="d", usage=Usage(usd=usd))])
+            assert agents.all_means(tx)[boss.id].money == left, "what it spent, or its budget where that is more"
+    with store.write() as tx:
+        cheap = add_ticket(tx, dispatcher=boss.id, budget=3.0).id
+        assert agents.all_means(tx)[boss.id].money == 1.5
+        stop(tx, cheap)
+        assert agents.all_means(tx)[boss.id].money == 4.5
+        assert agents.own_spending(tx) == {boss.id: 0.0}
 
 
 def test_mail_is_drained_in_order_and_counted(store, project):

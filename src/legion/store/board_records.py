@@ -37,6 +37,7 @@ IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
     "usage": "what was spent, except what the gateway's ledger still has",
     "usage_reports": "",
+    "agent_spending": "",
     "readings": "",
     "limits": "",
     "mail": "mail of agents",

@@ -70,6 +70,18 @@ class Spending:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgentSpending:
+    """Dollars of a standing agent: those of its own turns, and of the tickets and planners that it started."""
+
+    own: float = 0.0
+    given: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.own + self.given
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProviderLimit:
     """A provider's last statement about how much of its limit is used."""
 

@@ -38,12 +38,23 @@ from legion.store.database.plan_tables import (
 )
 from legion.store.database.race_tables import race_lanes
 from legion.store.database.routine_tables import routines
-from legion.store.database.staff_tables import agent_wheels, agents, attendances, calls, devices, holdings, mail, tokens
+from legion.store.database.staff_tables import (
+    agent_spending,
+    agent_wheels,
+    agents,
+    attendances,
+    calls,
+    devices,
+    holdings,
+    mail,
+    tokens,
+)
 from legion.store.database.watchdog_tables import helps, watches
 
 __all__ = [
     "adoptions",
     "advice",
+    "agent_spending",
     "agent_wheels",
     "agents",
     "attendances",

@@ -39,6 +39,14 @@ agents = Table(
     Column("driver", Text, nullable=False),
 )
 
+agent_spending = Table(
+    "agent_spending",
+    metadata,
+    Column("agent", Text, primary_key=True),
+    Column("own_usd", Double, nullable=False),
+    Column("given_usd", Double, nullable=False),
+)
+
 holdings = Table(
     "holdings",
     metadata,

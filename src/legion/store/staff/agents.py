@@ -15,6 +15,7 @@ from legion.domain.agents.agent import ROOT, Agent, Allowance, Planning, Rights
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.runs import agent_seat
+from legion.domain.scheduling.usage import AgentSpending
 from legion.domain.text import count
 from legion.store.board import questions
 from legion.store.database import schema
@@ -195,23 +196,17 @@ def hirers(tx: ReadTransaction) -> Mapping[str, str]:
 
 def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
     """What each spent itself, in dollars, fired ones included."""
-    spent, runs = schema.usage.c, schema.runs.c
-    found = (
-        select(runs.conversation, func.sum(spent.usd).label("usd"))
-        .join(schema.runs, runs.id == spent.run)
-        .where(runs.agent.is_not(None))
-        .group_by(runs.conversation)
-    )
-    return {row.conversation: row.usd for row in tx.execute(found)}
+    return {agent: spent.own for agent, spent in usage.by_agents(tx).items()}
 
 
 def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Allowance]:
     """What every standing agent can still give, and the person, who has `top`."""
     all_of_them = every(tx)
-    own = own_spending(tx)
     reports = rules.tree(all_of_them)
-    taken = usage.taken_by_dispatchers(tx)
-    spent = {agent.id: own.get(agent.id, 0.0) + taken.get(agent.id, 0.0) for agent in all_of_them}
+    known, promised = usage.by_agents(tx), usage.reserved(tx)
+    spent = {
+        agent.id: (known.get(agent.id) or AgentSpending()).total + promised.get(agent.id, 0.0) for agent in all_of_them
+    }
     spent[ROOT] = 0.0
     for agent in reversed(_from_the_top(all_of_them)):
         if agent.fired_at is not None:

@@ -9,11 +9,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, insert, select, update
+from sqlalchemy import Row, bindparam, func, insert, literal_column, select, update
 
 from legion.domain.plans.plan import PlanState
 from legion.domain.scheduling.budgets import EpicSpending
-from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, since, total
+from legion.domain.scheduling.usage import (
+    AgentSpending,
+    AttemptFate,
+    ProviderLimit,
+    RunUsage,
+    Spending,
+    Usage,
+    fate,
+    since,
+    total,
+)
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -43,6 +53,30 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
             tx.execute(insert(schema.usage), [facts | _values(one.usage)])
         else:
             tx.execute(update(schema.usage).where(*same).values(_values(_usage(row) + one.usage)))
+        _charge(tx, one)
+
+
+def _charge(tx: Transaction, spent: Spending) -> None:
+    """Add it to what the standing agent spent whose turn it was, or that started the ticket or the planner."""
+    runs, given = schema.runs.c, func.coalesce(schema.tickets.c.dispatcher, schema.goals.c.dispatcher, "")
+    run = tx.execute(
+        select(runs.agent, runs.conversation, given.label("dispatcher"))
+        .select_from(
+            schema.runs.outerjoin(schema.tickets, schema.tickets.c.id == runs.ticket).outerjoin(
+                schema.goals, schema.goals.c.id == runs.plan
+            )
+        )
+        .where(runs.id == spent.run)
+    ).one_or_none()
+    if run is None or not spent.usage.usd:
+        return
+    column, agent = ("own_usd", run.conversation) if run.agent is not None else ("given_usd", run.dispatcher)
+    table, usd = schema.agent_spending, spent.usage.usd
+    if not agent:
+        return
+    more = update(table).where(table.c.agent == agent).values({column: table.c[column] + usd})
+    if tx.execute(more).rowcount == 0:
+        tx.execute(insert(table), [{"agent": agent, "own_usd": 0.0, "given_usd": 0.0, column: usd}])
 
 
 def count_from_zero(tx: Transaction, conversation: str, at: JournalPlace) -> None:
@@ -123,52 +157,31 @@ def of_plan(tx: ReadTransaction, plan: int) -> Usage:
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
 
 
-def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
-    """Dollars that tickets took from their dispatchers: budgets while they live, then what they really cost."""
-    tickets, runs = schema.tickets.c, schema.runs.c
-    spent = (
-        select(runs.ticket, func.sum(_TABLE.usd).label("usd"))
-        .join(schema.runs, runs.id == _TABLE.run)
-        .join(schema.tickets, tickets.id == runs.ticket)
-        .where(tickets.dispatcher != "")
-        .group_by(runs.ticket)
-        .subquery()
-    )
-    found = (
-        select(tickets.dispatcher, tickets.live, tickets.budget, spent.c.usd)
-        .outerjoin(spent, spent.c.ticket == tickets.id)
-        .where(tickets.dispatcher != "")
-    )
-    taken: dict[str, float] = {}
-    for row in tx.execute(found):
-        now = row.usd or 0.0
-        cost = max(now, row.budget or 0.0) if row.live else now
-        taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
-    for dispatcher, cost in _taken_by_plans(tx):
-        taken[dispatcher] = taken.get(dispatcher, 0.0) + cost
-    return taken
+def by_agents(tx: ReadTransaction) -> Mapping[str, AgentSpending]:
+    """What every standing agent spent, fired ones included."""
+    found = tx.execute(select(schema.agent_spending))
+    return {row.agent: AgentSpending(own=row.own_usd, given=row.given_usd) for row in found}
 
 
-def _taken_by_plans(tx: ReadTransaction) -> list[tuple[str, float]]:
-    """The same for planners: the budget while one may still run, then what it really cost."""
-    plans, runs = schema.goals.c, schema.runs.c
-    spent = (
-        select(runs.plan, func.sum(_TABLE.usd).label("usd"))
-        .join(schema.runs, runs.id == _TABLE.run)
-        .where(runs.plan.is_not(None))
-        .group_by(runs.plan)
-        .subquery()
-    )
-    found = (
-        select(plans.dispatcher, plans.state, plans.budget, spent.c.usd)
-        .outerjoin(spent, spent.c.plan == plans.id)
-        .where(plans.dispatcher != "")
-    )
-    at_work = (PlanState.PLANNING, PlanState.ASKING)
-    return [
-        (row.dispatcher, max(row.usd or 0.0, row.budget or 0.0) if row.state in at_work else row.usd or 0.0)
-        for row in tx.execute(found)
-    ]
+def reserved(tx: ReadTransaction) -> Mapping[str, float]:
+    """Dollars that agents gave to tickets and planners which may still run, and which these have not spent yet."""
+    tickets, plans = schema.tickets.c, schema.goals.c
+    at_work = plans.state.in_((PlanState.PLANNING, PlanState.ASKING))
+    found: dict[str, float] = {}
+    for owner, id, run, lives in (
+        (tickets, tickets.id, schema.runs.c.ticket, tickets.live == literal_column("1")),
+        (plans, plans.id, schema.runs.c.plan, at_work),
+    ):
+        spent = (
+            select(func.coalesce(func.sum(_TABLE.usd), 0.0))
+            .join(schema.runs, schema.runs.c.id == _TABLE.run)
+            .where(run == id)
+            .scalar_subquery()
+        )
+        given = (owner.dispatcher != "", owner.budget.is_not(None), lives)
+        for row in tx.execute(select(owner.dispatcher, owner.budget, spent.label("usd")).where(*given)):
+            found[row.dispatcher] = found.get(row.dispatcher, 0.0) + max(0.0, row.budget - row.usd)
+    return found
 
 
 def work(tx: ReadTransaction, project: int | None = None, *, since: float | None = None) -> tuple[RunUsage, ...]:
