@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.operations import Operations
+from legion.wire.plans import NewPlan
 from legion.wire.projects import AddProject
 from legion.wire.table import rows
 from tests.api.serving import Served
@@ -53,6 +54,17 @@ def test_a_ticket_of_another_project_is_refused_by_project_and_title(legion, els
     assert name not in elsewhere.callers.asked
     assert ended.code not in (0, 2), ended
     assert "Ticket 1 (Tables for users) is of project shop, not other. Run it in" in ended.err
+
+
+@pytest.mark.parametrize(
+    "words", [["answer", "3", "yes"], ["approve", "P1"], ["reject", "P1", "no"], ["plan", "drop", "P1"]]
+)
+def test_so_is_a_question_or_a_plan(legion, elsewhere: Board, words: list[str]):
+    elsewhere.ask(3, ticket=1)
+    elsewhere.service.plan(NewPlan(cwd=str(elsewhere.cwd), goal="Tables"))
+    ended = legion(*words)
+    assert ended.code not in (0, 2), ended
+    assert "is of project shop, not other. Run it in" in ended.err
 
 
 def test_outside_any_project_and_in_its_own_a_ticket_is_acted_on(legion, elsewhere: Board, monkeypatch, tmp_path: Path):

@@ -72,7 +72,7 @@ class CommandCall:
         return self._session_folder
 
     def legion(self) -> Legion:
-        """The daemon, started if it is not running. Requests for a ticket of another project ask or are refused."""
+        """The daemon, started if it is not running. What is of another project is asked about or refused."""
         if self._legion is None:
             try:
                 self._legion = find(self.data_dir)
@@ -90,10 +90,11 @@ class CommandCall:
         return self._legion
 
     def _before(self, row: Operation, arguments: Mapping[str, Any]) -> None:
-        if row.method != "GET" and row.path.startswith("/v1/tickets/{id}/"):
-            from legion.cli.base.project_match import confirm_project
+        if row.method != "GET" and "/{id}/" in row.path:
+            from legion.cli.base.project_match import NUMBERED, confirm_project
 
-            confirm_project(self, arguments["id"])
+            if row.path.startswith(NUMBERED):
+                confirm_project(self, row.path, arguments["id"])
 
     def use_shell(self, place: str) -> None:
         """Report the variables of this shell for the programs of the repository here. A script of an agent or for a

@@ -97,7 +97,7 @@ def merge(context: Context, wanted: MergePulls) -> Pulls:
             open_ones = {known.ticket: known for known in forges.pulls(tx, one.project, [PullStage.OPEN])}
         unknown = [number for number in (*wanted.order, *wanted.only) if number not in open_ones]
         if unknown:
-            raise NotFound(f"Ticket {unknown[0]} has no open pull request: see `legion pr`.")
+            raise NotFound(f"Ticket {unknown[0]} has no open pull request in this project: see `legion pr`.")
         chosen = wanted.order or wanted.only or sorted(open_ones)
         return Pulls(pulls=[_merge(visit, open_ones[number], wanted) for number in chosen])
 
