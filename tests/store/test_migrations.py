@@ -372,23 +372,6 @@ def test_the_tables_are_as_the_code_believes(migrated_url):
     engine.dispose()
 
 
-def test_what_agents_spent_is_added_up_from_the_runs_of_before(database_url):
-    store = Store(database_url)
-    migrate_with_data(store, database_url, 32)
-    with store.write() as tx:
-        tx.execute(text("UPDATE tickets SET dispatcher = 'a-reader'"))
-        tx.execute(text("UPDATE goals SET dispatcher = 'a-reader'"))
-        more = "INSERT INTO usage SELECT {}, provider, model, day, 0, 0, 0, 0, 0, 0, 0, {}, 0 FROM usage WHERE run = 2"
-        for run, usd in ((99, 0.25), (97, 0.5)):
-            tx.execute(text(more.format(run, usd)))
-    store.migrate()
-    with store.read() as tx:
-        spent = usage.by_agents(tx)
-        assert (spent["a-manager"].own, spent["a-manager"].given) == (0.25, 0.0)
-        assert (spent["a-reader"].own, spent["a-reader"].given) == (0.0, 2.0)
-    store.close()
-
-
 def test_migrating_twice_does_nothing(database_url):
     store = Store(database_url)
     assert store.migrate() == SHIPPED

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
 
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
+from legion.store.database.transactions import Store
 from legion.store.work import runs, usage
-from tests.store.making import add_ticket
+from tests.store.making import add_ticket, migrate_with_data
 
 DAY = "2026-01-02"
 SOME = Usage(requests=2, failed=1, unpriced=1, input=10, output=20, cache_read=30, cache_write=40, usd=0.5, seconds=1.5)
@@ -80,3 +82,20 @@ def test_only_the_days_of_a_window_are_read(store, run):
         ended = runs.get(tx, run).ended_at
         assert ended is not None
         assert [len(usage.work(tx, since=moment)) for moment in (ended, ended + 1)] == [1, 0]
+
+
+def test_what_agents_spent_is_added_up_from_the_runs_of_before(database_url):
+    store = Store(database_url)
+    migrate_with_data(store, database_url, 32)
+    with store.write() as tx:
+        tx.execute(text("UPDATE tickets SET dispatcher = 'a-reader'"))
+        tx.execute(text("UPDATE goals SET dispatcher = 'a-reader'"))
+        more = "INSERT INTO usage SELECT {}, provider, model, day, 0, 0, 0, 0, 0, 0, 0, {}, 0 FROM usage WHERE run = 2"
+        for run, usd in ((99, 0.25), (97, 0.5)):
+            tx.execute(text(more.format(run, usd)))
+    store.migrate()
+    with store.read() as tx:
+        spent = usage.by_agents(tx)
+        assert (spent["a-manager"].own, spent["a-manager"].given) == (0.25, 0.0)
+        assert (spent["a-reader"].own, spent["a-reader"].given) == (0.0, 2.0)
+    store.close()

@@ -1,17 +1,13 @@
-"""Text that the service and the commands share: names of tickets and agents, predicted conflicts, hidden characters."""
+"""Text that the service and the commands share: names of tickets and agents, hidden characters."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from legion.domain.review.hidden_characters import warning as hidden_warning
 from legion.domain.text import count, reveal
 
 __all__ = [
     "SHORT_ID",
-    "conflict_partner",
     "count",
-    "describe_conflict",
     "hidden_warning",
     "names_a_ticket",
     "plan_number",
@@ -35,15 +31,3 @@ def names_a_ticket(word: str) -> bool:
     digits = word.removeprefix("#")
     longest = SHORT_ID - 1 if digits == word else _LONGEST_NUMBER
     return digits.isascii() and digits.isdigit() and len(digits) <= longest
-
-
-def describe_conflict(facts: Mapping[str, object]) -> str:
-    """The other change of a predicted conflict and its place, from the event."""
-    places = facts.get("places")
-    named = [str(one.get("path")) for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
-    return f"{conflict_partner(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
-
-
-def conflict_partner(facts: Mapping[str, object]) -> str:
-    """Without a ticket number the other side is landed code."""
-    return f"#{facts['with']}" if facts.get("with") else "what landed"

@@ -194,6 +194,8 @@ class EventLine:
     project: str | None
     ticket: int | None
     data: dict[str, object]
+    words: str = ""
+    """The event in one line."""
 
 
 @dataclass(kw_only=True)

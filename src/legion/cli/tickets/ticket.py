@@ -32,9 +32,9 @@ from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.page_parts import CommandLine, EnvironmentLine
-from legion.wire.text import conflict_partner, describe_conflict, hidden_warning
+from legion.wire.text import hidden_warning
 from legion.wire.ticket_fields import TicketField
-from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.tickets import ReceiptLine, RunLine, TicketPage, UsageLine
 
 SHORT = 8
 """Lines of one section that are shown without --full."""
@@ -375,69 +375,5 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if len(shown) < len(page.history):
         yield from screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
     yield from screen.table(
-        [[Cell(clock(event.at), Colour.DIM), Cell(describe_event(event))] for event in shown], uncut=full
+        [[Cell(clock(event.at), Colour.DIM), Cell(sanitize(event.words))] for event in shown], uncut=full
     )
-
-
-_WATCHDOG_STEPS = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
-
-
-def describe_event(event: EventLine) -> str:
-    """An event as a line for a person. An unknown kind is shown with its data."""
-    data = {name: sanitize(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
-    commit = data.get("commit", "")[:9]
-    match event.kind:
-        case "ticket.created":
-            return "created"
-        case "ticket.moved":
-            return _with(f"{data.get('from')} to {data.get('to')}", data.get("reason"))
-        case "ticket.advised":
-            return f"{data.get('role')} advised in run {data.get('run')}"
-        case "run.started":
-            return _with(f"run {data.get('run')} started, attempt {data.get('attempt')}", data.get("role"))
-        case "run.ended":
-            outcome = data.get("outcome", "").replace("_", " ")
-            return _with(f"run {data.get('run')} ended: {outcome}", data.get("detail"))
-        case "check.receipt":
-            return f"{data.get('name')} is {data.get('verdict')} on {commit}"
-        case "question.asked":
-            return _with(f"question {data.get('question')}", data.get("words"))
-        case "question.settled":
-            # Events of earlier releases know only yes and no.
-            choice = data.get("choice") or ("yes" if event.data.get("allowed") else "no")
-            return _with(f"question {data.get('question')} settled: {choice}", data.get("why"))
-        case "review.asked":
-            return _with(f"{data.get('reader')} is asked to review {commit}", data.get("why"))
-        case "review.given":
-            text = data.get("summary") or data.get("why")
-            return _with(f"{data.get('reader')} on {commit}, {data.get('verdict')}", text)
-        case "warning":
-            return _with("postponed", data.get("why"))
-        case "liveness.step":
-            return _with(_WATCHDOG_STEPS.get(data.get("step", ""), "watchdog"), data.get("why"))
-        case "proof.reversed":
-            return f"reverted in {count(int(data.get('tried', 0)), 'piece')}"
-        case "ticket.rewound":
-            return f"rewound to {data.get('moment')}"
-        case "ticket.dropped":
-            return "dropped"
-        case "check.flaky":
-            return f"{data.get('name', 'a check')} was red and then green on the same tree: flaky"
-        case "conflict.predicted":
-            return f"will conflict with {sanitize(describe_conflict(event.data))}"
-        case "conflict.gone":
-            return f"no longer conflicts with {sanitize(conflict_partner(event.data))}"
-        case "landing.landed":
-            return f"landed as {commit}"
-        case "landing.left-behind":
-            return data.get("why", "no longer in the target")
-        case "landing.brought-back":
-            return "in the target again"
-        case "landing.sent-back":
-            return _with("sent back", data.get("why"))
-        case _:
-            return _with(sanitize(event.kind), ", ".join(f"{name} {value}" for name, value in data.items()))
-
-
-def _with(text: str, why: str | None) -> str:
-    return f"{text}: {why}" if why else text

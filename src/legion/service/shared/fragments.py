@@ -13,6 +13,7 @@ from legion.domain.events import Event
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import Usage
 from legion.runner.journal import JournalEvent, read_tail
+from legion.service.shared.event_text import event_text
 from legion.wire.tickets import EventLine, RunLine, UsageLine
 
 Shape = TypeVar("Shape")
@@ -54,7 +55,8 @@ def run_line(run: Run, spent: Usage | None = None) -> RunLine:
 
 
 def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
-    return shaped(EventLine, event, project=names.get(event.project) if event.project is not None else None)
+    project = names.get(event.project) if event.project is not None else None
+    return shaped(EventLine, event, project=project, words=event_text(event))
 
 
 def silence(run_dir: Path) -> str:

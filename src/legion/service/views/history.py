@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.events import Event, EventKind
 from legion.domain.rules import WORDS, decided_by
 from legion.domain.runs import Run
-from legion.domain.text import to_json
 from legion.jobs.context import Context
 from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
 from legion.service.projects import registry as project_cases
+from legion.service.shared.event_text import event_text, facts_text
 from legion.service.views.days import end_of, start_of
 from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.work import runs
 from legion.wire.history import Events, HistoryLine
-from legion.wire.text import conflict_partner, describe_conflict
 
 _MOST = 20_000
 _LONGEST = 200
@@ -164,7 +163,7 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
         project=names.get(event.project) if event.project is not None else None,
         ticket=event.ticket,
         run=run if isinstance(run, int) else None,
-        words=_format_event(event),
+        words=_short(event_text(event)),
         rule=rule,
         why=_WHY.get(rule, ""),
         data=dict(event.data),
@@ -189,170 +188,11 @@ def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryL
         project=None,
         ticket=run.ticket,
         run=run.id,
-        words=_short(f"{entry.kind} {_facts(entry.facts)}"),
+        words=_short(f"{entry.kind} {facts_text(entry.facts)}"),
         rule="",
         why="",
         data=dict(entry.facts),
         rewind=f"{run.id}:{entry.number}" if entry.number in moments else "",
-    )
-
-
-_SENTENCES = {
-    EventKind.TICKET_CREATED: "dispatched: {title}",
-    EventKind.TICKET_ADOPTED: "continues conversation {source}",
-    EventKind.TICKET_FORKED: "its conversation is a copy of that of {seat} in run {run}",
-    EventKind.RACE_STARTED: "race {race} starts with attempts in tickets {lanes}",
-    EventKind.RACE_DECIDED: "race {race} is won by ticket {winner}: {why}",
-    EventKind.REBUILT: "the board was restored from the hub, as of event {event}",
-    EventKind.SENT_BACK: "sent back: {why}",
-    EventKind.AGENT_HIRED: "{name} is hired",
-    EventKind.AGENT_FIRED: "{name} is fired",
-    EventKind.DEVICE_ADDED: "device {device} is let in: {name}",
-    EventKind.QUESTION_ASKED: "question {question} ({kind}): {words}",
-    EventKind.MAIL_SENT: "mail ({kind}): {text}",
-}
-"""Events whose facts fill a sentence as they are. Each always has these facts."""
-
-
-def _format_event(event: Event) -> str:
-    """The event in one line."""
-    data = event.data
-
-    def fields(*names: str) -> str:
-        return ", ".join(str(data[name]) for name in names if data.get(name))
-
-    match event.kind:
-        case EventKind.PROJECT_ADDED:
-            at = f"ready at {fields('target')[:9]}" if data.get("target") else f"on branch {fields('branch')}"
-            text = f"{fields('root')} is a project, {at}"
-        case EventKind.PROJECT_TRUSTED:
-            text = f"the text {fields('hash')[:12]} is trusted"
-        case EventKind.COLLECTED:
-            moved = data.get("old") != data.get("new")
-            text = f"your branch went from {fields('old')[:9]} to {fields('new')[:9]}" if moved else "nothing was new"
-        case EventKind.WARNING:
-            text = f"{fields('job')}: {fields('why')}" if data.get("why") else _facts(data)
-        case EventKind.CLASH_SEEN:
-            text = f"will conflict with {describe_conflict(data)}"
-        case EventKind.CLASH_GONE:
-            text = f"will no longer conflict with {conflict_partner(data)}"
-        case EventKind.TICKET_MOVED:
-            reason = f": {fields('reason')}" if data.get("reason") else ""
-            text = f"{fields('from')} -> {fields('to')}, attempt {data.get('attempt', 0)}{reason}"
-        case EventKind.RUN_STARTED:
-            text = ", ".join(filter(None, (f"run {fields('run')} starts", _run_of(data), fields("role"))))
-        case EventKind.RUN_ENDED:
-            text = f"run {fields('run')} ended: {fields('outcome', 'detail')}"
-        case EventKind.PLAN_CREATED | EventKind.PLAN_MOVED:
-            text = _plan(data)
-        case EventKind.REVIEW_ASKED:
-            text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
-        case EventKind.REVIEW_GIVEN:
-            text = f"{fields('reader')} on {fields('commit')[:9]}, {fields('verdict')}: {fields('summary', 'why')}"
-        case EventKind.REWOUND:
-            text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
-        case EventKind.RECEIPT:
-            text = f"check {fields('name')} is {fields('verdict')} after {data.get('duration', 0):.1f} s"
-        case EventKind.LANDED:
-            text = f"landed as {fields('commit')[:9]}, tested with {fields('tested')[:9]}"
-        case EventKind.BATCH:
-            text = _batch(data)
-        case EventKind.BASELINE_GREEN if data.get("commit"):
-            text = f"the target itself is green at {fields('commit')[:9]}"
-        case EventKind.QUEUE_TEST:
-            text = _queue_test(data)
-        case EventKind.BATCH_SIZE:
-            text = f"{fields('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {fields('from')}"
-        case EventKind.LEFT_BEHIND:
-            text = f"{fields('why')}: it is at {fields('target')[:9]}"
-        case EventKind.BROUGHT_BACK:
-            text = f"in the target again, which is at {fields('target')[:9]}"
-        case EventKind.PACE:
-            text = _pace(data)
-        case EventKind.TARGET_MOVED:
-            text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
-        case EventKind.PERSON_SEEN:
-            text = _person(data)
-        case EventKind.QUESTION_SETTLED:
-            text = _settled(data)
-        case EventKind.DEVICE_REVOKED:
-            text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"
-        case EventKind.ABSORBED:
-            text = f"the target holds your {fields('tip')[:9]}"
-        case _ if event.kind in _SENTENCES:
-            text = _SENTENCES[event.kind].format_map({name: _value(value) for name, value in data.items()})
-        case _:
-            text = _facts({name: value for name, value in data.items() if name != "rule"})
-    return _short(text)
-
-
-def _pace(data: Mapping[str, object]) -> str:
-    why = f": {data['why']}" if data.get("why") else ""
-    return f"{data.get('provider')} was {data.get('from')} and is {data.get('to')}{why}"
-
-
-def _person(data: Mapping[str, object]) -> str:
-    left = f" and left {str(data['left'])[:9]}, which the hub keeps" if data.get("left") else ""
-    return f"your branch is at {str(data.get('tip', ''))[:9]}{left}"
-
-
-def _settled(data: Mapping[str, object]) -> str:
-    why = f": {data['why']}" if data.get("why") else ""
-    return f"question {data.get('question')} is settled with {data.get('choice') or 'no answer'}{why}"
-
-
-def _run_of(data: Mapping[str, object]) -> str:
-    if data.get("plan"):
-        return f"the planner of P{data['plan']}"
-    return f"attempt {data['attempt']}" if data.get("attempt") else f"a turn of {data.get('name', '')}"
-
-
-def _plan(data: Mapping[str, object]) -> str:
-    if "to" not in data:
-        return f"P{data.get('plan')}: {data.get('goal')}"
-    reason = f": {data['reason']}" if data.get("reason") else ""
-    return f"P{data.get('plan')}, {data.get('from')} -> {data['to']}{reason}"
-
-
-def _value(fact: object) -> str:
-    return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact or "")
-
-
-def _numbers(ids: object) -> str:
-    listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
-    return ", ".join(listed) or "your own commits"
-
-
-def _batch(data: Mapping[str, object]) -> str:
-    ids, lines, more = data.get("tickets"), data.get("lines"), data.get("waiting")
-    if not isinstance(ids, list) or not isinstance(lines, list):
-        return ""
-    overdue = data.get("overdue")
-    overtaken = overdue if isinstance(overdue, list) else []
-    sizes = [
-        f"{_count(many, 'line')}{', overtaken' if id in overtaken else ''}"
-        for id, many in zip(ids, lines, strict=False)
-    ]
-    listed = ", ".join(f"#{id} ({size})" for id, size in zip(ids, sizes, strict=False))
-    return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"
-
-
-def _queue_test(data: Mapping[str, object]) -> str:
-    yours = "your commits" if data.get("upstream") else ""
-    changes = " and ".join(filter(None, (yours, _numbers(data.get("tickets")) if data.get("tickets") else "")))
-    how = {"part": ", a part of a red batch", "ahead": " on top of the batch in test", "alone": " alone once more"}
-    return f"checks start on {changes}{how.get(str(data.get('how')), '')}"
-
-
-def _count(many: object, thing: str) -> str:
-    return f"{many} {thing}" if many == 1 else f"{many} {thing}s"
-
-
-def _facts(facts: Mapping[str, object]) -> str:
-    return " ".join(
-        value if isinstance(value, str) else f"{name}={to_json(value, default=str)}"
-        for name, value in facts.items()
-        if value not in (None, "", [], {})
     )
 
 
