@@ -1,7 +1,7 @@
 """`make bench`, or `python -m bench start landing ...` for parts of it.
 
-`growth` takes many minutes and runs only by its name; a number behind it says how many tickets it drives. The number
-behind `conversations` says how many files it makes.
+`growth` and `projects` take many minutes and run only by their names. A number behind `growth` says how many tickets it
+drives, one behind `conversations` how many files it makes; words behind `projects` choose some of its projects.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bench import (
     mail,
     page,
     pipeline,
+    projects,
     scale,
     start,
     tui,
@@ -58,14 +59,16 @@ PARTS = {
     "conversations": conversations.run,
     "pipeline": pipeline.run,
     "growth": growth.run,
+    "projects": projects.run,
 }
-_ONLY_BY_NAME = ("growth",)
+_ONLY_BY_NAME = ("growth", "projects")
 
 
 def main() -> int:
     words = sys.argv[1:]
     number = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else None
-    wanted = words or [name for name in PARTS if name not in _ONLY_BY_NAME]
+    chosen = words[1:] if words[:1] == ["projects"] else []
+    wanted = words[:1] if chosen else words or [name for name in PARTS if name not in _ONLY_BY_NAME]
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
         sys.stderr.write(f"There is no part {unknown[0]!r}: choose from {', '.join(PARTS)}.\n")
@@ -78,6 +81,8 @@ def main() -> int:
                 growth.run(Path(folder), report, number or growth.TICKETS)
             elif name == "conversations":
                 conversations.run(Path(folder), report, number or conversations.SESSIONS)
+            elif name == "projects":
+                projects.run(Path(folder), report, chosen)
             else:
                 PARTS[name](Path(folder), report)
     report.summary()

@@ -193,3 +193,35 @@ def test_two_that_only_fail_together_cost_one_of_them_an_attempt(make: Callable[
 def landed_with(page: TicketPage) -> object:
     """The tip with which it reached the target."""
     return next(event.data["tested"] for event in page.history if event.kind == "landing.landed")
+
+
+_PACKAGES = """\
+[checks.a]
+run = "! grep -r BROKEN a"
+paths = ["a"]
+[checks.b]
+run = "! grep -r BROKEN b"
+paths = ["b"]
+[agents]
+attempts = 1
+"""
+
+
+def test_a_change_is_tested_by_the_checks_of_what_it_touches(make: Callable[..., Project]):
+    project = make(_PACKAGES, {"a/x.txt": "fine\n", "b/x.txt": "BROKEN\n"})
+    only_a = project.dispatch("only a", "echo more > a/y.txt")
+    page = project.until(only_a, "done")
+    assert {receipt.name for receipt in page.receipts} == {"a"}
+    assert page.not_needed == ["b: touches nothing of b"]
+    said = project.squad.cli("ticket", str(only_a), cwd=project.repository.root).stdout
+    assert "not needed: b: touches nothing of b" in said
+    blameless = project.dispatch("b fails anyway", "echo more > b/y.txt")
+    assert "the target itself fails" in project.until(blameless, "parked").ticket.reason
+
+    mended = project.dispatch("mend b", "echo fine > b/x.txt")
+    assert {receipt.name for receipt in project.until(mended, "done").receipts} == {"b"}
+    project.until(blameless, "done")
+    shared = project.dispatch("a file of neither", "echo x > lock.txt")
+    assert {receipt.name for receipt in project.until(shared, "done").receipts} == {"a", "b"}
+    broken = project.dispatch("break both", "echo BROKEN > a/z.txt; echo BROKEN > b/z.txt")
+    assert "! grep -r BROKEN a" in project.until(broken, "failed").ticket.reason

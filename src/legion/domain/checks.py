@@ -27,6 +27,8 @@ class Check:
     """The labels that its place must have; empty: it runs on the head."""
     toolchain: str = ""
     """The fingerprint that its place must have; empty: that of the head."""
+    paths: tuple[str, ...] = ()
+    """Patterns of the files that it tests; empty: any file may matter to it."""
 
 
 HELD_OUT = "acceptance "

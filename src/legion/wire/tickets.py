@@ -143,6 +143,8 @@ class TicketPage:
     """The run whose conversation that session started as a copy of; empty: it started fresh."""
     access: str = ""
     """How its latest run reaches its model."""
+    not_needed: list[str] = field(default_factory=list)
+    """Checks that it landed without, each with the paths of which it touches nothing."""
     usage: UsageLine | None = None
     """Of all its runs; null where nothing was counted."""
     budget: float | None = None

@@ -258,6 +258,8 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if not page.receipts:
         return
     yield from _section(screen, "Receipts")
+    for sentence in page.not_needed:
+        yield from screen.aside(f"not needed: {sanitize(sentence)}")
     shown = page.receipts if full else page.receipts[-SHORT:]
     if len(shown) < len(page.receipts):
         yield from screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")

@@ -75,6 +75,13 @@ class CheckTable:
         allowed="a fingerprint, or empty",
         help="The toolchain that its machine must have, as `legion machines --json` shows it. Empty: that of the head.",
     )
+    paths: tuple[str, ...] = texts(
+        (),
+        allowed="a list of patterns for paths from the root of the repository",
+        fault=glob_fault,
+        help="What it tests, with all that this depends on. It is left out for changes whose files are all in the "
+        "`paths` of other checks, and in none of these. Empty: it always runs.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +278,14 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         project=settings.read_section(LinkSettings, source, ["project"]),
         setup=settings.read_section(SetupSettings, source, ["setup"]),
         checks=tuple(
-            Check(name=name, command=table.run, timeout=table.timeout, on=table.on, toolchain=table.toolchain)
+            Check(
+                name=name,
+                command=table.run,
+                timeout=table.timeout,
+                on=table.on,
+                toolchain=table.toolchain,
+                paths=table.paths,
+            )
             for name, table in settings.read_named(CheckTable, source, "checks")
         ),
         agents=settings.read_section(AgentSettings, source, ["agents"]),
@@ -297,7 +311,9 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     """Every setting as (key, plain value), for `legion config`."""
     rows = settings.flatten("project", config.project) + settings.flatten("setup", config.setup)
     for check in config.checks:
-        table = CheckTable(run=check.command, timeout=check.timeout, on=check.on, toolchain=check.toolchain)
+        table = CheckTable(
+            run=check.command, timeout=check.timeout, on=check.on, toolchain=check.toolchain, paths=check.paths
+        )
         rows += settings.flatten(f"checks.{check.name}", table)
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from legion.config.files.project import FILE
 from legion.domain.checks import Check, CheckResult, Receipt, missing
 from legion.domain.events import EventKind
+from legion.domain.landing.needed_checks import needed
 from legion.domain.rules import Rule
 from legion.jobs.checks import on_machine
 from legion.jobs.checks.prepared_tree import PreparedTree, prepared
@@ -47,6 +49,15 @@ class WantedCheck:
 
 def project_checks(project: ProjectContext) -> tuple[WantedCheck, ...]:
     return tuple(WantedCheck(check=check) for check in project.config.checks)
+
+
+def needed_checks(project: ProjectContext, base: str, commit: str) -> tuple[Check, ...]:
+    """The project's checks that prove the commit, given that the base is proven. New settings need all of them."""
+    checks = project.config.checks
+    if not any(check.paths for check in checks):
+        return checks
+    changed = [file.path for file in project.hub.changed_files(base, commit)]
+    return checks if FILE in changed else needed(checks, changed)
 
 
 def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:

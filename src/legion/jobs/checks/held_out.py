@@ -30,10 +30,13 @@ def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
     )
 
 
-def of_batch(context: Context, project: ProjectContext, batch: Iterable[Ticket]) -> tuple[WantedCheck, ...]:
-    """The project's checks, and the proofs and acceptance of each of these tickets."""
+def of_batch(
+    context: Context, project: ProjectContext, batch: Iterable[Ticket], base: str, tip: str
+) -> tuple[WantedCheck, ...]:
+    """The project's checks that the way from base to tip needs, and the proofs and acceptance of each ticket."""
     own = [(*execution.proofs(ticket.id, ticket.spec.proofs), *wanted(context, ticket)) for ticket in batch]
-    return (*execution.project_checks(project), *(one for some in own for one in some))
+    shared = (WantedCheck(check=check) for check in execution.needed_checks(project, base, tip))
+    return (*shared, *(one for some in own for one in some))
 
 
 def waits(context: Context, ticket: Ticket) -> Park | None:

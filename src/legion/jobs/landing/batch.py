@@ -299,7 +299,7 @@ class Batch:
 
     def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:
         tickets = [link.ticket for link in links if link.ticket is not None]
-        return held_out.of_batch(self._context, self._project, tickets)
+        return held_out.of_batch(self._context, self._project, tickets, self._start, links[-1].commit)
 
     def _refuse_red_upstream(self, against: CheckedCommit) -> None:
         """At once, by the settings of this batch: the person's commits never wait as a suspect."""

@@ -201,7 +201,7 @@ class Speculation:
 
     def _test(self, project: ProjectContext, ahead: _SpeculativeBatch) -> None:
         try:
-            wanted = held_out.of_batch(self._context, project, ahead.batch)
+            wanted = held_out.of_batch(self._context, project, ahead.batch, ahead.base, ahead.tip)
             test = shown(self._context, project, QueueTestKind.AHEAD, ahead.batch, ahead.tip, wanted)
             with cancelling(self._context, ahead.batch, ahead.cancel), test:
                 tested = execution.test_unless_cancelled(self._context, project, ahead.tip, wanted, ahead.cancel)

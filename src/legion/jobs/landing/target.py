@@ -20,6 +20,7 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Land
 from legion.git.core.errors import TargetMoved
 from legion.git.hub.repository import Hub
+from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import ChainLink
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import reverted
@@ -85,22 +86,24 @@ def _record(context: Context, project: ProjectContext, intent: LandingIntent, *,
         landings.close(tx, intent.id, landed=moved)
         if moved:
             reverted.record(tx, project, intent.commit, (one.id for one, _ in left), back)
-            _record_target(tx, project, intent.commit, sorted(intent.tickets))
+            _record_target(tx, project, intent)
             for number, own_commit in intent.tickets.items():
                 _record_ticket(tx, project, intent, number, own_commit)
 
 
-def _record_target(tx: Transaction, project: ProjectContext, commit: str, landed: list[int]) -> None:
-    record = projects.get(tx, project.id)
+def _record_target(tx: Transaction, project: ProjectContext, intent: LandingIntent) -> None:
+    record, commit = projects.get(tx, project.id), intent.commit
     tip = record.person_tip
     absorbed = tip if tip is not None and project.hub.is_ancestor(tip, commit) else record.person_absorbed
     # What the person's commits failed may have been the red target that this one fixes: they are tried again.
     refused = None if record.baseline_red else record.person_refused
     seen = replace(record, target=commit, person_absorbed=absorbed, person_refused=refused)
     moved = with_landed_config(project.hub, seen)
-    if moved.config_text == project.record.config_text:
+    was_green = record.baseline_known and not record.baseline_red
+    same_settings = moved.config_text == project.record.config_text
+    if same_settings and (was_green or not _not_needed(project, intent)):
         moved = replace(moved, baseline_commit=commit, baseline_verdict=CheckResult.GREEN)
-    projects.save(tx, moved, EventKind.TARGET_MOVED, {"commit": commit, "tickets": landed})
+    projects.save(tx, moved, EventKind.TARGET_MOVED, {"commit": commit, "tickets": sorted(intent.tickets)})
     if absorbed != record.person_absorbed:
         tx.record(EventKind.ABSORBED, project=record.id, data={"tip": absorbed})
 
@@ -129,9 +132,16 @@ def _record_ticket(tx: Transaction, project: ProjectContext, intent: LandingInte
         "before": intent.before.get(number),
         "tested": intent.commit,
         "receipts": _proof(tx, intent, commands, names),
+        "not_needed": _not_needed(project, intent),
         "rule": Rule.GREEN_LANDS.value,
     }
     tx.record(EventKind.LANDED, project=ticket.project, ticket=number, data=data)
+
+
+def _not_needed(project: ProjectContext, intent: LandingIntent) -> dict[str, list[str]]:
+    """The checks that it landed without, each with the paths of which it touches nothing."""
+    ran = execution.needed_checks(project, intent.base, intent.commit)
+    return {check.name: list(check.paths) for check in project.config.checks if check not in ran}
 
 
 def _proof(tx: Transaction, intent: LandingIntent, commands: set[str], names: set[str]) -> list[int]:

@@ -66,6 +66,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         worktree=worktree,
         runs=[run_line(run, spent.get(run.id)) for run in all_runs],
         receipts=[_receipt_line(context, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
+        not_needed=_not_needed(history),
         history=[event_line(event, names) for event in history],
         changed_files=changed,
         environment=environment_line(context, latest, worktree),
@@ -142,6 +143,12 @@ def _named_receipts(history: Iterable[Event]) -> list[int]:
     """The receipts with which the merge queue sent it back or landed it."""
     listed = [event.data.get("receipts") for event in history]
     return [number for numbers in listed if isinstance(numbers, list) for number in numbers]
+
+
+def _not_needed(history: Iterable[Event]) -> list[str]:
+    listed = [event.data.get("not_needed") for event in history if event.kind is EventKind.LANDED]
+    left_out = listed[-1] if listed and isinstance(listed[-1], dict) else {}
+    return [f"{name}: touches nothing of {', '.join(map(str, paths))}" for name, paths in left_out.items()]
 
 
 def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:

@@ -159,7 +159,8 @@ def receipt_rows(page: TicketPage, available: int, opened: str = "") -> list[Row
     if not page.receipts:
         text = "No check has run for this ticket yet. Its proofs run when its agent has finished."
         return paragraph(text, available, colour=Colour.DIM)
-    rows: list[Row] = []
+    left_out = [clean(f"not needed: {sentence}") for sentence in page.not_needed]
+    rows = [row for text in left_out for row in paragraph(text, available, colour=Colour.DIM)]
     newest = list(enumerate(page.receipts))[::-1]
     lines = [(str(number), _receipt(receipt)) for number, receipt in newest]
     for (number, receipt), line in zip(newest, table(lines, available, keep=1), strict=True):

@@ -138,6 +138,7 @@ function Receipts({ page }) {
       ${one.by && html` <code>${one.by}</code>`}${one.idle && " (also green without the change)"}${one.own && " (decided by what the change itself wrote)"}</li>`)}</ul>`}
     ${page.weakened.length > 0 && html`<h2>Weaker tests?</h2><ul>${page.weakened.map((one, position) => html`<li key=${position}><b>${one.sign}</b> ${one.path}${one.line ? `:${one.line}` : ""} ${one.words}</li>`)}</ul>`}
     ${!page.receipts.length && html`<${Empty}>No check has run on its change yet.</${Empty}>`}
+    ${page.not_needed.map((one) => html`<p class="hint" key=${one}>Not needed: ${one}</p>`)}
     ${[...page.receipts].reverse().map((one, position) => html`<details class="receipt" key=${position} open=${one === red}>
       <summary><span class="state ${one.verdict === "green" ? "good" : "bad"}">${one.verdict}</span> <b>${one.name}</b> <span class="hint">${duration(one.duration)}, ${clock(one.made_at)}, ${one.commit.slice(0, 10)}</span></summary>
       <p><code>${one.command}</code></p><pre class="output short" tabindex="0">${plain(one.tail) || "No output."}</pre><p class="hint">Complete output: ${one.output}</p></details>`)}

@@ -1,0 +1,34 @@
+"""Which checks a change needs, by the files that it touches."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.checks import Check
+from legion.domain.landing.needed_checks import needed
+
+A = Check(name="a", command="test a", paths=("packages/a",))
+B = Check(name="b", command="test b", paths=("packages/b", "packages/a"))
+C = Check(name="c", command="test c", paths=("services/*.go",))
+ALWAYS = Check(name="lint", command="lint")
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        (["packages/a/x.py"], "a b lint"),
+        (["packages/b/x.py"], "b lint"),
+        (["services/x.go"], "c lint"),
+        (["packages/b/x.py", "services/x.go"], "b c lint"),
+        (["packages/b/x.py", "lock.json"], "a b c lint"),
+        (["services/deep/x.go"], "a b c lint"),
+        (["packages/abc"], "a b c lint"),
+        ([], "a b c lint"),
+    ],
+)
+def test_a_check_is_left_out_only_if_all_files_belong_to_others(changed: list[str], names: str):
+    assert [check.name for check in needed([A, B, C, ALWAYS], changed)] == names.split()
+
+
+def test_without_paths_every_check_is_needed():
+    assert needed([ALWAYS], ["x"]) == (ALWAYS,)
