@@ -17,7 +17,7 @@ def test_a_clean_repository_has_its_facts(person: Person):
     assert facts.common_dir == facts.git_dir == person.git_dir
     assert (facts.branch, facts.head) == ("main", person.head)
     assert (facts.is_bare, facts.is_shallow, facts.is_partial, facts.dirty_files) == (False, False, False, 0)
-    assert (facts.submodules, facts.filters) == (False, ())
+    assert not facts.submodules
 
 
 def test_a_subfolder_belongs_to_its_repository(person: Person):
@@ -63,10 +63,9 @@ def test_a_partial_clone_is_told(person: Person, tmp_path):
     assert look(tmp_path / "partial").is_partial
 
 
-def test_submodules_and_large_file_storage_are_told(person: Person):
-    person.commit({".gitmodules": "", "assets/.gitattributes": "*.bin filter=lfs diff=lfs -text\n"})
-    facts = look(person.path)
-    assert (facts.submodules, facts.filters) == (True, ("lfs",))
+def test_submodules_are_told(person: Person):
+    person.commit({".gitmodules": ""})
+    assert look(person.path).submodules
 
 
 @pytest.mark.parametrize("where", ["nowhere", "folder", "file"])
@@ -108,9 +107,3 @@ def test_the_files_of_a_checkout_are_listed_at_any_depth_without_ignored_ones(pe
     assert "src/package/inner/core.py" in names
     assert "made/by-setup.txt" not in names
     assert file_names(person.path, most=1) == names[:1]
-
-
-def test_filters_are_found_in_committed_and_own_attributes_and_not_in_comments(person: Person):
-    person.commit({".gitattributes": "# *.x filter=commented\n*.key filter=git-crypt diff=git-crypt\n"})
-    person.write(".git/info/attributes", "*.ipynb filter=nbstripout\n")
-    assert look(person.path).filters == ("git-crypt", "nbstripout")

@@ -17,9 +17,11 @@ from tests.support.live_trees import live
 def setup(grounds: Grounds, agent: Person, files: dict[str, str | None], name: str = "1") -> tuple[SetupEdit, ...]:
     """Setup writes (or with None deletes) these files."""
     index = grounds.side / "setup.index"
-    before = setup_changes.state(grounds.hub, agent.path, index, known=grounds.worktrees.index(name))
+    before = setup_changes.state(
+        grounds.hub, agent.path, index, known=grounds.worktrees.index(name), target=grounds.target
+    )
     write(agent, files)
-    return setup_changes.edits(grounds.hub, agent.path, index, before)
+    return setup_changes.edits(grounds.hub, agent.path, index, before, target=grounds.target)
 
 
 def write(agent: Person, files: dict[str, str | None]) -> None:

@@ -55,18 +55,6 @@ def shallow(folder: Path) -> Path:
     return folder / "shallow"
 
 
-def large_files(folder: Path) -> Path:
-    repository = Repository(folder / "ada")
-    repository.commit("lfs", {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
-    return repository.root
-
-
-def encrypted(folder: Path) -> Path:
-    repository = Repository(folder / "ada")
-    repository.commit("crypt", {".gitattributes": "*.key filter=git-crypt diff=git-crypt\n"})
-    return repository.root
-
-
 def a_folder_for_a_file(folder: Path) -> Path:
     repository = Repository(folder / "ada")
     repository.git("rm", "-q", "legion.toml")
@@ -87,8 +75,6 @@ UNFIT = [
     (bare, USAGE, "bare repository: run `legion init` in a checkout of it"),
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
     (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
-    (large_files, NOT_ALLOWED, "keeps files in Git LFS"),
-    (encrypted, NOT_ALLOWED, "git filter 'git-crypt'"),
     (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
     (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]

@@ -12,10 +12,12 @@ from legion.config.files.project import ProjectConfig, parse
 from legion.config.files.user import UserConfig
 from legion.domain.landing.destination import LandingTarget
 from legion.domain.projects import Project
+from legion.git.hub.filters import FilterSource
 from legion.git.hub.repository import Hub
 from legion.git.trees.check_trees import CheckTrees
 from legion.git.trees.worktrees import Worktrees
 from legion.jobs.check_slots import CheckSlots
+from legion.jobs.filter_sandbox import filter_confine
 from legion.jobs.live_state import LiveState
 from legion.jobs.machines.part import MachinePart
 from legion.jobs.start_limit import StartLimit
@@ -138,7 +140,7 @@ class Context:
     def project_of(self, project: Project, config: ProjectConfig | None = None) -> ProjectContext:
         """With `config` instead of the stored legion.toml, for a caller that needs no settings."""
         folder = self.data.project(project.id)
-        hub = self.hub(project.id)
+        hub = Hub(folder / "hub.git", self.filter_source(Path(project.common_dir), Path(project.worktrees)))
         worktrees, check_trees = self.trees.of(project, hub, folder)
         return ProjectContext(
             record=project,
@@ -151,6 +153,10 @@ class Context:
 
     def hub(self, project: int) -> Hub:
         return Hub(self.data.project(project) / "hub.git")
+
+    def filter_source(self, common_dir: Path, worktrees: Path) -> FilterSource:
+        confine = filter_confine(self.settings, self.sandbox, self.data.root, worktrees, self.clock)
+        return FilterSource(common_dir=common_dir, confine=confine)
 
     def clear_backoffs(self) -> None:
         """End all backoffs: a person fixed something and does not want to wait."""

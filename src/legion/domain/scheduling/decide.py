@@ -73,6 +73,8 @@ class BoardSnapshot:
     """The head and its machines, with what runs there; empty: `slots` is all the room there is."""
     travels: frozenset[JobKind] = frozenset()
     """The jobs that can run on machines. The others stay on the head."""
+    staying: frozenset[int] = frozenset()
+    """Projects whose jobs all stay there."""
     labels: Mapping[tuple[JobKind, int], frozenset[str]] = field(default_factory=dict)
     """What jobs ask of their place, in addition to the labels of their ticket."""
     at: Mapping[tuple[JobKind, int], str] = field(default_factory=dict)
@@ -208,6 +210,7 @@ class _Round:
             snapshot.places,
             tickets.all,
             travels=snapshot.travels,
+            staying=snapshot.staying,
             labels=snapshot.labels,
             open_at=snapshot.open_at,
         )

@@ -24,6 +24,7 @@ class JobPlaces:
         tickets: Mapping[int, Ticket],
         *,
         travels: frozenset[JobKind],
+        staying: frozenset[int],
         labels: Mapping[Job, frozenset[str]],
         open_at: Mapping[Job, str],
     ) -> None:
@@ -33,6 +34,7 @@ class JobPlaces:
         """Whether there is a choice."""
         self._tickets = tickets
         self._travels = travels
+        self._staying = staying
         self._labels = labels
         self._open_at = open_at
         self.choosy = {id for id, ticket in tickets.items() if ticket.spec.on} | {subject for _, subject in labels}
@@ -64,8 +66,9 @@ class JobPlaces:
 
     def _wanted(self, project: int, kind: JobKind, subject: int) -> Wanted:
         ticket = self._tickets.get(subject) if kind in _OF_TICKETS else None
+        stays = kind not in self._travels or project in self._staying
         # A revert is made by Legion itself.
-        stays = kind not in self._travels or (ticket is not None and ticket.spec.undoes is not None)
+        stays |= ticket is not None and ticket.spec.undoes is not None
         labels = _NO_LABELS if stays else self._labels.get((kind, subject), _NO_LABELS)
         if ticket is not None and ticket.spec.on and not stays:
             labels |= frozenset(ticket.spec.on)

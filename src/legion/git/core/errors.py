@@ -3,7 +3,8 @@
 GitProblem
 ├── GitMissing, GitTooOld             the program itself
 ├── GitError                          git ended with an unexpected exit code
-│   └── GitTimedOut
+│   ├── GitTimedOut
+│   └── FilterFailed                  a filter of the person's git settings
 ├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
 ├── FolderGone                        a folder in which git should run, a hub for example
 ├── RemoteUnreachable                a remote does not answer, or refuses
@@ -50,6 +51,19 @@ class GitError(GitProblem):
 class GitTimedOut(GitError):
     def __init__(self, argv: tuple[str, ...], seconds: float) -> None:
         super().__init__(argv, f"it was stopped after {seconds:g} seconds")
+
+
+class FilterFailed(GitError):
+    """A filter of the person's git settings ended with an error."""
+
+    def __init__(self, names: tuple[str, ...], failed: GitError) -> None:
+        self.argv, self.complaint = failed.argv, failed.complaint
+        said = " ".join(failed.complaint.split())[-_LONGEST:]
+        GitProblem.__init__(
+            self,
+            f"The git filter {' or '.join(names)} failed in the sandbox ({said}): its program and what it reads must "
+            "be visible there (`[sandbox] read` in your settings), and a locked repository must be unlocked.",
+        )
 
 
 class NotARepository(GitProblem, BadInput):

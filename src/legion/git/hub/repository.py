@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved, UnusableRepository
+from legion.git.hub.filters import Filters, FilterSource, filters_of
 from legion.git.hub.loose_refs import write_ref
 from legion.git.hub.writable import WritableRepository
 from legion.system import crash
@@ -35,12 +36,19 @@ _SAMPLED = 16
 
 
 class Hub(WritableRepository):
-    """Every method may be repeated after a crash and called from several threads."""
+    """Every method may be repeated after a crash and called from several threads.
+
+    Without a `source` of filters, trees hold files as they are stored.
+    """
+
+    def __init__(self, path: Path, source: FilterSource | None = None) -> None:
+        super().__init__(path)
+        self.source = source
 
     @classmethod
-    def create(cls, repo_common_dir: Path, hub_path: Path) -> Hub:
+    def create(cls, repo_common_dir: Path, hub_path: Path, source: FilterSource | None = None) -> Hub:
         """Make the hub out of the person's repository, or adopt the one that is there."""
-        hub = cls(hub_path)
+        hub = cls(hub_path, source)
         if not hub.path.exists():
             _refuse_incomplete(repo_common_dir)
             hub.path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,6 +112,10 @@ class Hub(WritableRepository):
             "--end-of-options", repo_common_dir, f"+{theirs}:{ours}",
         )  # fmt: skip
         return self.resolve(ours) or tips[theirs]
+
+    def filters(self, commit: str) -> Filters | None:
+        """The git filters that are in force in a commit or tree; None where there are none."""
+        return filters_of(self, self.source, commit)
 
     def target(self) -> str | None:
         return self.resolve(TARGET)

@@ -133,7 +133,7 @@ class Prediction:
         return _SeenChange(base=change.base, tree="", commit=change.commit, paths=paths)
 
     def _in_work(self, change: OpenChange, tree: LiveTree) -> _SeenChange | None:
-        place = Quarantine(self._hub, self._folder / str(change.id))
+        place = Quarantine(self._hub, self._folder / str(change.id), self._hub.filters(change.base))
         found = obstacles(tree.path, most=MOST_ENTRIES)
 
         def run(*calls: Call) -> tuple[FinishedProcess, ...]:

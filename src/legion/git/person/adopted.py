@@ -27,7 +27,10 @@ class AdoptedWork:
 
 
 def adopt_checkout(hub: Hub, common_dir: Path, folder: Path, *, target: str) -> AdoptedWork:
-    """The files of a checkout as they are. Raises NotARepository if it belongs to another repository."""
+    """The files of a checkout as they are, or of its last commit where git filters are in force: none runs here.
+
+    Raises NotARepository if it belongs to another repository.
+    """
     git_dir, shared, bare, _ = find(folder)
     if bare or shared.resolve() != common_dir.resolve():
         raise NotARepository(f"{folder} is no checkout of this project's repository.")
@@ -35,7 +38,8 @@ def adopt_checkout(hub: Hub, common_dir: Path, folder: Path, *, target: str) -> 
     if not head:
         raise NotARepository(f"HEAD is detached in {folder}: switch to a branch there first.")
     tip = hub.fetch_branch(common_dir, head.removeprefix("refs/heads/"))
-    return _adopted(hub, tip, _tree(hub, git_dir, folder, tip), target)
+    tree = _tree(hub, git_dir, folder, tip) if hub.filters(tip) is None else hub.tree_of(tip)
+    return _adopted(hub, tip, tree, target)
 
 
 def adopt_branch(hub: Hub, common_dir: Path, branch: str, *, target: str) -> AdoptedWork:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from legion.git.core.command import as_text, git
 from legion.git.core.errors import BranchGone, CollectRefused, GitError
+from legion.git.hub.filters import hand_over_lfs
 from legion.git.hub.repository import Hub
 from legion.git.person.inspect import RepositoryFacts, find, look
 from legion.system import crash
@@ -66,14 +67,16 @@ def collect(checkout_root: Path, branch: str, hub: Hub, commit: str, *, dry_run:
     holder = _holder(facts, branch)
     if dry_run:
         return CollectedRange(old=old, new=commit, files=len(hub.changed_files(old, commit)))
+    changed = hub.changed_files(old, commit)
     _fetch(facts.common_dir, hub, commit)
+    hand_over_lfs(hub, facts.common_dir, (file.content.split(" ")[-1] for file in changed))
     crash.reach(Point.GIT_COLLECT_AFTER_FETCH)
     if holder is None:
         _swap(facts.common_dir, branch, old=old, new=commit)
     else:
         _fast_forward(holder, branch, commit)
     crash.reach(Point.GIT_COLLECT_AFTER_MOVE)
-    return CollectedRange(old=old, new=commit, files=len(hub.changed_files(old, commit)))
+    return CollectedRange(old=old, new=commit, files=len(changed))
 
 
 def _fetch(repository: Path, hub: Hub, commit: str) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields, git
 from legion.git.core.errors import GitError, NotARepository
 from legion.system.process import FinishedProcess
-
-ATTRIBUTE_FILES = ":(top,glob)**/.gitattributes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +24,6 @@ class RepositoryFacts:
     is_partial: bool
     dirty_files: int
     submodules: bool
-    filters: tuple[str, ...]
-    """Names of the filters that its attributes ask for, such as `lfs` or `git-crypt`."""
 
 
 def look(path: Path) -> RepositoryFacts:
@@ -53,7 +48,6 @@ def look(path: Path) -> RepositoryFacts:
         is_partial=ask("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0,
         dirty_files=0 if is_bare else _dirty(git_dir, root),
         submodules=head is not None and ask("ls-tree", "HEAD", "--", ".gitmodules").stdout != b"",
-        filters=() if head is None else _filters(git_dir, common_dir),
     )
 
 
@@ -104,29 +98,6 @@ def _dirty(git_dir: Path, root: Path) -> int:
         settings=off,
     )
     return len(fields(answer.stdout))
-
-
-def _filters(git_dir: Path, common_dir: Path) -> tuple[str, ...]:
-    """From the committed .gitattributes and the repository's own info/attributes."""
-    found = git(
-        "--no-literal-pathspecs",
-        "grep",
-        "-h",
-        "--only-matching",
-        "--extended-regexp",
-        "--no-textconv",
-        "-e",
-        r"^[^#]*[[:space:]]filter=[^[:space:]]+",
-        "HEAD",
-        "--",
-        ATTRIBUTE_FILES,
-        git_dir=git_dir,
-        accept=(0, 1),
-    )
-    own = common_dir / "info" / "attributes"
-    text = as_text(found.stdout) + (own.read_text(errors="replace") if own.is_file() else "")
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    return tuple(sorted({name for line in lines for name in re.findall(r"\sfilter=(\S+)", line)}))
 
 
 def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:

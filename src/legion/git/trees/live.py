@@ -18,11 +18,11 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from legion.git.core.command import environment, git, git_program
 from legion.git.core.errors import GitError, GitTimedOut, TreeGone, TreeUnreadable
 from legion.git.core.history import History
+from legion.git.hub.filters import Confine, Filters
 from legion.git.hub.incoming import adopt_objects, object_files
 from legion.git.hub.objects import read_loose
 from legion.git.hub.repository import Hub
@@ -53,19 +53,7 @@ _ONE = """cd "$GIT_WORK_TREE" && "$@"; echo $?"""
 _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
 _SIGNALS = 128
-
-
-class Confine(Protocol):
-    def __call__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        readable: Sequence[Path],
-        writable: Sequence[Path],
-    ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The command line and the environment that run a program of the system with these folders alone."""
+_BORROWED = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +95,11 @@ class Call:
 class Quarantine:
     """A folder with a repository of its own, which borrows from the hub: all that git writes while it reads a tree."""
 
-    def __init__(self, hub: Hub, folder: Path) -> None:
+    def __init__(self, hub: Hub, folder: Path, filters: Filters | None = None) -> None:
         self.hub = hub
         self.folder = folder
+        self.filters: Filters | None = None
+        self._variables: dict[str, str] = {}
         self.index = folder / "index"
         self.objects = folder / "objects"
         self.history = BorrowingHistory(hub, (self.objects,))
@@ -118,11 +108,20 @@ class Quarantine:
         for file in ("HEAD", "config", "info/exclude"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(hub.path / file, folder / file)
+        self.use(filters)
+
+    def use(self, filters: Filters | None) -> None:
+        """From now on git reads and writes files through these."""
+        self.filters = filters
+        self._variables = {} if filters is None else filters.furnish(self.folder)
 
     def run(
-        self, tree: LiveTree, *calls: Call, timeout: float = 600.0, durable: bool = True
+        self, tree: LiveTree, *calls: Call, timeout: float = 600.0, durable: bool = True, writes: bool = False
     ) -> tuple[FinishedProcess, ...]:
-        """How each call ended. Raises TreeGone, GitTimedOut, or GitError for an exit code that is not accepted."""
+        """How each call ended. Raises TreeGone, GitTimedOut, or GitError for an exit code that is not accepted.
+
+        `writes`: the calls write files of the tree, in which no program is at work.
+        """
         tree.refuse_gone()
         # A git that was killed leaves its lock. No other git works here.
         (self.folder / "index.lock").unlink(missing_ok=True)
@@ -131,15 +130,10 @@ class Quarantine:
             (self.folder / f"out-{number}").unlink(missing_ok=True)
         words = ["\n".join(call.words) for call in calls]
         words = [f"?{text}" if call.if_printed else text for call, text in zip(calls, words, strict=True)]
-        argv, env = tree.confine(
-            ("/bin/sh", "-c", _BATCH, git_program(), *words),
-            cwd=tree.path,
-            env=self._environment(tree, durable=durable),
-            readable=(tree.path, self.hub.objects),
-            writable=(self.folder,),
-        )
+        command = ("/bin/sh", "-c", _BATCH, git_program(), *words)
+        argv, env = self._confined(tree, command, durable=durable, writable=(tree.path,) if writes else ())
         began = time.monotonic()
-        ended = process.run(argv, env=env, timeout=timeout, idle=_IDLE)
+        ended = process.run(argv, env=env, timeout=timeout, idle=None if writes else _IDLE)
         if ended.timed_out:
             raise GitTimedOut(("git", *calls[0].words), round(time.monotonic() - began))
         codes = [int(code) for code in ended.stdout.split()]
@@ -153,13 +147,30 @@ class Quarantine:
             raise GitError(("git", *calls[0].words), ended.complaint)
         return tuple(answers)
 
+    def _confined(
+        self, tree: LiveTree, argv: Sequence[str], *, durable: bool, writable: Sequence[Path]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        filters = self.filters
+        readable, store = ((), ()) if filters is None else (filters.readable, (filters.lfs,))
+        confine = tree.confine if filters is None else filters.source.confine
+        return confine(
+            argv,
+            cwd=tree.path,
+            env=self._environment(tree, durable=durable),
+            readable=(*(() if tree.path in writable else (tree.path,)), self.hub.objects, *readable),
+            writable=(self.folder, *writable, *store),
+        )
+
     def _environment(self, tree: LiveTree, *, durable: bool) -> dict[str, str]:
+        settings = {} if self.filters is None else self.filters.settings
+        borrowed = (str(self.hub.objects), *filter(None, [self._variables.get(_BORROWED)]))
         return {
-            **environment({} if durable else _NO_FSYNC),
+            **environment({**({} if durable else _NO_FSYNC), **settings}),
+            **self._variables,
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(tree.path),
             "GIT_INDEX_FILE": str(self.index),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.hub.objects),
+            _BORROWED: os.pathsep.join(borrowed),
         }
 
     def prefix(self, tree: LiveTree, *, store: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
@@ -167,13 +178,7 @@ class Quarantine:
 
         The last line of the output is git's exit code. That process names an index and objects in the folder `store`.
         """
-        argv, env = tree.confine(
-            ("/bin/sh", "-c", _ONE, "sh"),
-            cwd=tree.path,
-            env=self._environment(tree, durable=False),
-            readable=(tree.path, self.hub.objects),
-            writable=(self.folder, store),
-        )
+        argv, env = self._confined(tree, ("/bin/sh", "-c", _ONE, "sh"), durable=False, writable=(store,))
         return tuple(argv), env
 
     def admit(self) -> None:
@@ -192,11 +197,11 @@ class Quarantine:
 
 
 @contextlib.contextmanager
-def quarantine(hub: Hub) -> Iterator[Quarantine]:
+def quarantine(hub: Hub, filters: Filters | None = None) -> Iterator[Quarantine]:
     """One that is gone afterwards. A killed process leaves it to `Hub.tidy`."""
     folder = hub.path / "incoming" / uuid.uuid4().hex
     try:
-        yield Quarantine(hub, folder)
+        yield Quarantine(hub, folder, filters)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

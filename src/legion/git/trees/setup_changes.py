@@ -28,18 +28,18 @@ class SetupEdit:
     after: Entry | None
 
 
-def state(hub: Hub, folder: Path, index: Path, *, known: Path) -> str:
+def state(hub: Hub, folder: Path, index: Path, *, known: Path, target: str) -> str:
     """The files of the folder that are not ignored, as a tree. `index` is made from `known` and describes them."""
     shutil.copy2(known, index)
     tree = Tree(hub, folder, index)
-    tree.git("add", "--all", "--ignore-errors", "--", ".", accept=(0, 1))
+    tree.add("--all", filters=hub.filters(target))
     return tree.git("write-tree").text.strip()
 
 
-def edits(hub: Hub, folder: Path, index: Path, before: str) -> tuple[SetupEdit, ...]:
+def edits(hub: Hub, folder: Path, index: Path, before: str, *, target: str) -> tuple[SetupEdit, ...]:
     """The files of the state `before`, which `index` describes, that were changed since."""
     tree = Tree(hub, folder, index)
-    tree.git("add", "--update", "--ignore-errors", "--", ".", accept=(0, 1))
+    tree.add("--update", filters=hub.filters(target))
     after = tree.git("write-tree").text.strip()
     return tuple(
         SetupEdit(

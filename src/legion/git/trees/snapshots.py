@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields
 from legion.git.core.errors import GitError, GitTimedOut, TreeUnreadable
 from legion.git.core.history import TreeEntry
+from legion.git.hub.filters import failed_id, filters_after
 from legion.git.hub.objects import Signature, write_commit
 from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine
 from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, obstacles, pathspecs
@@ -116,7 +118,7 @@ def look(
     """Read all files that are not ignored. `index_file` is what is known of the files, and knows more afterwards."""
     tree.refuse_gone()
     index_file.parent.mkdir(parents=True, exist_ok=True)
-    with quarantine(tree.hub) as place:
+    with quarantine(tree.hub, tree.hub.filters(parent)) as place:
         with contextlib.suppress(FileNotFoundError):
             # The time of an index decides which files git looks at twice, so the copy keeps it.
             shutil.copy2(index_file, place.index)
@@ -132,13 +134,23 @@ def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, dur
     before = tree.hub.tree_of(parent)
     answers, large = _add(place, tree, parent, timeout, durable=durable)
     now = answers[-1].text.strip() if len(answers) == _ALL else before
-    nested, submodules, repairs = _gitlinks(list(place.history.differences(before, now)))
+    differences = list(place.history.differences(before, now))
+    if _names_filters(place, before, differences):
+        answers, large = _add(place, tree, parent, timeout, durable=durable)
+        now = answers[-1].text.strip() if len(answers) == _ALL else before
+        differences = list(place.history.differences(before, now))
+    nested, submodules, repairs = _gitlinks(differences)
+    unfiltered: list[bytes] = []
+    if place.filters is not None:
+        stored = _stored_forms(place, tree, differences)
+        unfiltered, undone = _unfiltered(place, differences, {path for path, _ in stored})
+        repairs += b"".join(_line(path, old) for path, old in stored) + undone
     if repairs:
         fix = Call(("update-index", "-z", "--replace", "--index-info"), stdin=repairs)
         now = place.run(tree, fix, Call(("write-tree",)), durable=durable)[-1].text.strip()
     if os.path.lexists(tree.path / ".gitmodules"):
         submodules += _filled(place, tree)
-    unreadable: list[bytes] = []
+    unreadable = unfiltered
     if answers[1].code != 0:
         others, changed = place.run(tree, *_UNREAD)
         for path in fields(others.stdout):
@@ -153,6 +165,56 @@ def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, dur
         unreadable=unreadable,
         large=large,
     )
+
+
+def _names_filters(place: Quarantine, before: str, differences: Sequence[_Difference]) -> bool:
+    """Whether the tree has rules for filters that the parent lacks. They are in use then: all is to be read again."""
+    found = filters_after(place.filters, place.hub, place.history, place.hub.source, before, differences)
+    if found is None or found == place.filters:
+        return False
+    # Nothing of the first reading stays: it may hold what a filter hides.
+    shutil.rmtree(place.objects)
+    (place.objects / "pack").mkdir(parents=True)
+    place.index.unlink(missing_ok=True)
+    place.use(found)
+    return True
+
+
+def _stored_forms(
+    place: Quarantine, tree: LiveTree, differences: Sequence[_Difference]
+) -> list[tuple[bytes, TreeEntry]]:
+    """Files that are as git stores them, with their entries in the parent: an agent's own git, which has no filters,
+    wrote them, and the filter was applied a second time.
+    """
+    changed = [(path, old) for path, old, new in differences if old is not None and new is not None]
+    plain = [(path, old) for path, old in changed if b"\n" not in path and _is_file(tree, path)]
+    asked = b"".join(path + b"\n" for path, _ in plain)
+    try:
+        ids = place.run(tree, Call(("hash-object", "--no-filters", "--stdin-paths"), stdin=asked))[0].text.split()
+    except GitError:
+        # A program is still writing: the next reading is as good.
+        return []
+    return [(path, old) for (path, old), id in zip(plain, ids, strict=False) if id == old.id]
+
+
+def _unfiltered(
+    place: Quarantine, differences: Sequence[_Difference], but: Container[bytes]
+) -> tuple[list[bytes], bytes]:
+    """Files whose filter failed, and the index entries that take them back."""
+    failed = [(path, old, new) for path, old, new in differences if new is not None and path not in but]
+    failed = [(path, old, new) for path, old, new in failed if new.id == failed_id(len(new.id))]
+    return [path for path, _, _ in failed], b"".join(
+        _line(path, old or TreeEntry(b"0", "0" * len(new.id))) for path, old, new in failed
+    )
+
+
+def _line(path: bytes, entry: TreeEntry) -> bytes:
+    return b"%s %s\t%s\0" % (entry.mode, entry.id.encode(), path)
+
+
+def _is_file(tree: LiveTree, path: bytes) -> bool:
+    facts = trees.facts(tree.path, os.fsdecode(path))
+    return facts is not None and stat.S_ISREG(facts.st_mode)
 
 
 _ALL = 3
@@ -183,9 +245,11 @@ def _add(
             if most is None or obstacles(tree.path) == found:
                 raise
             most = None
-        except GitError:
+        except GitError as broken:
             if not tries_left:
                 raise
+            if place.filters is not None and "clean filter" in broken.complaint:
+                place.use(place.filters.forgiving)
     raise AssertionError("the last try returns or raises")
 
 
@@ -203,10 +267,10 @@ def _gitlinks(differences: Sequence[_Difference]) -> tuple[list[bytes], list[byt
     for path, old, new in differences:
         if old is not None and old.mode == _GITLINK:
             submodules.append(path)
-            repairs += b"%s %s\t%s\0" % (old.mode, old.id.encode(), path)
+            repairs += _line(path, old)
         elif new is not None and new.mode == _GITLINK:
             nested.append(path)
-            repairs += b"0 %s\t%s\0" % (b"0" * len(new.id), path)
+            repairs += _line(path, TreeEntry(b"0", "0" * len(new.id)))
     return nested, submodules, repairs
 
 

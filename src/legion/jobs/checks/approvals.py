@@ -15,6 +15,7 @@ from pathlib import Path
 
 from legion.config.sections.evidence import GuardMode
 from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing.filter_rules import filter_changes
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
@@ -26,6 +27,7 @@ from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
+from legion.git.hub.filters import defined, rules_of
 from legion.git.hub.repository import Hub
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
@@ -61,6 +63,8 @@ class ApprovalConcern:
     """Keys, tokens and passwords in undeclared paths."""
     hidden: tuple[HiddenCharacter, ...] = ()
     """Characters in undeclared paths that make code read as other code than it is."""
+    filters: tuple[str, ...] = ()
+    """What it changes about git filters, by undeclared attribute files."""
 
     @property
     def question(self) -> str:
@@ -70,6 +74,7 @@ class ApprovalConcern:
         parts = [
             ("It seems to hold secrets, which stay in the history once it has landed:", _sentences(self.secrets)),
             ("It has characters that make it read as other code than it is:", _sentences(self.hidden)),
+            ("It changes which files go through git filters:", self.filters),
             ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
@@ -85,6 +90,7 @@ class ApprovalConcern:
         parts = [
             ("it seems to hold secrets", tuple(dict.fromkeys(one.path for one in self.secrets))),
             ("it hides characters", tuple(dict.fromkeys(one.path for one in self.hidden))),
+            ("it changes git filters", self.filters),
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
@@ -135,12 +141,14 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     large = _large(context, project, ticket, changed)
     secrets = _secrets(context, project, ticket, change)
     hidden = _disguises(context, project, ticket, change)
-    if not (stopped or weak or found or links or many or large or secrets or hidden):
+    filters = _filters(context, project, ticket, change)
+    if not (stopped or weak or found or links or many or large or secrets or hidden or filters):
         return None
     paths = {
         *stopped,
         *(one.path for one in weak),
         *(one.path for one in hidden),
+        *((file.path for file in changed if _is_attributes(file)) if filters else ()),
         *links,
         *(one.path for one in large),
         *_inside(changed, ["."] if many else found),
@@ -155,6 +163,7 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         large=large,
         secrets=secrets,
         hidden=hidden,
+        filters=filters,
     )
 
 
@@ -198,6 +207,21 @@ def _disguises(
         return ()
     declared = _declared(context, ticket)
     return tuple(one for one in find_hidden(project, change) if one.disguises and not matches(one.path, declared))
+
+
+def _filters(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[str, ...]:
+    """What the change means for files that git stores through a filter, a sentence for each rule."""
+    files = [file for file in project.hub.changed_files(change.base, change.commit) if _is_attributes(file)]
+    declared = _declared(context, ticket)
+    if context.user.protection.mode is GuardMode.OFF or all(matches(file.path, declared) for file in files):
+        return ()
+    common_dir = Path(project.record.common_dir)
+    before, after = (rules_of(project.hub, commit, common_dir) for commit in (change.base, change.commit))
+    return filter_changes(before, after, defined(common_dir)) if before != after else ()
+
+
+def _is_attributes(file: FileChange) -> bool:
+    return file.path.rpartition("/")[2] == ".gitattributes"
 
 
 def _secrets(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[SecretFound, ...]:

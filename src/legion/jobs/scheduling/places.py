@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from legion.config.files.project import ProjectConfig
 from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.scheduling.job_kinds import JobKind
 from legion.domain.tickets.ticket import State, Ticket
@@ -25,6 +26,12 @@ def travels(context: Context) -> frozenset[JobKind]:
     except model_access.NoModelAccess:
         return _NEEDS_NO_MODEL
     return _NEEDS_NO_MODEL if isinstance(access, model_access.OwnLogin) else TRAVELS
+
+
+def staying(context: Context, configs: Mapping[int, ProjectConfig]) -> frozenset[int]:
+    """Projects with git filters: what those need is in the person's repository, which no machine has."""
+    found = (context.project(project) for project in configs)
+    return frozenset(project.id for project in found if project.hub.filters(project.target) is not None)
 
 
 def role_labels(tx: ReadTransaction, live: Iterable[Ticket]) -> dict[tuple[JobKind, int], frozenset[str]]:

@@ -228,6 +228,7 @@ class Scheduler:
             admission=admission,
             places=found,
             travels=places.travels(self.context) if len(found) > 1 else places.TRAVELS,
+            staying=places.staying(self.context, configs) if len(found) > 1 else frozenset(),
             labels=labels,
             open_at={job: at or self.context.machine for job, at in facts.open_at.items()},
         )

@@ -55,7 +55,7 @@ def state_store(
         return None
     folder = _folder(project, ticket.id) / str(this_run.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    place = Quarantine(project.hub, folder / _READER)
+    place = Quarantine(project.hub, folder / _READER, project.hub.filters(ticket.base))
     prefix, env = place.prefix(live_tree(context, project, tree), store=folder)
     return StateStore(
         prefix=prefix,

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode, SystemCalls
 from legion.domain import shell
-from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.filter_sandbox import confines, visible_tools
 from legion.jobs.workspace import shell_variables
 from legion.runner import etc, seccomp
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
-from legion.runner.toolchains import toolchains
 from legion.system import process
 from legion.system.cgroups import GroupLimits, machine_memory
 from legion.system.process import FinishedProcess
@@ -51,12 +49,6 @@ def _shell(context: Context, project: ProjectContext) -> dict[str, str]:
     return shell_variables.current(context, Path(project.record.common_dir), Path(project.record.root))
 
 
-@functools.lru_cache(maxsize=64)
-def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
-    """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
-    return toolchains(path, home, named=named, hidden=hidden)
-
-
 def limits(context: Context) -> GroupLimits:
     """What one run may use at most, by the person's settings."""
     settings = context.user.sandbox
@@ -81,9 +73,7 @@ def sandbox(
     A `small` one is for a git of the system: it is built faster and shows neither toolchains nor /etc.
     """
     settings = context.user.sandbox
-    if settings.mode is SandboxMode.REQUIRE and not context.sandbox.works:
-        raise NotAllowed(f"Your settings require a sandbox, and none works here: {context.sandbox.why}")
-    if not is_on(context):
+    if not confines(settings, context.sandbox):
         return None
     home = Path.home()
     network = SandboxNetwork(settings.network.value)
@@ -91,9 +81,8 @@ def sandbox(
         shown = (project.hub.objects, *readable)
         return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
     hidden = (context.data.root, Path(project.record.worktrees))
-    minute = int(context.clock() // 60)
     variables = _shell(context, project)
-    tools = _tools(variables.get("PATH", os.defpath), home, settings.read, hidden, minute)
+    tools = visible_tools(settings, variables.get("PATH", os.defpath), hidden, context.clock())
     shown = (project.hub.objects, *tools, *shell_variables.certificates(variables), *readable)
     return Sandbox(
         home=home,

@@ -176,8 +176,11 @@ _LONGEST_NAME = 100
 
 
 def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:
-    """The agent's own commits. None if there are none. Its .git is not trusted: git reads it only in its sandbox."""
-    if is_at(tree, base):
+    """The agent's own commits. None if there are none. Its .git is not trusted: git reads it only in its sandbox.
+
+    Where the project has git filters they stay where they are: the agent's git has none, so it stores plain files.
+    """
+    if is_at(tree, base) or project.hub.filters(base) is not None:
         return None
 
     def run(argv: Sequence[str]) -> FinishedProcess:

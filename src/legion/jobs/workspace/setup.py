@@ -317,12 +317,13 @@ def _state(project: ProjectContext, tree: Path, record: Path) -> str:
     if tree != project.worktrees.path(tree.name) or not known.exists():
         return ""
     record.parent.mkdir(parents=True, exist_ok=True)
-    return setup_changes.state(project.hub, tree, _index(record), known=known)
+    return setup_changes.state(project.hub, tree, _index(record), known=known, target=project.target)
 
 
 def _edits(project: ProjectContext, tree: Path, record: Path, state: str) -> tuple[SetupEdit, ...]:
     index = _index(record)
-    found = setup_changes.edits(project.hub, tree, index, state) if state and index.exists() else ()
+    there = bool(state) and index.exists()
+    found = setup_changes.edits(project.hub, tree, index, state, target=project.target) if there else ()
     index.unlink(missing_ok=True)
     return found
 

@@ -14,6 +14,7 @@ from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.landing.filter_rules import filter_names, filter_sentence
 from legion.domain.plans import plan as plans
 from legion.domain.projects import ConfigOrigin, Project, acting
 from legion.domain.text import count
@@ -21,6 +22,7 @@ from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.core.history import History
+from legion.git.hub.filters import defined, rules_of
 from legion.git.hub.repository import TARGET, Hub
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
@@ -121,6 +123,7 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
             *([f"This is {moved.name}, moved here from {moved.root}; its tickets stay."] if moved else []),
             *first.notes,
             *_notes(facts, there, known=known and moved is None, trusted=trusted),
+            *_filter_notes(facts),
         ],
     )
 
@@ -148,6 +151,7 @@ def _take_over(context: Context, project: Project, facts: RepositoryFacts) -> Pr
     """Record the new folder. The worktrees stay where they are: they belong to the hub, not to the person's folder."""
     with context.store.write() as tx:
         for one in projects.sessions_of(tx, project.common_dir):
+            context.forget(one.id)
             here = replace(one, root=str(facts.root), common_dir=str(facts.common_dir))
             about = {"root": str(facts.root), "moved_from": project.root}
             projects.save(tx, here, EventKind.PROJECT_ADDED, about)
@@ -167,16 +171,6 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
         )
     if facts.is_shallow:
         raise BadInput("This is a shallow clone: run `git fetch --unshallow` first, so that agents see its history.")
-    if "lfs" in facts.filters:
-        raise NotAllowed(
-            "This repository keeps files in Git LFS, which Legion does not handle yet: agents would see pointers only."
-        )
-    if facts.filters:
-        raise NotAllowed(
-            f"This repository stores files through the git filter {facts.filters[0]!r} (see its .gitattributes), which "
-            "Legion never runs: agents would see the stored form, and plain text could land. Remove the filter, or "
-            "keep its files in another repository."
-        )
 
 
 def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
@@ -383,6 +377,13 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     if facts.submodules:
         notes.append("Submodules are not checked out in worktrees; their entries stay as they are.")
     return notes
+
+
+def _filter_notes(facts: RepositoryFacts) -> list[str]:
+    assert facts.head is not None, "an unfit repository was refused"
+    names = filter_names(rules_of(History(facts.common_dir), facts.head, facts.common_dir))
+    known = defined(facts.common_dir) if names else {}
+    return [filter_sentence(name, defined=name in known) for name in names]
 
 
 def _guessed(context: Context, facts: RepositoryFacts, root: Path) -> Guess:

@@ -9,6 +9,7 @@ from legion.config.files.user import CLAUDE
 from legion.config.sections.machine import SandboxMode
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.conflicts import score
+from legion.domain.landing.filter_rules import filter_names, filter_sentence
 from legion.domain.runs import agent_seat, seated
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
@@ -257,6 +258,16 @@ def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
     )
 
 
+def _filters(project: ProjectContext) -> list[DoctorFinding]:
+    filters = project.hub.filters(project.target) if project.hub.path.is_dir() else None
+    names = () if filters is None else filter_names(filters.rules)
+    ran = {name: filters is not None and name not in filters.undefined for name in names}
+    return [
+        DoctorFinding(name=f"git filter {name}", ok=ok, detail=filter_sentence(name, defined=ok))
+        for name, ok in ran.items()
+    ]
+
+
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
@@ -293,6 +304,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
         ),
         *_canary(context, project),
         _shell(context, project),
+        *_filters(project),
         DoctorFinding(
             name="flaky checks",
             ok=not flaky,

@@ -11,6 +11,7 @@ from legion.config.files.project import parse
 from legion.config.sections.machine import SandboxMode
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
+from legion.domain.landing.filter_rules import filter_sentence
 from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
@@ -111,6 +112,9 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
         notes += red_checks.sentences(context, red_checks.on_commit(tx, record.id, record.target))
     if project is not None and (blind := canary.found(project)) is not None:
         notes.append(f"{blind.sentence}: {blind.remedy}")
+    if project is not None and project.hub.path.is_dir():
+        filters = project.hub.filters(record.target)
+        notes += [filter_sentence(name, defined=False) for name in (filters.undefined if filters else ())]
     for command, times in flaky(context, tx, record.id).items():
         notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):

@@ -1,0 +1,62 @@
+"""The sandbox of git filters: their programs see a tree, what they need of the person's repository, and no network."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from legion.config.files.current import CurrentSettings
+from legion.config.sections.machine import SandboxMode, SandboxSettings
+from legion.domain.errors import NotAllowed
+from legion.git.hub.filters import Confine
+from legion.runner import etc
+from legion.runner.probe import SandboxState
+from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
+from legion.runner.toolchains import toolchains
+
+
+def confines(settings: SandboxSettings, state: SandboxState) -> bool:
+    """Whether programs run in a sandbox. Raises NotAllowed if they must and cannot."""
+    if settings.mode is SandboxMode.REQUIRE and not state.works:
+        raise NotAllowed(f"Your settings require a sandbox, and none works here: {state.why}")
+    return settings.mode is not SandboxMode.OFF and state.works
+
+
+def visible_tools(settings: SandboxSettings, path: str, hidden: tuple[Path, ...], now: float) -> tuple[Path, ...]:
+    """The person's tools on `path` that programs in a sandbox see, and what the settings name."""
+    return _tools(path, Path.home(), settings.read, hidden, int(now // 60))
+
+
+@functools.lru_cache(maxsize=64)
+def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
+    """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
+    return toolchains(path, home, named=named, hidden=hidden)
+
+
+def filter_confine(
+    current: CurrentSettings, state: SandboxState, data: Path, worktrees: Path, clock: Callable[[], float]
+) -> Confine:
+    def confine(
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        readable: Sequence[Path],
+        writable: Sequence[Path],
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        settings = current.get().sandbox
+        if not confines(settings, state):
+            return argv, env
+        box = Sandbox(
+            home=Path.home(),
+            writable=tuple(writable),
+            readable=(*visible_tools(settings, env.get("PATH", os.defpath), (data, worktrees), clock()), *readable),
+            network=SandboxNetwork.NONE,
+            etc=etc.sync(data / "etc"),
+        )
+        wrapped = wrap(argv, box, cwd=cwd, env=env)
+        return wrapped.argv, wrapped.env
+
+    return confine

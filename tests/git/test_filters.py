@@ -1,0 +1,176 @@
+"""Git filters: trees hold the working form, the hub the stored one, and no agent takes a file out of a filter."""
+
+from __future__ import annotations
+
+import codecs
+import shutil
+from pathlib import Path
+
+import pytest
+
+from legion.git.hub.filters import FilterSource
+from legion.git.hub.repository import Hub
+from legion.git.merge.prediction import OpenChange, Prediction
+from legion.git.person.collect import collect
+from legion.git.trees.check_trees import CheckTrees
+from legion.git.trees.tree import Tree
+from legion.git.trees.worktrees import Worktrees
+from tests.git.making import Grounds, Person, change
+from tests.support.live_trees import confine, live
+
+SECRET = "password=1\n"
+STORED = codecs.encode(SECRET, "rot13").encode()
+TURN = "tr a-zA-Z n-za-mN-ZA-M"
+
+
+def define(person: Person) -> None:
+    for part, value in {"clean": TURN, "smudge": TURN, "required": "true"}.items():
+        person.git("config", f"filter.turn.{part}", value)
+
+
+@pytest.fixture
+def filtered(person: Person, tmp_path: Path) -> Grounds:
+    """A project whose *.key files are stored turned by thirteen letters."""
+    define(person)
+    person.commit({".gitattributes": "*.key filter=turn\n", "a.key": SECRET, "sub/.gitattributes": "s* filter=turn\n"})
+    person.commit({"sub/s": SECRET})
+    grounds = Grounds(tmp_path / "legion", person)
+    return with_source(grounds)
+
+
+def with_source(grounds: Grounds) -> Grounds:
+    source = FilterSource(common_dir=grounds.person.git_dir, confine=confine)
+    grounds.hub = Hub(grounds.hub.path, source)
+    grounds.worktrees = Worktrees(grounds.hub, grounds.folder / "trees", grounds.trash, grounds.side)
+    return grounds
+
+
+def test_trees_hold_the_working_form_and_the_hub_the_stored_one(filtered: Grounds, tmp_path: Path):
+    agent = filtered.agent()
+    assert (agent.path / "a.key").read_text() == (agent.path / "sub/s").read_text() == SECRET
+    check = CheckTrees(filtered.hub, tmp_path / "checks", filtered.side).prepare("one", filtered.target)
+    assert (check / "a.key").read_text() == SECRET
+    assert not filtered.save().changed
+    agent.write("sub/s2", SECRET)
+    agent.write("b.key", SECRET)
+    saved = filtered.save()
+    assert [filtered.hub.read_file(saved.commit, path) for path in ("a.key", "b.key", "sub/s2")] == [STORED] * 3
+    done = collect(filtered.person.path, "main", filtered.hub, saved.commit)
+    assert done.files == 2
+    assert (filtered.person.path / "b.key").read_text() == SECRET
+    assert filtered.person.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{".gitattributes": "# none\n"}, {".gitattributes": "*.key -filter\n"}, {"new/.gitattributes": "* !filter\n"}],
+)
+def test_no_agent_takes_a_file_out_of_a_filter(filtered: Grounds, attributes: dict[str, str]):
+    agent = filtered.agent()
+    for path, text in attributes.items():
+        agent.write(path, text)
+    agent.write("new/b.key", SECRET)
+    agent.write("a.key", "password=2\n")
+    agent.git("add", "-A")
+    agent.git("commit", "-q", "-m", "plain in the agent's own repository")
+    saved = filtered.save()
+    assert filtered.hub.read_file(saved.commit, "new/b.key") == STORED
+    plain = agent.git("hash-object", "--no-filters", "new/b.key")
+    assert not filtered.hub.has(plain)
+
+
+def test_a_filter_that_an_agent_adds_is_applied_to_its_own_change(grounds: Grounds):
+    define(grounds.person)
+    agent = with_source(grounds).agent()
+    agent.write("b.key", SECRET)
+    agent.write(".gitattributes", "[attr]hide filter=turn\n*.key hide\n")
+    saved = grounds.save()
+    assert grounds.hub.read_file(saved.commit, "b.key") == STORED
+    assert not grounds.hub.has(agent.git("hash-object", "--no-filters", "b.key"))
+
+
+def test_a_filter_that_is_not_defined_stores_nothing(filtered: Grounds):
+    filtered.person.git("config", "--remove-section", "filter.turn")
+    agent = filtered.agent()
+    assert (agent.path / "a.key").read_bytes() == STORED
+    agent.write("b.key", SECRET)
+    agent.write("plain", "1\n")
+    saved = filtered.save()
+    assert saved.unreadable == ("b.key",)
+    assert filtered.hub.read_file(saved.commit, "plain") == b"1\n"
+    assert filtered.hub.read_file(saved.commit, "b.key") is None
+
+
+def test_a_filter_that_fails_for_one_file_costs_no_other(filtered: Grounds):
+    filtered.person.git("config", "filter.turn.clean", f"{TURN} | grep -v refuse")
+    agent = filtered.agent()
+    agent.write("a.key", "ershfr\n")
+    agent.write("b.key", SECRET)
+    saved = filtered.save()
+    assert saved.unreadable == ("a.key",)
+    assert [filtered.hub.read_file(saved.commit, path) for path in ("a.key", "b.key")] == [STORED] * 2
+
+
+def test_what_the_agents_own_git_wrote_is_not_filtered_twice(filtered: Grounds):
+    agent = filtered.agent()
+    agent.write("plain", "1\n")
+    (agent.path / "a.key").unlink()
+    agent.git("checkout", "a.key")
+    assert (agent.path / "a.key").read_bytes() == STORED
+    saved = filtered.save()
+    assert filtered.hub.read_file(saved.commit, "a.key") == STORED
+
+
+def test_a_tree_follows_filters_that_come_and_go(filtered: Grounds, tmp_path: Path):
+    first = filtered.hub.resolve(f"{filtered.target}~2")
+    assert first is not None
+    without = change(Hub(filtered.hub.path), filtered.target, {".gitattributes": "# none\n"}, tmp_path)
+    tree = Tree(filtered.hub, tmp_path / "tree", tmp_path / "index")
+    tree.path.mkdir()
+    seen = []
+    for commit in (filtered.target, without, filtered.target, first):
+        tree.show(commit)
+        file = tree.path / "a.key"
+        seen.append(file.read_bytes() if file.exists() else b"")
+    assert seen == [SECRET.encode(), STORED, SECRET.encode(), b""]
+
+
+def test_a_look_at_open_work_keeps_plain_text_out_of_its_store(filtered: Grounds, tmp_path: Path):
+    agent = filtered.agent()
+    agent.write("b.key", SECRET)
+    change = OpenChange(id=1, base=filtered.target, tree=live(filtered.hub, agent.path))
+    looked = Prediction(filtered.hub, tmp_path / "prediction")
+    assert looked.tree(change) == filtered.save().tree
+
+
+@pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
+def test_large_files_travel_through_lfs(person: Person, tmp_path: Path):
+    person.git("lfs", "install", "--local")
+    person.commit({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "a.bin": b"\0a" * 5000})
+    grounds = with_source(Grounds(tmp_path / "legion", person))
+    agent = grounds.agent()
+    assert (agent.path / "a.bin").read_bytes() == b"\0a" * 5000
+    agent.write("b.bin", b"\0b" * 5000)
+    saved = grounds.save()
+    stored = grounds.hub.read_file(saved.commit, "b.bin")
+    assert stored is not None
+    assert stored.startswith(b"version https://git-lfs")
+    collect(person.path, "main", grounds.hub, saved.commit)
+    assert (person.path / "b.bin").read_bytes() == b"\0b" * 5000
+    assert person.git("status", "--porcelain") == ""
+
+
+@pytest.mark.skipif(shutil.which("git-crypt") is None, reason="git-crypt is not installed")
+def test_no_text_that_git_crypt_hides_is_in_the_hub(person: Person, tmp_path: Path):
+    person.git("crypt", "init")
+    person.commit({".gitattributes": "*.key filter=git-crypt diff=git-crypt\n", "a.key": SECRET})
+    grounds = with_source(Grounds(tmp_path / "legion", person))
+    agent = grounds.agent()
+    assert (agent.path / "a.key").read_text() == SECRET
+    agent.write("b.key", "password=2\n")
+    saved = grounds.save()
+    stored = grounds.hub.read_file(saved.commit, "b.key")
+    assert stored is not None
+    assert stored.startswith(b"\0GITCRYPT\0")
+    collect(person.path, "main", grounds.hub, saved.commit)
+    assert (person.path / "b.key").read_text() == "password=2\n"
