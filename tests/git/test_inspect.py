@@ -95,6 +95,8 @@ def test_looking_runs_no_filter(person: Person, tmp_path):
     person.git("config", "filter.x.required", "true")
     # Only a file of the same size makes git read its content, and filter it.
     person.write("README.md", "# B project\n")
+    person.write("src/app.py", "changed\n")
+    # What only the filter could compare does not count.
     assert look(person.path).dirty_files == 1
     assert not proof.exists()
 

@@ -89,7 +89,7 @@ class Filters:
         programs = (
             Path(word)
             for key, value in self.settings.items()
-            for word in _words(value)
+            for word in _arguments(value)
             if word.startswith("/") and key.startswith("filter.")
         )
         return tuple(place.resolve() for place in (*folders, *programs) if place.is_dir() or place.is_file())
@@ -225,7 +225,7 @@ def _command(settings: Mapping[str, str], name: str) -> str:
     return f'made=$(mktemp) && if ( {clean}\n ) >"$made"; then cat "$made"; else {_FAIL}; fi; rm -f "$made"'
 
 
-def _words(command: str) -> list[str]:
+def _arguments(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError:

@@ -81,7 +81,9 @@ def _root(path: Path) -> Path:
 
 
 def _dirty(git_dir: Path, root: Path) -> int:
-    """How many files differ from HEAD or are new. Filters are switched off, since they are programs."""
+    """How many files differ from HEAD or are new. Filters are switched off, since they are programs; a file that one of
+    them stores counts only if it is new or gone.
+    """
     named = git("config", "-z", "--name-only", "--get-regexp", r"^filter\.", git_dir=git_dir, accept=(0, 1))
     off: dict[str, str] = {}
     for key in fields(named.stdout):
@@ -97,7 +99,13 @@ def _dirty(git_dir: Path, root: Path) -> int:
         work_tree=root,
         settings=off,
     )
-    return len(fields(answer.stdout))
+    found = fields(answer.stdout)
+    if not off:
+        return len(found)
+    changed = b"".join(one[3:] + b"\0" for one in found if one[1:2] == b"M")
+    words = ("check-attr", "-z", "--stdin", "filter")
+    stored = fields(git(*words, git_dir=git_dir, work_tree=root, stdin=changed).stdout)[2::3]
+    return len(found) - sum(1 for value in stored if value not in (b"unspecified", b"unset", b"set"))
 
 
 def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class ApprovalConcern:
         parts = [
             ("it seems to hold secrets", tuple(dict.fromkeys(one.path for one in self.secrets))),
             ("it hides characters", tuple(dict.fromkeys(one.path for one in self.hidden))),
-            ("it changes git filters", self.filters),
+            ("it changes git filters", tuple(one.partition(" ")[0] for one in self.filters)),
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
