@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from legion.domain.text import HIDDEN
+from legion.domain.text import hidden_in
 from legion.wire.tickets import Diff
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
@@ -68,13 +69,23 @@ def test_text_of_people_has_none(text: str, page: Page):
     assert page.evaluate("(text) => import('/web/app/odd.js').then(({ split }) => split(text))", text) == [text]
 
 
-def test_what_the_other_faces_mark_is_marked_here(page: Page):
-    """The terminal UI and the commands mark by `domain/text.py`."""
-    hidden = [chr(code) for first, last in HIDDEN for code in range(first, last + 1)]
-    found = page.evaluate(
-        "(all) => import('/web/app/odd.js').then(({ odd }) => all.map((one) => odd(one).length))", hidden
+CONTEXTS = ("a{}b", "\u0645{}\u062e", "\u0915{}\u0937", "\u845b{}", "\U0001f469{}\U0001f467", "\u2764{}", "1{}\u20e3")
+REGION = "\U0001f3f4\U000e0067\U000e0062\U000e007f"
+
+
+def test_the_page_marks_exactly_what_the_other_faces_mark(page: Page):
+    """Every character alone, those that are hidden somewhere in every neighbourhood, and the flag of a region."""
+    hides = "import('/web/app/odd.js').then(({ odd }) => "
+    codes = page.evaluate(
+        f"() => {hides} Array.from({{ length: 0x110000 }}, (_, n) => n)"
+        ".filter((n) => (n < 0xd800 || n > 0xdfff) && odd(String.fromCodePoint(n)).length))"
     )
-    assert [one for one, marks in zip(hidden, found, strict=True) if not marks] == []
+    every = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
+    assert codes == [ord(one) for one in every if hidden_in(one)]
+    texts = [context.format(chr(code)) for code in codes for context in CONTEXTS]
+    texts += [REGION, f"{REGION}\U000e007f", "one\rtwo", "one\r\ntwo", "ends\r"]
+    found = page.evaluate(f"(texts) => {hides} texts.map((one) => odd(one)))", texts)
+    assert found == [[f"U+{ord(one):04X}" for one in hidden_in(text)] for text in texts]
 
 
 CHANGE = """diff --git a/login.py b/login.py

@@ -24,6 +24,7 @@ from legion.api import devices, problems
 from legion.api.json_response import JSONResponse
 from legion.api.route_table import MOST_BYTES_WITHOUT_LOGIN, GuardedRoute
 from legion.domain.devices import Device, PushSubscription, rights_of
+from legion.domain.text import PAGE_PATTERN
 from legion.service.entry.callers import CallerRegistry
 from legion.web import first_view
 from legion.wire.dispatch import TICKET_FIELDS
@@ -53,6 +54,8 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 _SMALLEST_TO_PACK = 500
+_FILLED_IN = {b"%VERSION%": __version__, b"%HIDDEN%": PAGE_PATTERN}
+"""Marks in the files of the page, and what is served in their place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +93,8 @@ class PageFiles:
     def _read(self, name: str) -> PageFile:
         is_joined = name == first_view.JOINED or name in self._first.names
         content = self._first.file(name).encode() if is_joined else self._paths[name].read_bytes()
-        if name.endswith((".html", "sw.js")):
-            content = content.replace(b"%VERSION%", __version__.encode())
+        for mark, text in _FILLED_IN.items():
+            content = content.replace(mark, text.encode())
         packed = gzip.compress(content, 9, mtime=0) if len(content) >= _SMALLEST_TO_PACK else b""
         etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
         return PageFile(content=content, packed=packed, kind=_TYPES[PurePosixPath(name).suffix], etag=etag)

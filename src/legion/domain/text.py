@@ -45,7 +45,10 @@ _FINE = "|".join(
 """Where such a character belongs to what is shown."""
 
 _SET = "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN)
-_SEEN_OR_HIDDEN = re.compile(f"({_FINE})|[{_SET}]")
+_PATTERN = rf"({_FINE})|[{_SET}]|\r(?!\n|$)"  # a lone carriage return ends a line for compilers, and for no screen
+PAGE_PATTERN = "".join(one if one.isascii() and one.isprintable() else f"\\u{{{ord(one):x}}}" for one in _PATTERN)
+"""The same expression as a browser writes it: `app/odd.js` gets it when it is served."""
+_SEEN_OR_HIDDEN = re.compile(_PATTERN)
 _HALF = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
