@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from legion.client.text.tickets import questions_wait
 from legion.domain.agents.mail import MOST_UNREAD
 from legion.domain.questions import MOST_OPEN, QuestionKind
 from legion.store.board import questions, tickets
@@ -117,3 +118,18 @@ def test_a_ticket_that_an_agent_stopped_says_so(two: Neighbours):
     two.mine.legion.line.ask("POST", "/legion/orchestrate/stop-all", body={})
     with two.here.context.store.read() as tx:
         assert [tickets.get(tx, id).reason for id in ids] == ["stopped by the agent public-boss"] * 2
+
+
+def test_a_project_says_how_many_questions_are_of_others(two: Neighbours):
+    person = two.here.person
+    here, other = (one.root for one in person.status(None).projects)
+    before = [person.status(cwd) for cwd in (here, other, None)]
+    with two.here.context.store.write() as tx:
+        questions.ask(tx, key="elsewhere", kind=QuestionKind.ASK, project=2, words="Which?", deadline=tx.now + 600)
+    after = [person.status(cwd) for cwd in (here, other, None)]
+    assert [new.questions - old.questions for new, old in zip(after, before, strict=True)] == [1, 1, 1]
+    elsewhere = [new.questions_elsewhere - old.questions_elsewhere for new, old in zip(after, before, strict=True)]
+    assert elsewhere == [1, 0, 0]
+    assert questions_wait(replace(after[0], questions=2, questions_elsewhere=1)) == (
+        "2 questions wait for you, 1 in other projects"
+    )

@@ -151,6 +151,8 @@ class Status:
     last_event: int
     questions: int = 0
     """How many wait for the person, in all projects: `legion inbox`."""
+    questions_elsewhere: int = 0
+    """How many of them are of other projects than this one."""
     usage: UsageLine | None = None
     """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from legion.cli.agents.lines import seat_lines
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
-from legion.client.text.tickets import about, dollars, group_of
+from legion.client.text.tickets import about, dollars, group_of, questions_wait
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
@@ -127,7 +127,7 @@ def hints(status: Status) -> Iterable[str]:
         yield "No project yet: run `legion init` in a git repository."
         return
     if status.questions:
-        yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
+        yield f"{questions_wait(status)}: legion inbox"
     if status.plans:
         yield f"{count(status.plans, 'plan waits', 'plans wait')} for you: legion plan list"
     if project is not None:

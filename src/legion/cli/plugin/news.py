@@ -12,6 +12,7 @@ from typing import Any
 from legion.cli.base.output import count, sanitize
 from legion.client.discovery import find
 from legion.client.legion import Legion
+from legion.client.text.tickets import questions_wait
 from legion.system.paths import DataDir
 from legion.wire.agents import Seat
 from legion.wire.errors import LegionError
@@ -70,7 +71,7 @@ def _news(legion: Legion, data: DataDir, session: str, cwd: str) -> list[str]:
 def _waiting(status: Status) -> list[str]:
     if not status.questions:
         return []
-    return [f"- {count(status.questions, 'question waits', 'questions wait')} for the person: /legion:inbox"]
+    return [f"- {questions_wait(status, person='the person')}: /legion:inbox"]
 
 
 def message_of_agent(line: HistoryLine, seat: Seat | None) -> str:

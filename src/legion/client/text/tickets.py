@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legion.client.text.states import Group, style_of
 from legion.client.text.terminal import count, numbers, sanitize
+from legion.wire.projects import Status
 from legion.wire.tickets import TicketLine
 
 
@@ -20,6 +21,15 @@ def group_of(ticket: TicketLine) -> Group:
     if ticket.held_up_by and style_of(ticket.state).group is Group.WAITING:
         return Group.NEEDS_YOU
     return style_of(ticket.state).group
+
+
+def questions_wait(status: Status, *, person: str = "you") -> str:
+    """The inbox is one for all projects, so it says which part of it is not about this one."""
+    waiting = f"{count(status.questions, 'question waits', 'questions wait')} for {person}"
+    elsewhere = status.questions_elsewhere
+    if not elsewhere:
+        return waiting
+    return f"{waiting}, {'all' if elsewhere == status.questions else elsewhere} in other projects"
 
 
 def about(ticket: TicketLine) -> str:

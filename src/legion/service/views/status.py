@@ -46,6 +46,7 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
         ended |= {one.id: one for one in tickets.recent(tx, wanted, limit=_RECENT, state=State.FAILED)}
         shown = sorted([*live, *ended.values()], key=lambda ticket: ticket.id)
         lines = TicketLines(context, tx, shown)
+        asked = [question.project for question in questions.open_ones(tx)]
         return Status(
             daemon=_with_sandbox_setting(context, daemon),
             project=_project_line(context, tx, here) if here else None,
@@ -54,7 +55,8 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
             tickets=[lines.line(ticket) for ticket in shown],
             omitted=max(0, ended_count - len(ended)),
             last_event=events.last(tx),
-            questions=len(questions.open_ones(tx)),
+            questions=len(asked),
+            questions_elsewhere=sum(bool(one) and one != wanted for one in asked) if wanted else 0,
             plans=goals.undecided(tx, wanted),
             usage=usage_line(usage.of_project(tx, wanted)),
         )

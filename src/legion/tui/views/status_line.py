@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from legion.client.text.states import STYLES, style_of
 from legion.client.text.terminal import Cell, Colour, clock, count, width
-from legion.client.text.tickets import dollars
+from legion.client.text.tickets import dollars, questions_wait
 from legion.tui.link.connection import Phase
 from legion.tui.views.rows import Row, clean, fit
 from legion.wire.plans import PlanLine
@@ -42,17 +42,14 @@ def top_line(places: Iterable[tuple[str, str]], here: str, phase: Phase, availab
     return Row((*left, Cell(" " * gap), right))
 
 
-def status_line(
-    status: Status | None, providers: Providers | None, available: int, questions: int | None = None
-) -> Row:
+def status_line(status: Status | None, providers: Providers | None, available: int) -> Row:
     """Project, what needs the person, money, limits, then counts by state: what is cut on the right can wait."""
     if status is None:
         return Row((Cell("Waiting for the daemon's first answer.", Colour.DIM),))
-    waiting = status.questions if questions is None else questions
     for short in (False, True):
         cells = list(_project(status))
-        if waiting:
-            cells.append(Cell(f"{count(waiting, 'question')}  ", Colour.YELLOW))
+        if status.questions:
+            cells.append(Cell(f"{count(status.questions, 'question')}  ", Colour.YELLOW))
         cells += _counts(status, _NEED, short=False)
         if status.usage is not None:
             cells.append(Cell(f"{dollars(status.usage.usd)}  "))
@@ -130,10 +127,7 @@ def _of_board(status: Status, keys: dict[str, str], plans: Sequence[PlanLine]) -
     if project is None and not status.projects:
         return _hint("No project yet.", f"{keys['init']} makes one of the git repository that you are in.")
     if status.questions:
-        return _hint(
-            f"{count(status.questions, 'question waits', 'questions wait')} for you.",
-            f"{keys['inbox']} opens the inbox.",
-        )
+        return _hint(f"{questions_wait(status)}.", f"{keys['inbox']} opens the inbox.")
     if plans:
         return _hint(
             f"Plan {plans[0].id} waits for you: {clean(plans[0].goal)[:60]}.", f"{keys['plans']} opens the plans."
