@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from legion.client.text.tickets import about
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
@@ -16,6 +18,7 @@ from legion.jobs.landing.send_back import refuse_upstream
 from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
 from legion.store.board import projects, receipts, tickets
+from legion.store.work import runs
 from legion.wire.projects import ProjectLine, Where
 from tests.store.making import add_ticket
 from tests.support.board import Board
@@ -101,9 +104,14 @@ def test_an_agent_whose_setup_runs_is_not_at_work(board: Board):
         text = projects.get(tx, 1).config_text
         with_setup = replace(projects.get(tx, 1), config_text=f'{text}[setup]\nrun = "make deps"\n')
         projects.save(tx, with_setup, EventKind.TARGET_MOVED, {})
-    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("[setup] runs for ")
+    line = board.service.status(board.cwd, False).tickets[0]
+    with board.store.read() as tx:
+        started_at = runs.get(tx, run).started_at
+    assert (line.doing, line.doing_since) == ("[setup] runs", started_at)
     board.prepare(run)
-    assert board.service.status(board.cwd, False).tickets[0].doing.startswith("agent at work for ")
+    line = board.service.status(board.cwd, False).tickets[0]
+    assert (line.doing, line.doing_since) == ("agent at work", started_at)
+    assert about(replace(line, doing_since=time.time() - 61)).endswith("agent at work, 1m 01s")
 
 
 def test_a_provider_that_accepts_no_connection_is_unreachable():

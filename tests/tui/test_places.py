@@ -368,7 +368,7 @@ def test_agents_get_messages_are_interrupted_and_fired(board: Board):
             await ui.press("shift+tab")
             await ui.shows("boss  only leads", "Legion's own; to give: all")
             await ui.press("d")
-            await ui.until(lambda: "only leads" not in ui.rows("#tree").rows[0].text)
+            await ui.until(lambda: "only leads" not in ui.rows("#list").rows[0].text)
             await ui.press("a")
             await ui.shows("Approve the plan of boss?")
             await ui.press("n", "F")

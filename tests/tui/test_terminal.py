@@ -124,8 +124,9 @@ def test_a_ticket_is_written_watched_and_lands_while_the_daemon_is_killed_in_bet
     terminal.shows("#1 Write a file", "I wrote it")
     project.squad.kill()
     terminal.shows("gone", "U starts it")
-    with open(os.open(Path(project.cwd).parent / GO, os.O_RDWR), "w", encoding="utf-8") as go:
-        print("go", file=go, flush=True)
+    # For reading, too: it opens at once, also before the agent listens.
+    with (Path(project.cwd).parent / GO).open("r+b", buffering=0) as go:
+        go.write(b"go\n")
         project.squad.start()
         terminal.shows("live")
         terminal.keys("2")

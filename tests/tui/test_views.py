@@ -228,7 +228,7 @@ def test_reasons_are_aligned_and_a_question_names_its_key_and_no_command():
     made = a_board()
     made.put(6, "Wait", "parked", doing="asks you: `legion answer 4 land`", reason="changes ci.yml without leave")
     made.tickets[6].question = 4
-    rows = texts(board.listed(made.tickets.values(), 90, answers="3"))
+    rows = texts(board.listed(made.tickets.values(), 90, keys={"inbox": "3"}))
     assert rows[:3] == [
         "Needs you 2",
         "✗  #4  Rate limits  gave up",

@@ -17,7 +17,15 @@ NOT_IN_A_BROWSER = {
     *("squad.narrower", "squad.wider", "squad.next_agent", "squad.previous_agent", "squad.delegate"),
     *("models.complete", "models.forget", "machines.clean", "everywhere.suspend_process", "everywhere.init"),
     *("form.next_field", "form.previous_field", "form.choose", "everywhere.plans", "everywhere.new_plan"),
-    *("plans.approve", "plans.mark", "plans.edit", "plans.reject", "plans.retry_plan", "plans.drop_plan"),
+    *(
+        "plans.approve",
+        "plans.mark",
+        "tickets.mark",
+        "plans.edit",
+        "plans.reject",
+        "plans.retry_plan",
+        "plans.drop_plan",
+    ),
 }
 """The browser has these keys itself, or the page has a control for it."""
 VENDOR = STATIC / "vendor"

@@ -16,13 +16,23 @@ from tests.web.typing import Requests, click, focused
 
 WORDS = "make it shorter, yes? synchronise now: Fix BCDHNPRS 135 /"
 """Every word begins with a key that acts, and `?`, digits and Space are keys, too."""
+FEW = "my s1?"
+"""For the other boxes of a view: one that leaks letters loses the first of them."""
+TEXTS = ("make it shorter", "stop, yes", "sync", "my")
+PLACES = ("ticket/11", "inbox", "board", "queue", "squad")
+MEETING = [
+    pytest.param(view, text, marks=() if number % len(TEXTS) == place % len(TEXTS) else pytest.mark.soak)
+    for number, view in enumerate(PLACES)
+    for place, text in enumerate(TEXTS)
+]
+"""Each view with one text; `make soak` has all."""
 SLOWLY = 120
 """Milliseconds between two letters of a person who types."""
 BOXES = "main :is(input:not([type=checkbox]), textarea):not([readonly]):enabled:visible"
 OPENERS = "main [aria-expanded=false]:visible"
 ITEMS = "main :is(.card, .row, .wagon .item, .question, .at-work, tr[tabindex], .project[tabindex]):visible"
 MOST = 4
-"""Openers and rows of one list of a view: the others are of the same kind."""
+"""Openers of a view: the others are of the same kind."""
 
 
 class Typist:
@@ -68,12 +78,13 @@ def test_what_is_typed_into_a_box_is_text(view: str, typist: Typist):
     place = page.url
     for number in range(page.locator(BOXES).count()):
         box = page.locator(BOXES).nth(number)
+        text = FEW if number else WORDS
         click(page, box)
         page.keyboard.press("Control+A")
-        page.keyboard.type(WORDS)
-        assert focused(page) == WORDS
+        page.keyboard.type(text)
+        assert focused(page) == text
         page.keyboard.press("Escape")
-        expect(box).to_have_value(WORDS)
+        expect(box).to_have_value(text)
         assert page.url == place
     typist.assert_nothing_sent()
 
@@ -84,27 +95,29 @@ def test_a_form_that_opens_has_the_focus_and_leaving_it_costs_nothing(view: str,
     page = typist.open(view)
     names = [one.inner_text() or one.get_attribute("class") or "" for one in page.locator(OPENERS).all()]
     kinds = {re.sub(r"\d+", "1", name): number for number, name in reversed([*enumerate(names)])}
+    place, fresh = page.url, True
     for number in [*kinds.values()][:MOST]:
-        page = typist.open(view)
-        place, opener = page.url, page.locator(OPENERS).nth(number)
-        click(page, opener)
+        page = page if fresh else typist.open(view)
+        click(page, page.locator(OPENERS).nth(number))
         typist.requests.until_answered(page)
-        if not page.locator(".writing :is(input, textarea)").count():
+        fresh = bool(page.locator(".writing :is(input, textarea)").count())
+        if not fresh:
             continue
-        page.keyboard.type(WORDS)
-        assert focused(page).endswith(WORDS)
+        page.keyboard.type(FEW)
+        assert focused(page).endswith(FEW)
         page.keyboard.press("Escape")
         expect(page.locator(".writing")).to_have_count(0)
         assert page.url == place
         click(page, page.locator(OPENERS).nth(number))
         expect(page.locator(".writing")).to_have_count(1)
-        assert focused(page).endswith(WORDS)
+        assert focused(page).endswith(FEW)
+        page.keyboard.press("Escape")
+        expect(page.locator(".writing")).to_have_count(0)
     typist.assert_nothing_sent()
 
 
 @attack(Attacker.AGENT, Door.KEYS)
-@pytest.mark.parametrize("text", ["make it shorter", "stop, yes", "sync", "my"])
-@pytest.mark.parametrize("view", ["ticket/11", "inbox", "board", "queue", "squad"])
+@pytest.mark.parametrize(("view", "text"), MEETING)
 def test_text_that_meets_no_box_changes_nothing(view: str, text: str, typist: Typist):
     page = typist.open(view)
     page.keyboard.press("j")
@@ -116,8 +129,9 @@ def test_text_that_meets_no_box_changes_nothing(view: str, text: str, typist: Ty
 @pytest.mark.parametrize("view", [*VIEWS, "ticket/11"])
 def test_a_click_selects_or_opens_what_is_under_it(view: str, typist: Typist):
     page = typist.open(view)
-    for number in range(min(page.locator(ITEMS).count(), MOST)):
-        page = typist.open(view)
+    kinds = [str(one.get_attribute("class")).split()[0] for one in page.locator(ITEMS).all()]
+    for number in sorted({kinds.index(kind) for kind in kinds}):
+        page = typist.open(view) if number else page
         item = page.locator(ITEMS).nth(number)
         goal = item.get_attribute("href")
         expanded = item.get_attribute("aria-expanded")

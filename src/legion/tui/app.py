@@ -255,20 +255,18 @@ class LegionApp(ActingApp):
             self.push_screen(TicketScreen(id, tab))
 
     def open_agent(self, id: str) -> None:
-        from legion.tui.screens.agents import AgentsPlace
+        self._open_page("agents", id)
 
-        place = self._place("agents")
-        assert isinstance(place, AgentsPlace)
-        place.wanted = id
-        self.go("agents")
+    def open_plan(self, key: str) -> None:
+        self._open_page("plans", key)
 
-    def open_plan(self, id: int) -> None:
-        from legion.tui.screens.plans import PlansPlace
+    def _open_page(self, name: str, key: str) -> None:
+        from legion.tui.screens.list_and_page import ListAndPage
 
-        place = self._place("plans")
-        assert isinstance(place, PlansPlace)
-        place.wanted = id
-        self.go("plans")
+        place = self._place(name)
+        assert isinstance(place, ListAndPage)
+        place.wanted = key
+        self.go(name)
 
     def open_catalog(self, name: str) -> None:
         """A list of the menu: providers, workers, sessions and so on."""
@@ -291,7 +289,8 @@ class LegionApp(ActingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "go_back":
-            return self.has_screen_on_top or self.screen is not self._place(_FIRST)
+            begun = isinstance(self.screen, Place) and self.screen.first_step() is not None
+            return begun or self.has_screen_on_top or self.screen is not self._place(_FIRST)
         if action == "init":
             return self.store.status.value is not None and self.store.project is None
         if action == "start_daemon":
@@ -299,6 +298,8 @@ class LegionApp(ActingApp):
         return True
 
     def action_go_back(self) -> None:
+        if isinstance(self.screen, Place) and self.screen.put_down():
+            return
         if self.has_screen_on_top:
             self.pop_screen()
         elif self.screen is not self._place(_FIRST):

@@ -113,6 +113,7 @@ KEYS: tuple[Key, ...] = (
     _key(_T, "check", "B", "run checks", "Run all checks on the code that it landed."),
     _main(_T, "land", "m", "land", "Land its change, where it waits for you. Asks once."),
     _key(_T, "undo", "u", "undo", "Revert a landed ticket by a new ticket."),
+    _main(_T, "mark", "space", "mark", "Mark it: stop, retry, drop and others act on all that are marked."),
     _key(_T, "copy", "y", "copy", "Copy its number, worktree or commit."),
     _main(KeyContext.BOARD, "filter", "slash", "filter", "Show only some: words, #12, state:, epic:, label:, agent:."),
     _main(KeyContext.BOARD, "mode", "t", "columns, tree, graph", "The next form of the board."),

@@ -41,6 +41,8 @@ class TicketLine:
     moved_at: float
     doing: str = ""
     """What happens at this moment, in a few words: `waits for 3`, `in the merge queue, place 2 of 5, 12 lines`."""
+    doing_since: float | None = None
+    """When that began, where it lasts: an agent at work, a reviewer, [setup]."""
     parked_until: float | None = None
     """When a parked ticket resumes by itself."""
     question: int | None = None

@@ -30,6 +30,7 @@ from legion.cli.base.states import state_cell, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
+from legion.client.text.tickets import doing
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.page_parts import CommandLine, EnvironmentLine
 from legion.wire.text import hidden_warning
@@ -78,8 +79,8 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if line.doing or not _fits(screen, state, detail):
         detail, below = about(replace(line, reason="")), line.reason
     if line.doing and not _fits(screen, state, detail):
-        detail = about(replace(line, reason="", doing=""))
-        below = "; ".join(text for text in (line.doing, line.reason) if text)
+        detail = about(replace(line, reason="", doing="", doing_since=None))
+        below = "; ".join(text for text in (doing(line), line.reason) if text)
     yield screen.line(state, Cell(f"  {detail}" if detail else ""))
     if below:
         yield from screen.paragraph(below, most_lines=None if full else 3)

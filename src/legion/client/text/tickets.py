@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from legion.client.text.states import Group, style_of
-from legion.client.text.terminal import count, numbers, sanitize
+from legion.client.text.terminal import count, duration, numbers, sanitize
 from legion.wire.projects import Status
 from legion.wire.tickets import TicketLine
 
@@ -32,6 +34,12 @@ def questions_wait(status: Status, *, person: str = "you") -> str:
     return f"{waiting}, {'all' if elsewhere == status.questions else elsewhere} in other projects"
 
 
+def doing(ticket: TicketLine) -> str:
+    """What it does, and for how long: counted here, so that it is right whenever it is drawn."""
+    since = ticket.doing_since
+    return ticket.doing if since is None else f"{ticket.doing}, {duration(time.time() - since)}"
+
+
 def about(ticket: TicketLine) -> str:
     """What the ticket is doing or waits for, in short; and why, where an attempt was sent back."""
     sent_back = ticket.state == "queued" and ticket.attempt > 0
@@ -40,7 +48,7 @@ def about(ticket: TicketLine) -> str:
     elif ticket.state == "parked":
         both = [ticket.doing, ticket.reason]
     else:
-        both = [ticket.doing or ticket.reason]
+        both = [doing(ticket) or ticket.reason]
     detail = sanitize("; ".join(part for part in both if part))
     parts = []
     if ticket.unchecked and "unchecked" not in detail:

@@ -19,7 +19,7 @@ from legion.jobs.agent.mail_prompt import name_of
 from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.runner.journal import read_tail
-from legion.service.shared.fragments import moment, run_line, shaped, silence, usage_line
+from legion.service.shared.fragments import lasting, moment, run_line, shaped, silence, usage_line
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents as store
@@ -106,7 +106,7 @@ class AgentLines:
             return "fired"
         backoff = self._context.live.scheduler.backoffs.get((JobKind.SERVE, agent.number))
         if backoff is not None and backoff.until > self._now:
-            return f"tried again in {backoff.until - self._now:.0f} s: {backoff.why}"
+            return f"tried again in {lasting(backoff.until - self._now)}: {backoff.why}"
         turn = self._turns.get(agent.number)
         if turn is not None:
             return self._working(turn)
@@ -117,7 +117,7 @@ class AgentLines:
     def _working(self, turn: Run) -> str:
         folder = self._context.data.runs / turn.name
         helps = watchdog.helps(self._tx, [turn.id]).get(turn.id, ())
-        working = f"at work for {self._now - turn.started_at:.0f} s"
+        working = f"at work for {lasting(self._now - turn.started_at)}"
         text = describe_run(self._context, turn, helps, self._now, working=working)
         if quiet := silence(folder):
             return quiet

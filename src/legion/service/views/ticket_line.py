@@ -74,6 +74,7 @@ class TicketLines:
         spec = ticket.spec
         held_up = board.held_up_by(spec.after, self._states) if not ticket.ended else ()
         project = self._projects.get(ticket.project)
+        doing, since = self._doing(ticket, held_up)
         return TicketLine(
             id=ticket.id,
             project=project.name if project else "",
@@ -91,7 +92,8 @@ class TicketLines:
             held_up_by=list(held_up),
             created_at=ticket.created_at,
             moved_at=ticket.moved_at,
-            doing=self._doing(ticket, held_up),
+            doing=doing,
+            doing_since=since,
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking[ticket.id].id if ticket.id in self._asking else None,
             undoes=spec.undoes,
@@ -111,24 +113,28 @@ class TicketLines:
             plan_waits=ticket.id in self._plans_wait,
         )
 
-    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> tuple[str, float | None]:
+        """In words, and since when where that lasts."""
         kind = _JOBS.get(ticket.state)
         subject = ticket.project if kind is JobKind.LAND else ticket.id
         if kind is not None and (backoff := self._backoffs.get((kind, subject))) is not None:
-            return describe_backoff(backoff, self._now)
+            return describe_backoff(backoff, self._now), None
+        if ticket.state is State.WORKING and ticket.id not in self._asking and ticket.id not in self._holders:
+            return self._working(self._active.get(ticket.id))
+        if ticket.state is State.REVIEWING:
+            return self._reviewing(ticket, self._active.get(ticket.id))
+        return self._standing(ticket, held_up), None
+
+    def _standing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         match ticket.state:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
             case State.WORKING if ticket.id in self._asking:
                 return _asks(self._asking[ticket.id])
-            case State.WORKING if ticket.id in self._holders:
-                return f"held by {self._holders[ticket.id]}"
             case State.WORKING:
-                return self._working(self._active.get(ticket.id))
+                return f"held by {self._holders[ticket.id]}"
             case State.CHECKING:
                 return "checks of the landed code" if ticket.spec.checkpoint else "its proofs run"
-            case State.REVIEWING:
-                return self._reviewing(ticket, self._active.get(ticket.id))
             case State.LANDING:
                 return self._context.live.queue.notes.get(ticket.id) or self._places.get(
                     ticket.id, "in the merge queue"
@@ -150,36 +156,38 @@ class TicketLines:
             return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
         return ""
 
-    def _working(self, run: Run | None) -> str:
+    def _working(self, run: Run | None) -> tuple[str, float | None]:
         if run is None:
-            return "agent starts"
-        if (ended := _ended_at(run_dir(self._context, run))) is not None:
-            return f"the agent has ended; its work is saved and judged for {lasting(self._now - ended)}"
+            return "agent starts", None
+        folder = run_dir(self._context, run)
+        if (ended := _ended_at(folder)) is not None:
+            return "the agent has ended; its work is saved and judged", ended
         if not is_prepared(self._context, run):
             return self._preparing(run)
         # Only the journal of an agent with access to a model shows whether it answers.
-        quiet = silence(run_dir(self._context, run)) if run.access else ""
-        activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
-        working = f"{activity} for {lasting(self._now - run.started_at)}"
-        if said := statements_in(output_end(RunFolder(run_dir(self._context, run)).output, _READ)).status:
+        if run.access and (quiet := silence(folder)):
+            return quiet, None
+        working = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
+        if said := statements_in(output_end(RunFolder(folder).output, _READ)).status:
             working = f"{working}: {said}"
-        return quiet or describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
+        text = describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
+        return text, run.started_at if text == working else None
 
-    def _preparing(self, run: Run) -> str:
+    def _preparing(self, run: Run) -> tuple[str, float | None]:
         """Before its program starts: a new worktree, and [setup] in it."""
         project = self._projects.get(run.project)
         unreadable = project is None or project.id in self._context.live.scheduler.unreadable.current
         if project is None or unreadable or not parse(project.config_text).setup.run:
-            return "agent starts"
+            return "agent starts", None
         failed = self._context.live.scheduler.backoffs.current.get((JobKind.RUN, run.ticket or 0))
         again = f"; before, {failed.why}" if failed is not None else ""
-        return f"[setup] runs for {lasting(self._now - run.started_at)}{again}"
+        return f"[setup] runs{again}", run.started_at
 
-    def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
+    def _reviewing(self, ticket: Ticket, run: Run | None) -> tuple[str, float | None]:
         if run is None or not run.role:
             hold = self._context.live.scheduler.holds.get(ticket.id)
-            return f"{hold.why}{self._starts(hold)}" if hold is not None else "waits for a reviewer"
-        return f"{run.role} reads it for {lasting(self._now - run.started_at)}"
+            return f"{hold.why}{self._starts(hold)}" if hold is not None else "waits for a reviewer", None
+        return f"{run.role} reads it", run.started_at
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 from textual.widget import Widget
 
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import KeyContext
 from legion.tui.screens.prompts import LinePrompt
-from legion.tui.screens.ticket_place import TicketPlace
+from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
 from legion.tui.views import board as view
 from legion.tui.views.board import BoardMode, Column
 from legion.tui.views.rows import Row, note, row
@@ -21,6 +22,8 @@ from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
 
 _MOST_COLUMNS = 10
+_PAUSE = 0.1
+"""Seconds without a letter after which a filter is applied."""
 
 
 class BoardColumns(Vertical):
@@ -125,7 +128,9 @@ class BoardColumns(Vertical):
 
     def _title(self, number: int, omitted: int) -> None:
         cells = [Cell(f" {self.mode.value} ", Colour.BOLD)]
-        if self.filter:
+        if fault := view.fault_of(self.filter):
+            cells.append(Cell(f" filter: {fault}", Colour.RED))
+        elif self.filter:
             cells.append(Cell(f" filter: {self.filter}  ({number} of {len(self.tickets)})", Colour.YELLOW))
         elif omitted:
             cells.append(Cell(f" {omitted} older ended ones are not listed", Colour.DIM))
@@ -168,6 +173,14 @@ class BoardPlace(TicketPlace):
     def __init__(self) -> None:
         super().__init__()
         self.columns = BoardColumns(id="body")
+        self._filter_soon: Timer | None = None
+
+    def on_mount(self) -> None:
+        self.set_interval(COUNTED_EVERY, self._count_on)
+
+    def _count_on(self) -> None:
+        if self.is_watching and any(one.doing_since is not None for one in self.columns.tickets):
+            self.renew()
 
     def compose_body(self) -> Iterable[Widget]:
         yield self.columns
@@ -212,8 +225,14 @@ class BoardPlace(TicketPlace):
         before = self.columns.filter
 
         def changed(text: str) -> None:
+            self._wait_no_more()
             self.columns.filter = text.strip()
             self.renew()
+
+        def typed(text: str) -> None:
+            # On a large board one letter costs as much as a word.
+            self._wait_no_more()
+            self._filter_soon = self.set_timer(_PAUSE, lambda: changed(text))
 
         def ended(text: str | None) -> None:
             # Esc takes the filter away; Enter keeps it, an empty one too.
@@ -221,7 +240,11 @@ class BoardPlace(TicketPlace):
             self.columns.focus_first()
             self.columns.select_first()
 
-        prompt = LinePrompt("Filter: words, #12, state:failed, epic:x, label:x, agent:x", changed=changed, empty=True)
+        prompt = LinePrompt("Filter: words, #12, state:failed, epic:x, label:x, agent:x", changed=typed, empty=True)
         self.app.push_screen(prompt, ended)
         if before:
             changed("")
+
+    def _wait_no_more(self) -> None:
+        if self._filter_soon is not None:
+            self._filter_soon.stop()

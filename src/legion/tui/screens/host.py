@@ -37,7 +37,7 @@ class UiHost(Protocol):
     def open_agent(self, id: str) -> None:
         """The standing agents, with this one selected."""
 
-    def open_plan(self, id: int) -> None:
+    def open_plan(self, key: str) -> None:
         """The plans, with this one selected."""
 
     def attach(self, id: int) -> None: ...

@@ -82,7 +82,7 @@ class InboxPlace(Place):
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.key.startswith(PLAN):
-            self.legion_app.open_plan(int(event.key.removeprefix(PLAN)))
+            self.legion_app.open_plan(event.key)
         else:
             self.action_answer()
 

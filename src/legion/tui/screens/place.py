@@ -123,10 +123,20 @@ class Place(Screen[None], inherit_bindings=False):
         self._top.show(top_line(places, self.NAME, store.requests.phase, width))
         self._counts.show(status_line(store.status.value, store.providers.value, width))
         status = store.status.value if self.SHOWS_NEXT else None
-        step = next_step(status, store.requests.phase, store.trouble, dict(keys), waiting(store.plans.value))
+        step = self.first_step() or next_step(
+            status, store.requests.phase, store.trouble, dict(keys), waiting(store.plans.value)
+        )
         self._next.set_class(step is not None, "-shown")
-        self._next.show_all(flow(step.cells, width) if step is not None else [Row(())])
+        self._next.show_all(flow(step.cells, width, key=step.key) if step is not None else [Row(())])
         self.refresh_bindings()
+
+    def first_step(self) -> Row | None:
+        """What the person has begun here, which comes before what the board needs."""
+        return None
+
+    def put_down(self) -> bool:
+        """Esc: end what the person has begun here; whether there was something."""
+        return False
 
     def on_row_line_clicked(self, event: RowLine.Clicked) -> None:
         if event.line.id == "top":
@@ -135,3 +145,7 @@ class Place(Screen[None], inherit_bindings=False):
             for place in PLACES:
                 if name and name[0] in (place, keys.get(place)):
                     self.legion_app.go(place)
+        elif event.key.isdigit():
+            self.legion_app.open_ticket(int(event.key))
+        elif event.key:
+            self.run_worker(self.app.run_action(event.key))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 
-from textual.containers import Horizontal
-from textual.widget import Widget
-
 from legion.client.legion import Legion
 from legion.client.text.terminal import count
 from legion.tui.editor import edited
@@ -15,18 +12,16 @@ from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.forms import Form
 from legion.tui.screens.host import UiHost
-from legion.tui.screens.place import Place
+from legion.tui.screens.list_and_page import ListAndPage
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
 from legion.tui.views import plans as view
 from legion.tui.views.form_fields import PLAN_FIELDS
-from legion.tui.views.rows import clean
+from legion.tui.views.rows import Row, clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
 from legion.wire.plans import ApprovePlan, NewPlan, PlanLine, PlanPage, RejectPlan, SavePlan
-
-_NARROW = 76
 
 
 def plan_form(app: UiHost) -> Form:
@@ -39,34 +34,16 @@ def plan_form(app: UiHost) -> Form:
     return Form("Plan a goal", "plan", PLAN_FIELDS, request)
 
 
-class PlansPlace(Place):
+class PlansPlace(ListAndPage[PlanPage]):
     NAME = "plans"
     SHOWS_NEXT = False
     CONTEXTS = (KeyContext.PLANS, KeyContext.LIST)
     BINDINGS = bindings_of(KeyContext.PLANS)
-    DEFAULT_CSS = """
-    PlansPlace #list { width: 40%; border-right: solid $panel; }
-    PlansPlace #page { width: 1fr; }
-    PlansPlace.-narrow #body { layout: vertical; }
-    PlansPlace.-narrow #list { width: 1fr; height: 1fr; border-right: none; border-bottom: solid $panel; }
-    PlansPlace.-narrow #page { height: 2fr; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._list, self._page_rows = RowList(id="list"), RowList(id="page")
-        self._page: Feed[PlanPage] | None = None
-        self._page_of = 0
-        self._end_page: Callable[[], None] = lambda: None
         self._chosen: set[str] = set()
         """Keys of the tickets of the shown plan that the person marked."""
-        self.wanted = 0
-        """The plan to select when the list is drawn next."""
-
-    def compose_body(self) -> Iterable[Widget]:
-        with Horizontal(id="body"):
-            yield self._list
-            yield self._page_rows
 
     def watches(self) -> Iterable[Callable[[], None]]:
         yield self.store.plans.watch(self.renew)
@@ -74,66 +51,21 @@ class PlansPlace(Place):
     @property
     def plan(self) -> PlanLine | None:
         plans = self.store.plans.value
-        key = self._list.selected if self.is_mounted else ""
         found = plans.plans if plans is not None else []
-        return next((one for one in found if f"{view.KEY}{view.number_of(one)}" == key), None)
+        return next((one for one in found if view.key_of(one) == self.selected), None)
 
-    @property
-    def page(self) -> PlanPage | None:
-        return self._page.value if self._page is not None else None
+    def list_rows(self, width: int) -> list[Row]:
+        return view.list_rows(self.store.plans.value, width, self.legion_app.keys.shown())
 
-    def renew(self) -> None:
-        if not self.is_mounted:
-            return
-        narrow = self.size.width < _NARROW
-        if narrow != self.has_class("-narrow"):
-            self.set_class(narrow, "-narrow")
-            # The rows are made for the new width when it is known.
-            self.call_after_refresh(self.renew)
-        width = max(20, self._list.size.width - 2)
-        self._list.put(view.list_rows(self.store.plans.value, width, self.legion_app.keys.shown()))
-        if self.wanted:
-            self._list.select(f"{view.KEY}{self.wanted}")
-            self.wanted = 0
-        if self.focused is None:
-            self._list.focus()
-        self._follow_selection()
-        self._renew_page()
-        self.refresh_bindings()
+    def page_feed(self, key: str) -> Feed[PlanPage] | None:
+        self._chosen = set()
+        if self.plan is None:
+            return None
+        id = view.number_of(self.plan)
+        return self.store.feed(lambda legion: legion.plan_page(id), of_kinds("plan.", "ticket.", "run."))
 
-    def _follow_selection(self) -> None:
-        """Read the page of the selected plan, and only that."""
-        id = view.number_of(self.plan) if self.plan is not None else 0
-        if id == self._page_of:
-            return
-        self._drop_page()
-        self._page_of = id
-        if id:
-            self._page = self.store.feed(lambda legion: legion.plan_page(id), of_kinds("plan.", "ticket.", "run."))
-            self._end_page = self._page.watch(self._renew_page)
-
-    def _drop_page(self) -> None:
-        self._end_page()
-        if self._page is not None:
-            self.store.drop([self._page])
-        self._page, self._page_of, self._chosen = None, 0, set()
-
-    def on_screen_suspend(self) -> None:
-        super().on_screen_suspend()
-        if not self.is_watching:
-            self._drop_page()
-
-    def _renew_page(self) -> None:
-        if self.is_mounted:
-            width = max(20, self._page_rows.size.width - 1)
-            self._page_rows.put(view.page_rows(self.page, self._chosen, width))
-            self.refresh_bindings()
-
-    def on_row_list_moved(self, event: RowList.Moved) -> None:
-        if event.rows is self._list:
-            self._follow_selection()
-            self._renew_page()
-        self.refresh_bindings()
+    def page_rows(self, width: int) -> list[Row]:
+        return view.page_rows(self.page, self._chosen, width)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.rows is self._list:

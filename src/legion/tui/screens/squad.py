@@ -14,7 +14,7 @@ from legion.client.text.states import Group
 from legion.client.text.tickets import group_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.agents import switch_delegation
-from legion.tui.screens.ticket_place import TicketPlace
+from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
 from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
 from legion.tui.views.plans import KEY as PLAN
@@ -38,6 +38,9 @@ class SquadPlace(TicketPlace):
     CONTEXTS = (KeyContext.SQUAD, KeyContext.TICKETS, KeyContext.LIST)
     BINDINGS = bindings_of(KeyContext.SQUAD, KeyContext.TICKETS)
     DEFAULT_CSS = """
+    SquadPlace #needs { display: none; width: 1fr; border-bottom: solid $panel; }
+    SquadPlace #needs.-shown { display: block; }
+    SquadPlace #halves { height: 1fr; }
     SquadPlace #left > * { width: 1fr; }
     SquadPlace #talk { height: 6; }
     SquadPlace #talk.-talks { height: 1fr; }
@@ -46,12 +49,13 @@ class SquadPlace(TicketPlace):
     SquadPlace #tickets { height: 1fr; border-top: solid $panel; }
     SquadPlace #panes { width: 1fr; height: 1fr; }
     SquadPlace.-narrow Divider, SquadPlace.-narrow #talk { display: none; }
-    SquadPlace.-narrow #body { layout: vertical; }
+    SquadPlace.-narrow #halves { layout: vertical; }
     SquadPlace.-narrow #left { width: 1fr; height: 1fr; }
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self._needs = RowList(id="needs")
         self._tickets = RowList(id="tickets")
         self._panes = RowList(id="panes")
         self._talk = RowList(id="talk", follow=True)
@@ -63,18 +67,21 @@ class SquadPlace(TicketPlace):
         """The leader was at work when its output was drawn last."""
 
     def compose_body(self) -> Iterable[Widget]:
-        with Horizontal(id="body"):
-            with Vertical(id="left"):
-                yield self._talk
-                yield TextLine(self.legion_app.drafts.get(_DRAFT), id="say")
-                yield self._tickets
-            yield Divider()
-            yield self._panes
+        with Vertical(id="body"):
+            yield self._needs
+            with Horizontal(id="halves"):
+                with Vertical(id="left"):
+                    yield self._talk
+                    yield TextLine(self.legion_app.drafts.get(_DRAFT), id="say")
+                    yield self._tickets
+                yield Divider()
+                yield self._panes
 
     def on_mount(self) -> None:
         self._panes.focus()
         # Seconds pass without an event.
         self.set_interval(1.0, self._renew_panes)
+        self.set_interval(COUNTED_EVERY, self._renew_tickets)
 
     @property
     def _split(self) -> int:
@@ -116,15 +123,25 @@ class SquadPlace(TicketPlace):
         return self.tickets.get(int(key)) if key.isdigit() else None
 
     def _renew_tickets(self) -> None:
-        rows = self._tickets
-        if rows.size.width and self.store.status.value is not None:
-            chain = board_view.longest_chain(self.store.graph.value)
-            width = rows.size.width - 1
-            plans = [row for plan in waiting(self.store.plans.value) for row in plan_row(plan, width)]
-            made = board_view.listed(
-                self.tickets.values(), width, chain, answers=self.legion_app.keys.shown().get("inbox", "")
-            )
-            rows.put([*plans, *(made or [note("The board is empty.")])])
+        rows, width = self._tickets, self.size.width - 1
+        if not rows.size.width or self.store.status.value is None or not self.is_watching:
+            return
+        chain, keys = board_view.longest_chain(self.store.graph.value), self.legion_app.keys.shown()
+        needs = [one for one in self.tickets.values() if group_of(one) is Group.NEEDS_YOU]
+        others = [one for one in self.tickets.values() if group_of(one) is not Group.NEEDS_YOU]
+        plans = [row for plan in waiting(self.store.plans.value) for row in plan_row(plan, width)]
+        self._show_needs([*plans, *board_view.listed(needs, width, chain, keys=keys)])
+        made = board_view.listed(others, rows.size.width - 1, chain)
+        rows.put(made or [note("Nothing else is on the board." if needs else "The board is empty.")])
+
+    def _show_needs(self, rows: list[Row]) -> None:
+        """First and over the full width, but at most a third of the screen."""
+        height = min(len(rows), max(3, self.size.height // 3)) + 1
+        if not rows and self._needs.has_focus:
+            self._panes.focus()
+        self._needs.set_class(bool(rows), "-shown")
+        self._needs.styles.height = height
+        self._needs.put(rows)
 
     def _renew_talk(self) -> None:
         rows, keys = self._talk, self.legion_app.keys.shown()
@@ -177,11 +194,13 @@ class SquadPlace(TicketPlace):
 
         The focus is set at once: by `focus` it would move later, also after the panes are back.
         """
-        if not has_panes and self.focused is self._panes and self._tickets.selected:
-            self._lent_at = self._tickets.selected
-            self.set_focus(self._tickets)
+        board = self._needs if self._needs.selected else self._tickets
+        if not has_panes and self.focused is self._panes and board.selected:
+            self._lent_at = board.selected
+            self.set_focus(board)
         elif has_panes and self._lent_at:
-            if self.focused is self._tickets and self._tickets.selected == self._lent_at:
+            focused = self.focused
+            if focused in (self._needs, self._tickets) and self._lent_at == getattr(focused, "selected", ""):
                 self.set_focus(self._panes)
             self._lent_at = ""
 
@@ -194,7 +213,7 @@ class SquadPlace(TicketPlace):
         if event.key.isdigit():
             self.legion_app.open_ticket(int(event.key))
         elif event.key.startswith(PLAN):
-            self.legion_app.open_plan(int(event.key.removeprefix(PLAN)))
+            self.legion_app.open_plan(event.key)
         else:
             self.legion_app.open_agent(event.key.removeprefix("agent "))
 

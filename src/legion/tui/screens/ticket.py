@@ -30,6 +30,7 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
     AUTO_FOCUS = ""
     NAME = "ticket"
     SHOWS_NEXT = False
+    MARKS = False
     CONTEXTS = (KeyContext.TICKET, KeyContext.TICKETS, KeyContext.DIFF, KeyContext.HISTORY, KeyContext.LIST)
     BINDINGS = bindings_of(KeyContext.TICKET, KeyContext.TICKETS)
     DEFAULT_CSS = """
@@ -75,6 +76,12 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         self._log = LogFeed(store.requests, id, self._renew_live)
         self.set_reactive(TicketScreen.tab, self._first_tab)
         self.call_after_refresh(self._focus_tab)
+        # Seconds pass without an event.
+        self.set_interval(1.0, self._count_on)
+
+    def _count_on(self) -> None:
+        if self.is_watching and self.ticket is not None and self.ticket.doing_since is not None:
+            self._renew_head()
 
     def on_unmount(self) -> None:
         super().on_unmount()

@@ -1,23 +1,81 @@
-"""A place in which a ticket is selected: the keys that act on it."""
+"""A place in which tickets are selected or marked: the keys that act on them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from legion.client.http import NotRunning
 from legion.client.legion import Legion
+from legion.client.text.terminal import Cell, Colour, count
 from legion.tui.actions import OPERATIONS, TICKET_ACTIONS, offers, run_checks
 from legion.tui.screens.place import Place
-from legion.tui.screens.prompts import Choice, LinePrompt
-from legion.tui.views.rows import clean
+from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
+from legion.tui.views.rows import Row, clean, paragraph
+from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
 from legion.wire.questions import MessageText
 from legion.wire.terminal import OfferWork
-from legion.wire.tickets import TicketLine
+from legion.wire.tickets import Action, TicketLine
+
+COUNTED_EVERY = 5.0
+"""Seconds after which a list counts on for how long each ticket is at work: no event says that."""
 
 
 class TicketPlace(Place):
+    MARKS: ClassVar[bool] = True
+    """Whether it lists tickets that can be marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._marks: set[int] = set()
+
+    @property
+    def marked(self) -> list[TicketLine]:
+        """In the order of their numbers, without those that are gone."""
+        return [self.store.tickets[id] for id in sorted(self._marks) if id in self.store.tickets]
+
+    def action_mark(self) -> None:
+        """Mark it, or take that back; then the next one."""
+        if self.ticket is None:
+            return
+        self._marks ^= {self.ticket.id}
+        self._renew_marks()
+        if isinstance(self.focused, RowList):
+            self.focused.action_down()
+
+    def put_down(self) -> bool:
+        begun, self._marks = bool(self.marked), set()
+        self._renew_marks()
+        return begun
+
+    def _renew_marks(self) -> None:
+        for rows in self.query(RowList):
+            rows.mark(frozenset(map(str, self._marks)))
+        self._renew_lines()
+
+    def first_step(self) -> Row | None:
+        marked = self.marked
+        if not marked:
+            return None
+        keys = self.legion_app.keys.shown()
+        acts = [f"{keys[name]} {name}" for name in (*TICKET_ACTIONS, "retry") if name in keys and self._able(name)]
+        fact = Cell(f"{count(len(marked), 'ticket is', 'tickets are')} marked. ", Colour.YELLOW)
+        return Row((fact, Cell(f"{', '.join(sorted(acts))}; Esc unmarks.")))
+
+    def _able(self, name: str) -> list[TicketLine]:
+        """The marked tickets for which the action is offered, or the selected one where none is marked."""
+        found = self.marked or ([self.ticket] if self.ticket is not None else [])
+        return [one for one in found if offers(one, name)]
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do not apply to the selected ticket are not shown and do nothing."""
         if action in ("open", "copy"):
             return self.ticket is not None
+        if action == "mark":
+            return self.MARKS and self.ticket is not None
+        if self._marks and (action in TICKET_ACTIONS or action == "retry"):
+            return bool(self._able(action))
         if action == "check":
             return self.ticket is not None and self.ticket.state == "done"
         if action in OPERATIONS:
@@ -62,7 +120,9 @@ class TicketPlace(Place):
 
     def action_pause(self) -> None:
         ticket = self.ticket
-        if ticket is not None:
+        if self._marks:
+            self._perform("pause")
+        elif ticket is not None:
             self.legion_app.ask(
                 f"Pause #{ticket.id} {clean(ticket.title)}, and make a branch of its work? Resume continues it.",
                 lambda legion: self._pause(legion, ticket.id),
@@ -102,6 +162,9 @@ class TicketPlace(Place):
 
     def action_retry(self) -> None:
         ticket = self.ticket
+        if self._marks:
+            self._retry_all()
+            return
         if ticket is None:
             return
         if offers(ticket, "resume"):
@@ -146,15 +209,54 @@ class TicketPlace(Place):
         return [("number", str(ticket.id)), ("title", " ".join(ticket.title.split()))]
 
     def _perform(self, name: str) -> None:
-        ticket = self.ticket
-        action = TICKET_ACTIONS[name]
-        if ticket is None or not offers(ticket, name):
-            return
-        id = ticket.id
+        action, able = TICKET_ACTIONS[name], self._able(name)
+        if self._marks:
+            self._ask_for_all(name, able, action.perform)
+        elif able:
+            id = able[0].id
+            perform = lambda legion: action.perform(legion, id)  # noqa: E731 - a name for the callback
+            if action.question:
+                question = action.question.format(id=id, title=clean(able[0].title))
+                self.legion_app.ask(question, perform, waits=action.waits)
+            else:
+                self.legion_app.send(perform, waits=action.waits)
 
-        perform = lambda legion: action.perform(legion, id)  # noqa: E731 - a name for the callback
-        if action.question:
-            question = action.question.format(id=id, title=clean(ticket.title))
-            self.legion_app.ask(question, perform, waits=action.waits)
-        else:
-            self.legion_app.send(perform, waits=action.waits)
+    def _retry_all(self) -> None:
+        able = self._able("retry")
+        resumed = {one.id for one in able if offers(one, "resume")}
+
+        def perform(legion: Legion, id: int) -> str:
+            return (legion.resume_ticket(id) if id in resumed else legion.retry(id, Action())).message
+
+        self._ask_for_all("retry", able, perform)
+
+    def _ask_for_all(self, name: str, able: Sequence[TicketLine], perform: Callable[[Legion, int], str]) -> None:
+        """One question that names each of them; then one request after the other."""
+        ids = [one.id for one in able]
+        room = max(20, self.size.width * 7 // 10 - 6)
+        listed = [made for one in able for made in paragraph(f"#{one.id} {clean(one.title)}", room, indent=2, most=1)]
+        left = len(self.marked) - len(able)
+        others = f" {left} that are marked cannot." if left else ""
+
+        def go(yes: bool | None) -> None:
+            if yes:
+                self.legion_app.send(lambda legion: done_to_all(legion, name, ids, perform), self._unmark, waits=True)
+
+        question = f"{name.capitalize()} {count(len(ids), 'ticket')}?{others}"
+        self.app.push_screen(YesNo(question, listed), go)
+
+    def _unmark(self) -> None:
+        self.put_down()
+
+
+def done_to_all(legion: Legion, name: str, ids: Sequence[int], perform: Callable[[Legion, int], str]) -> str:
+    """What was refused is said for each; the others are done."""
+    refused: list[str] = []
+    for id in ids:
+        try:
+            perform(legion, id)
+        except NotRunning:
+            raise
+        except LegionError as error:
+            refused.append(f"#{id}: {error.message}")
+    return " ".join([f"{name}: {count(len(ids) - len(refused), 'ticket')}.", *refused])

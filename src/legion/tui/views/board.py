@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from legion.client.text.board_tree import tree_of
-from legion.client.text.states import Group, style_of
+from legion.client.text.states import STYLES, Group, style_of
 from legion.client.text.terminal import Cell, Colour, cut, numbers, width, wrap
 from legion.client.text.tickets import about, group_of
 from legion.tui.views.rows import Row, clean, fit, row, table
@@ -17,6 +17,9 @@ from legion.wire.tickets import TicketLine
 LEAST_COLUMN = 19
 """Columns of the terminal below which a column of tickets cannot be read."""
 _CHAIN = "★"
+NO_KEYS: Mapping[str, str] = {}
+_HELPS = {"failed": ("retry", "tries again"), "parked": ("retry", "resumes")}
+"""By state: the action of the key that helps, and what it does."""
 
 
 class BoardMode(Enum):
@@ -42,6 +45,17 @@ _FIELDS = ("state", "epic", "team", "label", "agent", "project")
 def matches(ticket: TicketLine, text: str) -> bool:
     """Whether a ticket has every word of a filter: `login`, `#12`, `state:failed`, `epic:auth`, `team:`, `label:`."""
     return all(_has(ticket, word) for word in text.lower().split())
+
+
+def fault_of(text: str) -> str:
+    """What in a filter can match no ticket of any board; empty where all of it makes sense."""
+    for word in text.lower().split():
+        name, colon, value = word.partition(":")
+        if colon and name.isalpha() and name not in _FIELDS and not value.startswith("/"):
+            return f"there is no {name}: ; {', '.join(f'{one}:' for one in _FIELDS)}"
+        if colon and name == "state" and value and not any(value in one for one in STYLES):
+            return f"there is no state {value}: {', '.join(STYLES)}"
+    return ""
 
 
 def _has(ticket: TicketLine, word: str) -> bool:
@@ -130,16 +144,19 @@ def after(ticket: TicketLine) -> str:
     return f"after {numbers(ticket.after)}" if ticket.after else ""
 
 
-def why(ticket: TicketLine, answers: str = "") -> str:
-    """What it does or waits for. Its question is answered with a key here, so no command for that is named."""
+def why(ticket: TicketLine, keys: Mapping[str, str] = NO_KEYS) -> str:
+    """What it does or waits for, and the key that helps. A question is answered with a key, so no command is named."""
     if ticket.question is None:
-        return about(ticket)
-    asks = f"asks you ({answers} answers)" if answers else "asks you"
+        text, does = about(ticket), _HELPS.get(ticket.state) if ticket.parked_until is None else None
+        return f"{keys[does[0]]} {does[1]}: {text}" if does is not None and does[0] in keys else text
+    asks = f"asks you ({keys['inbox']} answers)" if "inbox" in keys else "asks you"
     return f"{asks}: {clean(ticket.reason)}" if ticket.reason else asks
 
 
-def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = (), *, answers: str = "") -> list[Row]:
-    """One line per ticket in aligned columns, below the heads of the groups. `answers`: the key of the inbox."""
+def listed(
+    tickets: Iterable[TicketLine], available: int, chain: Iterable[int] = (), *, keys: Mapping[str, str] = NO_KEYS
+) -> list[Row]:
+    """One line per ticket in aligned columns, below the heads of the groups. `keys` are named where one helps."""
     known = list(tickets)
     longest = set(chain)
     rows: list[Row] = []
@@ -149,15 +166,15 @@ def listed(tickets: Iterable[TicketLine], available: int, chain: Iterable[int] =
             members.sort(key=lambda one: -one.moved_at)
         if members:
             rows.append(row(Cell(f"{group.value} {len(members)}", Colour.BOLD)))
-            lines = [(str(one.id), _columns(one, one.id in longest, answers)) for one in members]
+            lines = [(str(one.id), _columns(one, one.id in longest, keys)) for one in members]
             rows += table(lines, available, keep=2)
     return rows
 
 
-def _columns(ticket: TicketLine, on_chain: bool, answers: str) -> list[Cell]:
+def _columns(ticket: TicketLine, on_chain: bool, keys: Mapping[str, str]) -> list[Cell]:
     """State and number, title, reason. The sign says the state, and the reason what is new in it."""
     style = style_of(ticket.state)
-    detail = ", ".join(part for part in ("checkpoint" if ticket.checkpoint else "", why(ticket, answers)) if part)
+    detail = ", ".join(part for part in ("checkpoint" if ticket.checkpoint else "", why(ticket, keys)) if part)
     return [
         Cell(style.symbol, style.colour),
         Cell(f"#{ticket.id}{' ' + _CHAIN if on_chain else ''}", Colour.BOLD),

@@ -23,6 +23,10 @@ def number_of(plan: PlanLine) -> int:
     return int(plan.id.removeprefix("P"))
 
 
+def key_of(plan: PlanLine) -> str:
+    return f"{KEY}{number_of(plan)}"
+
+
 def waiting(plans: PlanList | None) -> list[PlanLine]:
     """Those that the person decides about, oldest first."""
     found = [one for one in plans.plans if one.state in (*APPROVABLE, "failed")] if plans is not None else []
@@ -43,7 +47,7 @@ def why(plan: PlanLine) -> str:
 
 def plan_row(plan: PlanLine, width: int) -> list[Row]:
     cells = [Cell(plan.id, Colour.BOLD), Cell(why(plan), _COLOURS.get(plan.state, Colour.DIM)), Cell(clean(plan.goal))]
-    return definitions([(f"{KEY}{number_of(plan)}", cells)], width)[:2]
+    return definitions([(key_of(plan), cells)], width)[:2]
 
 
 def list_rows(plans: PlanList | None, width: int, keys: Mapping[str, str]) -> list[Row]:

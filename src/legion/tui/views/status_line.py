@@ -103,7 +103,10 @@ def describe_limit(limit: LimitLine) -> str:
 def next_step(
     status: Status | None, phase: Phase, trouble: str, keys: dict[str, str], plans: Sequence[PlanLine] = ()
 ) -> Row | None:
-    """The most important thing that waits for the person, with the key that does it; None where nothing does."""
+    """The most important thing that waits for the person, with the key that does it; None where nothing does.
+
+    The row's key is the action, for a click.
+    """
     if phase in (Phase.GONE, Phase.CONNECTING) and trouble:
         start = f"{keys['start_daemon']} starts it; " if "start_daemon" in keys else ""
         # What to do comes first: a narrow terminal cuts the reason, which names a long path.
@@ -112,7 +115,8 @@ def next_step(
                 Cell("Not connected. ", Colour.RED),
                 Cell(f"{start}it is tried again by itself. "),
                 Cell(clean(trouble), Colour.DIM),
-            )
+            ),
+            "start_daemon",
         )
     if phase is Phase.SLOW:
         return Row((Cell("The daemon takes its time; what you see may be old. Keys still work.", Colour.YELLOW),))
@@ -125,21 +129,27 @@ def _of_board(status: Status, keys: dict[str, str], plans: Sequence[PlanLine]) -
     project = status.project
     failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
     if project is None and not status.projects:
-        return _hint("No project yet.", f"{keys['init']} makes one of the git repository that you are in.")
+        return _hint("No project yet.", f"{keys['init']} makes one of the git repository that you are in.", "init")
     if status.questions:
-        return _hint(f"{questions_wait(status)}.", f"{keys['inbox']} opens the inbox.")
+        return _hint(f"{questions_wait(status)}.", f"{keys['inbox']} opens the inbox.", "inbox")
     if plans:
         return _hint(
-            f"Plan {plans[0].id} waits for you: {clean(plans[0].goal)[:60]}.", f"{keys['plans']} opens the plans."
+            f"Plan {plans[0].id} waits for you: {clean(plans[0].goal)[:60]}.",
+            f"{keys['plans']} opens the plans.",
+            "plans",
         )
     if project is not None and not project.trusted:
         return _hint("legion.toml is not trusted, so nothing runs.", "Read it and run `legion trust`.")
     if project is not None and project.paused:
-        return _hint("The project is paused: nothing new starts.", f"{keys['pause_project']} resumes it.")
+        return _hint(
+            "The project is paused: nothing new starts.", f"{keys['pause_project']} resumes it.", "pause_project"
+        )
     if failed:
         number = status.counts.get("failed", len(failed))
         return _hint(
-            f"{count(number, 'ticket')} failed.", f"Select #{failed[0]}: Enter shows why, {keys['retry']} tries again."
+            f"{count(number, 'ticket')} failed.",
+            f"Select #{failed[0]}: Enter shows why, {keys['retry']} tries again.",
+            str(failed[0]),
         )
     if project is not None and project.notes:
         return _hint(clean(project.notes[0]), "")
@@ -147,11 +157,13 @@ def _of_board(status: Status, keys: dict[str, str], plans: Sequence[PlanLine]) -
         return _hint(
             f"{count(project.ahead, 'landed commit waits', 'landed commits wait')}.",
             f"{keys['collect']} brings them into {clean(project.branch)}.",
+            "collect",
         )
     if not status.tickets:
-        return _hint("The board is empty.", f"{keys['new_ticket']} writes the first ticket.")
+        return _hint("The board is empty.", f"{keys['new_ticket']} writes the first ticket.", "new_ticket")
     return None
 
 
-def _hint(fact: str, step: str) -> Row:
-    return Row((Cell(f"{fact} ", Colour.YELLOW), Cell(step)))
+def _hint(fact: str, step: str, does: str = "") -> Row:
+    """`does`: the action of a click, or the number of the ticket that it opens."""
+    return Row((Cell(f"{fact} ", Colour.YELLOW), Cell(step)), does)

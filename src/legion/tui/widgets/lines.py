@@ -19,17 +19,19 @@ _RESERVE = 21
 
 
 class RowLine(RowList, can_focus=False):
-    """One row. A click on one of its cells is reported."""
+    """One row. A click on it is reported, with the cell that was hit."""
 
     DEFAULT_CSS = """
     RowLine { height: 1; overflow: hidden hidden; }
     """
 
     class Clicked(Message):
-        def __init__(self, line: RowLine, cell: Cell) -> None:
+        def __init__(self, line: RowLine, cell: Cell, key: str) -> None:
             super().__init__()
             self.line = line
             self.cell = cell
+            self.key = key
+            """That of the row."""
 
         @property
         def control(self) -> RowLine:
@@ -42,11 +44,13 @@ class RowLine(RowList, can_focus=False):
         self.virtual_size = Size(self.size.width, 1)
 
     def on_click(self, event: events.Click) -> None:
+        event.prevent_default()
+        row = self.rows[event.y] if event.y < len(self.rows) else Row(())
         at = 0
-        for cell in self.rows[0].cells if self.rows else ():
+        for cell in row.cells:
             at += width(cell.text)
             if event.x < at:
-                self.post_message(self.Clicked(self, cell))
+                self.post_message(self.Clicked(self, cell, row.key))
                 return
 
 
@@ -63,10 +67,15 @@ class RowLines(RowLine):
 
 
 class KeyLine(RowLine):
-    """The footer: what the keys do here, as many as fit. It is made from the bindings that are active."""
+    """The footer: what the keys do here, as many as fit. It is made from the bindings that are active.
+
+    A click on one presses that key.
+    """
 
     def on_mount(self) -> None:
         self._waits = False
+        self._spots: list[tuple[int, str]] = []
+        """Keys, each with the column behind what is said of it."""
         self.screen.bindings_updated_signal.subscribe(self, lambda screen: self._renew_soon())
 
     def _renew_soon(self) -> None:
@@ -93,6 +102,7 @@ class KeyLine(RowLine):
                 found.setdefault(id, set()).add(key)
         ordered = sorted((BY_ID[id] for id in found), key=_order)
         cells: list[Cell] = []
+        self._spots = []
         left = self.size.width
         for one in ordered:
             usual = next((key for key in one.keys if key in found[one.id]), min(found[one.id]))
@@ -102,7 +112,14 @@ class KeyLine(RowLine):
             if width(text + label) <= left - reserve or one.action in _ALWAYS:
                 cells += [Cell(text, Colour.CYAN), Cell(label, Colour.DIM)]
                 left -= width(text + label)
+                self._spots.append((self.size.width - left, usual))
         self.show(Row(fit(cells, self.size.width)))
+
+    def on_click(self, event: events.Click) -> None:
+        event.prevent_default()
+        pressed = next((key for end, key in self._spots if event.x < end), "")
+        if pressed and self.rows[0].cells:
+            self.app.simulate_key(pressed)
 
 
 def _order(key: Key) -> tuple[bool, bool, bool]:

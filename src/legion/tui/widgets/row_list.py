@@ -80,6 +80,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.follow = follow
         self.always_marked = False
         """Whether the selection shows without the focus."""
+        self.marked: frozenset[str] = frozenset()
+        """Keys of rows that the person marked, to act on all of them."""
         self._looks: dict[tuple[Colour, bool, Colour], Style] = {}
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -109,6 +111,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
         else:
             self.refresh_line(number)
+
+    def mark(self, keys: frozenset[str]) -> None:
+        if keys != self.marked:
+            self.marked = keys
+            self.refresh()
 
     @property
     def is_at_end(self) -> bool:
@@ -157,7 +164,13 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self._look(Colour.NONE, False, Colour.NONE))
         row = self.rows[number]
         selected = bool(row.key) and row.key == self.selected
-        segments = [Segment(cell.text, self._look(cell.colour, selected, row.tint)) for cell in row.cells if cell.text]
+        begins = number == 0 or self.rows[number - 1].key != row.key
+        marked = Style(reverse=True, bold=True) if begins and row.key in self.marked else Style.null()
+        segments = [
+            Segment(cell.text, self._look(cell.colour, selected, row.tint) + (marked if at < 2 else Style.null()))
+            for at, cell in enumerate(row.cells)
+            if cell.text
+        ]
         return Strip(segments).adjust_cell_length(width, self._look(Colour.NONE, selected, row.tint))
 
     def _look(self, colour: Colour, selected: bool, tint: Colour) -> Style:

@@ -2,7 +2,7 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { act, dismiss, mayAct, toasts } from "./state.js";
 import { Writing, useDraft } from "./writing.js";
-import { STATES, plural, stateClass } from "./format.js";
+import { STATES, ago, plural, stateClass } from "./format.js";
 import { nameOf } from "./odd.js";
 
 export const State = ({ of }) => html`<span class="state ${stateClass(of)}">${(STATES[of] ?? [of])[0]}</span>`;
@@ -156,6 +156,9 @@ export function useNow(seconds = 1) {
   }, [seconds]);
   return now;
 }
+
+// For how long something has lasted; it counts by itself.
+export const Since = ({ at }) => html`<time>${ago(at, useNow(ago(at).endsWith(" s") ? 1 : 20))}</time>`;
 
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);

@@ -5,6 +5,7 @@ import { Act, Empty, Facts, Line, Trouble } from "../parts.js";
 import { act, board, mayAct, project, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, amount, day, dollars, plural } from "../format.js";
+import { Prose } from "../prose.js";
 
 const about = (one) => one.kind.startsWith("agent.") || one.kind.startsWith("mail.") || one.kind.startsWith("run.") || one.kind.startsWith("plan.");
 
@@ -60,7 +61,7 @@ export function Agent({ id }) {
       <${Act} keys="F" ask="Fire it? Its work is saved." run=${async () => { const fired = await post("/v1/agents/fire", { id: one.id }); location.hash = "#/agents"; return fired; }}>Fire</${Act}></div>
     <${Line} keys="e" label="Its plan: what should be different?" verb="Reject its plan" send=${(why) => post("/v1/agents/verdict", { agent: one.id, approve: false, why })} />
     <${Line} keys="i" label="Send it a message" send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
-    <h2>Task</h2><pre class="prose">${data.task}</pre>
+    <h2>Task</h2><${Prose} text=${data.task} />
     <${Facts} of=${{ role: one.role, model: one.model, "reports to": named(one.parent), budget: one.budget === null ? "" : dollars(one.budget), left: one.left === null ? "" : dollars(one.left), spent: dollars(one.spent), worktree: data.worktree, hired: day(one.hired_at) }} />
     <h2>Mail</h2><${Messages} data=${mail.data} />
   </article>`;
@@ -77,5 +78,5 @@ function Messages({ data }) {
   if (!data?.messages.length) return html`<${Empty}>No messages.</${Empty}>`;
   return html`<ol class="mail">${[...data.messages].reverse().map((one) => html`<li key=${one.id}>
     <header><b>${named(one.sender_name || one.sender)}</b> to ${named(one.recipient_name || one.recipient)} <span class="hint">${one.kind}, ${one.delivery}, ${ago(one.sent_at)} ago</span></header>
-    <pre class="prose">${one.text}</pre></li>`)}</ol>`;
+    <${Prose} text=${one.text} /></li>`)}</ol>`;
 }

@@ -1,9 +1,10 @@
 // The board: tickets as columns, as a tree, or as a graph.
-import { html, signal, useMemo, useState } from "../lib.js";
-import { Act, Empty, Rows, State } from "../parts.js";
+import { html, signal, useEffect, useMemo, useState } from "../lib.js";
+import { Act, Empty, Rows, Since, State } from "../parts.js";
 import { board, mayAct, project, questions, store, stored, waits } from "../state.js";
 import { get, post } from "../api.js";
-import { ago, dollars, plural } from "../format.js";
+import { dollars, plural } from "../format.js";
+import { followAll } from "../output.js";
 import { ofCard, ofColumn } from "./drag.js";
 
 const COLUMNS = [
@@ -17,8 +18,24 @@ const COLUMNS = [
 
 // What the person looks for stays while they read a ticket.
 const wanted = signal({ filter: "", epic: "" });
+// Runs at work by ticket: the last step of each, and what it cost.
+const atWork = signal(new Map());
+
+function useAtWork() {
+  useEffect(() => {
+    if (!mayAct.value) return undefined;
+    let known = "";
+    const stop = followAll(project.value, (running) => {
+      const now = JSON.stringify(running.map((one) => [one.ticket, one.activity, one.usage?.usd]));
+      if (now !== known) atWork.value = new Map(running.map((one) => [one.ticket, one]));
+      known = now;
+    });
+    return () => { stop(); atWork.value = new Map(); };
+  }, [project.value]);
+}
 
 export function Board({ view = stored("view", "columns") }) {
+  useAtWork();
   const [filter, epic] = [wanted.value.filter, wanted.value.epic];
   const setFilter = (text) => { wanted.value = { ...wanted.value, filter: text }; };
   const setEpic = (name) => { wanted.value = { ...wanted.value, epic: name }; };
@@ -63,10 +80,16 @@ function NextSteps({ status }) {
 }
 
 // What only the person can settle, each a link to where.
+const elsewhere = () => {
+  const here = board.value?.project?.name;
+  const others = here ? questions.value.filter((one) => one.project && one.project !== here).length : 0;
+  return others ? ` (${others === questions.value.length ? "all" : others} in other projects)` : "";
+};
+
 function Waits() {
   const { plans, failed } = waits.value;
   const all = [
-    [waits.value.questions, "question", "#/inbox"], [plans, "plan to decide", "#/plans", "plans to decide"],
+    [waits.value.questions, `question${elsewhere()}`, "#/inbox", `questions${elsewhere()}`], [plans, "plan to decide", "#/plans", "plans to decide"],
     [failed.length, "failed ticket", `#/ticket/${failed[0]?.id}`],
   ].filter(([count]) => count > 0);
   return all.length > 0 && html`<p class="step needs">Waits for you: ${all.map(([count, one, place, many]) => html`
@@ -111,13 +134,19 @@ function about(one) {
   return one.question ? "asks you something" : one.state === "failed" ? `Failed: ${one.reason}` : one.reason || one.doing;
 }
 
+// What its agent does now, how long its work has lasted, and what that cost.
+function Doing({ one }) {
+  const run = one.state === "working" && !one.question ? atWork.value.get(one.id) : undefined;
+  return html`<span class="about">${run?.activity || about(one)}${one.doing_since && html`, <${Since} at=${one.doing_since} />`}${run?.usage ? `, ${dollars(run.usage.usd)}` : ""}</span>`;
+}
+
 export function Card({ one }) {
   return html`<a class="card" href=${`#/ticket/${one.id}`} data-ticket=${one.id} ...${ofCard(one) || {}}>
     <span class="card-head"><span class="number">#${one.id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
-      <span class="age">${ago(one.moved_at)}</span></span>
+      ${!one.doing_since && html`<span class="age"><${Since} at=${one.moved_at} /></span>`}</span>
     <span class="title">${one.title}</span>
-    <span class="about">${about(one)}</span>
+    <${Doing} one=${one} />
     ${(one.epic || one.conflicts_with.length > 0 || one.unproven > 0) && html`<span class="flags">
       ${one.epic && html`<span class="flag">${one.epic}</span>`}
       ${one.conflicts_with.length > 0 && html`<span class="flag needs">will conflict with ${one.conflicts_with.map((n) => (n ? `#${n}` : "landed code")).join(", ")}</span>`}
@@ -144,7 +173,7 @@ function Tree({ tickets }) {
   return html`<${Rows} className="tree" items=${rows} height=${38} row=${([one, depth]) => html`
     <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} data-ticket=${one.id} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
       <span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span>
-      <span class="about">${about(one)}</span></a>`} />`;
+      <${Doing} one=${one} /></a>`} />`;
 }
 
 function LazyGraph({ shown }) {

@@ -5,6 +5,7 @@ import { board, mayAct, project, useLive } from "../state.js";
 import { post } from "../api.js";
 import { followAll } from "../output.js";
 import { amount, clock, dollars, plain } from "../format.js";
+import { Prose } from "../prose.js";
 
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
 const about = (one) => /^(mail|agent|run|note)\./.test(one.kind);
@@ -23,7 +24,7 @@ export function Chat() {
       <span class="hint">${dollars(one.spent)}${data.tokens ? `, ${amount(data.tokens)} of ${amount(data.handover_tokens)} tokens` : ""}${data.approves ? ", may approve plans" : ""}${data.answers ? ", may answer agents" : ""}</span></p>
     <${Trouble} error=${error} />
     ${!data.messages.length && html`<${Empty}>Nothing said yet. Tell it a goal, or ask what is going on.</${Empty}>`}
-    <ol class="messages">${data.messages.map((message) => html`<li key=${message.id} class=${message.kind === "notice" ? "notice" : message.sender === one.id ? "theirs" : "mine"}><pre class="prose">${message.text}</pre><span class="hint">${clock(message.sent_at)}${message.delivery === "waiting" ? ", waits for its next turn" : ""}</span></li>`)}</ol>
+    <ol class="messages">${data.messages.map((message) => html`<li key=${message.id} class=${message.kind === "notice" ? "notice" : message.sender === one.id ? "theirs" : "mine"}><${Prose} text=${message.text} /><span class="hint">${clock(message.sent_at)}${message.delivery === "waiting" ? ", waits for its next turn" : ""}</span></li>`)}</ol>
     ${writing && html`<pre class="output tail" tabindex="0" aria-label="What it writes now">${writing}</pre>`}
     <span ref=${end}></span>
     <${Line} label=${`Write to ${one.name || one.id}`} send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />

@@ -105,7 +105,9 @@ function Line({ file, line, comment, open, onOpen, onSave, canComment }) {
   const press = () => onOpen(open ? null : place);
   // A click on the code selects the line, for the keys.
   const select = ({ target, currentTarget }) => {
-    if (target.closest("code") && getSelection().isCollapsed) currentTarget.querySelector(".no").focus();
+    if (!target.closest("code") || !getSelection().isCollapsed) return;
+    if (!closed && matchMedia("(pointer: coarse)").matches) press(); // A finger misses the number.
+    else currentTarget.querySelector(".no").focus();
   };
   return html`<div class="diff-line ${line.kind}" onClick=${select}>
       <button class="no" disabled=${closed} aria-expanded=${closed ? undefined : Boolean(open)} onClick=${press}

@@ -5,6 +5,7 @@ import { act, inboxRead, mayAct, questions, reread, toast, useLive } from "../st
 import { Act, Empty, Facts, confirmed, useNow } from "../parts.js";
 import { get, post } from "../api.js";
 import { ago, clock, until } from "../format.js";
+import { Prose } from "../prose.js";
 
 const POSITIVE = new Set(["yes", "approve", "land", "more", "retry"]);
 const WORDS = { land: "Land it", back: "Send back", stop: "Stop it", always: "Always…" };
@@ -77,7 +78,7 @@ export function Question({ one, glance = false }) {
     <header><span class="flag">${one.kind}</span>
       ${one.ticket && html`<a data-keys="o" href=${`#/ticket/${one.ticket}`}>#${one.ticket} ${one.title}</a>`}
       ${from && html`<span>from ${from}</span>`}<span class="age">${ago(one.asked_at)} ago</span></header>
-    <p class="text">${one.words}</p>
+    <${Prose} className="text" text=${one.words} />
     <${Facts} of=${one.facts} />
     ${glance && one.ticket && WITH_CHANGE.has(one.kind) && html`<${Glance} ticket=${one.ticket} />`}
     ${mayAct.value && html`<div class="answers">

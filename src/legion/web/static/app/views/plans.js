@@ -7,6 +7,7 @@ import { board, mayAct, project, store, stored, useLive } from "../state.js";
 import { get, post } from "../api.js";
 import { ago, day, dollars, duration, plural } from "../format.js";
 import { Question } from "./inbox.js";
+import { Prose } from "../prose.js";
 
 const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
 const about = (one) => /^(plan|ticket|question)\./.test(one.kind);
@@ -56,9 +57,9 @@ export function Plan({ id }) {
     ${page.notes.map((note) => html`<p class="step needs" key=${note}>${note}</p>`)}
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
     <${Decide} page=${page} chosen=${chosen} done=${() => setChosen(new Set())} />
-    ${page.documents.map((document) => html`<details key=${document.stage}><summary>Specification: ${document.stage}</summary><pre class="prose">${document.text}</pre></details>`)}
-    ${page.summary && html`<pre class="prose">${page.summary}</pre>`}
-    ${page.risks && html`<h2>Risks</h2><pre class="prose">${page.risks}</pre>`}
+    ${page.documents.map((document) => html`<details key=${document.stage}><summary>Specification: ${document.stage}</summary><${Prose} text=${document.text} /></details>`)}
+    ${page.summary && html`<${Prose} text=${page.summary} />`}
+    ${page.risks && html`<h2>Risks</h2><${Prose} text=${page.risks} />`}
     ${page.findings.length > 0 && html`<h2>Findings</h2><ul>${page.findings.map((finding, n) => html`<li key=${n}><b>${finding.kind}</b> ${finding.ticket && html`<code>${finding.ticket}</code> `}${finding.text}</li>`)}</ul>`}
     <${Facts} of=${{ tickets: page.tickets.length, "longest chain": page.chain.join(" → "), cost: estimate(page.estimate.usd, page.estimate.usd_error, dollars), time: estimate(page.estimate.seconds, page.estimate.seconds_error, duration),
       planner: page.usage ? dollars(page.usage.usd) : "", "replaces": page.drops.map((n) => `#${n}`).join(", "), rounds: page.rounds.length }} />
@@ -107,7 +108,7 @@ function Proposed({ one, chain, chosen, choose }) {
   return html`<article class="receipt proposed">
     <p class="path">${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> <${State} of=${one.state} />` : mayAct.value && html`<input type="checkbox" aria-label=${`Choose ${one.key}`} checked=${chosen} onChange=${choose} />`}
       <b>${one.title}</b> <code>${one.key}</code> ${chain && html`<span class="flag needs">longest chain</span>`} ${one.after.length > 0 && html`<span class="hint">after ${one.after.join(", ")}</span>`}</p>
-    <details open><summary>What it asks for</summary><pre class="prose">${one.text}</pre>
+    <details open><summary>What it asks for</summary><${Prose} text=${one.text} />
     <ul class="evidence">${one.criteria.map((criterion, n) => html`<li key=${n}>${criterion.text} ${criterion.proof ? html`<code>${criterion.proof}</code>` : html`<span class="hint">no proof: ${criterion.why_not}</span>`}</li>`)}</ul>
     <${Facts} of=${{ files: one.files.join(", "), "new files": one.new_files.join(", "), lines: one.lines || "", labels: one.labels.join(", "), "needs your approval for": one.asks_for.join(", ") }} /></details></article>`;
 }

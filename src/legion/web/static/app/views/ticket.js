@@ -1,6 +1,6 @@
 // One ticket: live output, change, receipts, reviews, history; and what can be done about it.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Act, Empty, Facts, Line, Odd, Say, State, Tabs, Trouble, copy } from "../parts.js";
+import { Act, Empty, Facts, Line, Odd, Say, Since, State, Tabs, Trouble, copy } from "../parts.js";
 import { act, board, mayAct, toast, useLive } from "../state.js";
 import { followLog } from "../output.js";
 import { get, post } from "../api.js";
@@ -8,6 +8,7 @@ import { amount, clock, day, dollars, duration, plain, plural } from "../format.
 import { DiffView } from "./diff.js";
 import { Question } from "./inbox.js";
 import { TicketTerminal } from "./terminal.js";
+import { Prose } from "../prose.js";
 
 const TABS = [["live", "Live"], ["diff", "Diff"], ["terminal", "Terminal"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
 
@@ -19,13 +20,13 @@ export function Ticket({ id, tab: wanted }) {
   first.current ||= firstTab(page);
   const tab = wanted ?? first.current;
   const Part = { live: Live, diff: Change, terminal: TicketTerminal, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
-  return html`<article class="ticket" data-what=${`#${id} ${one.title}`}>
+  return html`<article class="ticket ${tab === "diff" ? "reads" : ""}" data-what=${`#${id} ${one.title}`}>
     <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
       ${one.epic && html`<a class="flag" href=${`#/epic/${encodeURIComponent(one.epic)}`}>${one.epic}</a>`}
       ${page.usage && html`<span class="flag">${dollars(page.usage.usd)}${page.budget ? ` of ${dollars(page.budget)}` : ""}, ${amount(page.usage.output)} tokens out</span>`}</p>
       <h1>${one.title}</h1>
-      ${!page.questions.length && html`<p class="about">${one.reason || one.doing}</p>`}${page.progress && html`<p class="about">Its agent reports: ${page.progress}</p>`}</header>
+      ${!page.questions.length && html`<p class="about">${one.reason || one.doing}${!one.reason && one.doing_since && html`, <${Since} at=${one.doing_since} />`}</p>`}${page.progress && html`<p class="about">Its agent reports: ${page.progress}</p>`}</header>
     <${Trouble} error=${error} />
     ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
     ${tab !== "diff" && html`<${Odd} in=${page.hidden_characters.map((other) => other.code)} where="Its change" />`}
@@ -194,7 +195,7 @@ function About({ page }) {
   const copied = (text) => act(async () => { await copy(text); toast("Copied."); });
   return html`<section>
     ${[["What it asks for", page.text], ["Context", page.context], ["Criteria", page.criteria], ["Plan", page.plan], ["Plan of its agent", page.proposal], ["Feedback to its last attempt", page.feedback]]
-      .filter(([, text]) => text).map(([name, text]) => html`<h2 key=${name}>${name}</h2><pre class="prose">${text}</pre>`)}
+      .filter(([, text]) => text).map(([name, text]) => html`<h2 key=${name}>${name}</h2><${Prose} text=${text} />`)}
     <${Facts} of=${{ project: page.ticket.project, driver: page.driver, model: page.model, team: page.crew?.team, labels: page.labels.join(", "), "comes after": page.ticket.after.map((n) => `#${n}`).join(", "),
       proofs: page.prove.join("; "), "may touch": page.files.join(", "), worktree: page.worktree, change: page.change, landed: page.landed, access: page.access, "copied from": page.forked_from }} />
     ${page.worktree && html`<button onClick=${() => copied(page.worktree)}>Copy the worktree's path</button>`}
