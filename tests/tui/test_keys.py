@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 
+from legion.config.files.user import parse
 from legion.tui.app import LegionApp
 from legion.tui.keys import BY_ID, KEYS, Key, KeyContext, KeyMap, shown_key
 from legion.tui.screens.catalog import CatalogPlace
@@ -102,7 +103,8 @@ def test_a_person_can_rebind_and_unbind():
 
 @pytest.mark.parametrize("line", ["board.filter", "= x", "board.nothing = x", "board.filter ="])
 def test_a_line_that_makes_no_sense_is_reported_and_changes_nothing(line: str):
-    keys = KeyMap.with_changes([line])
+    settings = parse(f'[tui]\nkeys = ["{line}"]\n')
+    keys = KeyMap.with_changes(settings.tui.keys)
     assert len(keys.faults) == 1
     assert keys.keys == KEYS
 

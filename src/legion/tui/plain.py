@@ -23,9 +23,8 @@ from legion.wire.projects import Status
 from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.tickets import Action
 
-WIDTH = 100
-_LONG = 400
-"""Of lines that are not cut: a screen reader would lose the reason."""
+WIDTH = 400
+"""No line is cut: a screen reader would lose the reason. A terminal wraps what is longer than it is wide."""
 _CUTS = ("day", "ticket", "agent", "model", "epic")
 _COMMANDS_AS_KEYS = {
     "inbox": "inbox", "retry": "retry N", "drop": "drop N", "undo": "undo N", "message": "tell N TEXT",
@@ -104,7 +103,7 @@ def _board(legion: Legion, cwd: str, words: list[str]) -> Iterable[str]:
     status = legion.status(cwd)
     shown = board.shown(status.tickets, " ".join(words))
     step = next_step(status, Phase.LIVE, "", _COMMANDS_AS_KEYS)
-    rows = [status_line(status, None, _LONG), *([step] if step is not None else []), *board.listed(shown, _LONG)]
+    rows = [status_line(status, None, WIDTH), *([step] if step is not None else []), *board.listed(shown, WIDTH)]
     return plain_lines(rows)
 
 

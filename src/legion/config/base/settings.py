@@ -128,7 +128,7 @@ def texts(
     *,
     help: str,
     allowed: str,
-    fault: Callable[[str], str | None],
+    fault: Callable[[str], str | None] = lambda value: None,
     make: Callable[[str], object] = lambda value: value,
 ) -> Any:  # noqa: ANN401
     """A list of texts. `fault` describes what is wrong with one, after "which"; `make` converts one."""

@@ -208,7 +208,9 @@ class CatalogPlace(Place):
         self.app.push_screen(Form("Workers and retries", "workers", WORKER_FIELDS, self._set_numbers, first))
 
     def _set_numbers(self, given: dict[str, object]) -> Callable[[Legion], str]:
-        wanted = SetNumbers(cwd=self.store.cwd, **given)  # type: ignore[arg-type]  # whole numbers
+        # What stays as legion.toml has it is not set by the person.
+        changed = {name: number for name, number in given.items() if number != getattr(self.value, name, None)}
+        wanted = SetNumbers(cwd=self.store.cwd, **changed)  # type: ignore[arg-type]  # whole numbers
         return lambda legion: legion.set_numbers(wanted).message
 
     def _new_session(self, given: dict[str, object]) -> Callable[[Legion], str]:

@@ -1,4 +1,4 @@
-"""A place with a list, and the page of what is selected in it beside or below the list."""
+"""A place with a list, and the page of what is selected in it."""
 
 from __future__ import annotations
 
