@@ -70,17 +70,17 @@ def test_systemd_accepts_the_unit(home: ServiceHost, tmp_path: Path):
 def test_a_plist_reads_back_as_it_was_meant(legion: Run):
     read = plistlib.loads(legion("machine", "manifest", "launchd", "mini").out.encode())
     assert read["Label"] == "dev.legion.machine.mini"
-    assert read["ProgramArguments"] == [f"{MAC_HOME}.local/bin/legion", "join"]
+    assert read["ProgramArguments"] == [f"{MAC_HOME}.local/bin/legion", "join", "--stay"]
     assert read["EnvironmentVariables"] == {"LEGION_JOIN": "LINE"}
     assert (read["RunAtLoad"], read["KeepAlive"], read["AbandonProcessGroup"]) == (True, True, True)
     strange = MachineProgram(name="a", argv=("/a&b/<legion>", "join"), path="/ü:'\"")
-    assert plistlib.loads(launchd_plist(strange).encode())["ProgramArguments"] == ["/a&b/<legion>", "join"]
+    assert plistlib.loads(launchd_plist(strange).encode())["ProgramArguments"] == ["/a&b/<legion>", "join", "--stay"]
 
 
 def test_a_compose_file_keeps_the_machine_in_a_volume_and_builds_this_version(legion: Run):
     read = yaml.safe_load(legion("machine", "manifest", "compose", "desk").out)
     service = read["services"]["machine"]
-    assert service["command"] == ["legion", "--data-dir", "/data", "join"]
+    assert service["command"] == ["legion", "--data-dir", "/data", "machine", "join", "--stay"]
     assert service["volumes"] == ["data:/data"]
     assert "data" in read["volumes"]
     assert service["environment"] == {"LEGION_JOIN": "${LEGION_JOIN:-}"}
@@ -137,7 +137,7 @@ def test_join_writes_an_agent_of_launchd_on_a_mac(tmp_path: Path):
     service = service_file("mini", tmp_path / "data", mac)
     write(service)
     read = plistlib.loads((tmp_path / "Library/LaunchAgents/dev.legion.machine.mini.plist").read_bytes())
-    assert read["ProgramArguments"][-3:] == ["--data-dir", str(tmp_path / "data"), "join"]
+    assert read["ProgramArguments"][-4:] == ["--data-dir", str(tmp_path / "data"), "join", "--stay"]
     assert read["EnvironmentVariables"] == {"PATH": "/opt/bin:/bin"}
     assert service.commands[0].startswith("launchctl bootstrap gui/")
 

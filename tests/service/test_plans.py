@@ -31,6 +31,7 @@ from legion.wire.plans import (
 from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.sessions import EpicBranch
+from legion.wire.tickets import Action
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK, Repository
@@ -352,6 +353,14 @@ def test_an_epic_is_planned_again_with_only_what_changes(desk: Office, planner: 
     assert desk.person.ticket(made["c"]).ticket.after == []
     epic = desk.person.epic(desk.cwd, "shop")
     assert (epic.done, epic.total, epic.landed) == (1, 3, ["d" * 40])
+
+
+def test_an_epic_whose_tickets_are_off_the_board_is_planned_again(desk: Office, planner: Planner):
+    page = planner.plan(TWO)
+    for number in planner.approve(page, "schema").tickets.values():
+        desk.person.stop(number, Action())
+        desk.person.drop(number)
+    assert desk.person.replan(ReplanEpic(cwd=desk.cwd, epic=page.plan.id)).plan.source == "epic"
 
 
 def test_an_epic_without_a_goal_is_planned_again_without_the_reasons_of_earlier_times(desk: Office, planner: Planner):

@@ -119,7 +119,7 @@ def _tickets(legion: Legion, cwd: str, found: Findings, *, dry_run: bool, start:
 
 
 def _folder_note(one: FoundTicket, answer: ImportedTicket) -> str:
-    place = one.folder or (f"branch {one.branch}" if one.branch else "")
+    place = one.folder or (f"branch {one.branch}, if that exists" if one.branch else "")
     return f"starts from the work in {place}" if place and answer.id is None else ""
 
 

@@ -61,7 +61,7 @@ services:
         RUN useradd --create-home legion && install -d -o legion -g legion {data}
         USER legion
         WORKDIR /home/legion
-    command: ["legion", "--data-dir", "{data}", "join"]
+    command: ["legion", "--data-dir", "{data}", "machine", "join", "--stay"]
     environment:
       LEGION_JOIN: ${{LEGION_JOIN:-}}
     init: true
@@ -115,7 +115,7 @@ spec:
       containers:
         - name: machine
           image: {image}
-          command: ["legion", "--data-dir", "{data}", "join"]
+          command: ["legion", "--data-dir", "{data}", "machine", "join", "--stay"]
           envFrom:
             - secretRef:
                 name: {name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import signal
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from legion.cli.base.output import clock, sanitize
 from legion.cli.base.shapes import JoinedMachine
 from legion.cli.base.texts import valid_text
 from legion.cli.machines.services import ServiceHost, service_file, write
+from legion.cli.machines.supervisors import REMOVED_EXIT
 from legion.system.paths import default_data_dir
 from legion.wire.machines import InviteMachine
 
@@ -56,17 +58,21 @@ def invite(
 @command("join", example=_JOIN)
 @click.argument("line", metavar="[LINE]", default="", envvar="LEGION_JOIN")
 @click.option("--service", is_flag=True, help="Join, and write a systemd user unit or a launchd agent that runs it.")
-def join(call: CommandCall, line: str, service: bool) -> int:
+@click.option("--stay", is_flag=True, help="Wait instead of ending once removed, where a supervisor restarts all.")
+def join(call: CommandCall, line: str, service: bool, stay: bool) -> int:
     """Make this host a machine of the head that printed LINE, and work for it in the foreground; Ctrl-C ends that.
 
     Without LINE it continues as the machine that it is already; LEGION_JOIN may hold the line, too. Runs outlive this
     process: start it again and it finds them. Its files are in a folder of their own, or in that of --data-dir. It
-    ends with 4 where the head has removed this machine.
+    ends with 4 where the head has removed this machine. With --stay it then waits, until a signal ends it.
     """
     folder = machine_folder(call.data_dir)
     # Imported by name: the command line must not depend on the code of a machine, which is slow to import.
     if not service:
         code = importlib.import_module("legion.machine.__main__").start(folder, valid_text(line, "LINE"))
+        if stay and code == REMOVED_EXIT:
+            call.say("This machine was removed, so it does nothing any more. Remove its service or container.")
+            signal.pause()
         return code if isinstance(code, int) else 0
     host = ServiceHost.here()
     # A host without a supervisor is refused before the line is used up.

@@ -93,7 +93,8 @@ def launchd_plist(program: MachineProgram) -> str:
     first, *others = program.argv
     settings: dict[str, object] = {
         "Label": label(program.name),
-        "ProgramArguments": [home + first, *others],
+        # launchd restarts after every exit code.
+        "ProgramArguments": [home + first, *others, "--stay"],
         "RunAtLoad": True,
         "KeepAlive": True,
         "ThrottleInterval": SECONDS_TO_RESTART,

@@ -86,13 +86,14 @@ def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
     _refuse_amount(wanted.budget)
     project = registry.find(context, wanted.cwd)
     with context.store.read() as tx:
-        if not wanted.epic or not tickets.of_epic(tx, project.id, wanted.epic):
-            raise NotFound(f"There is no epic {wanted.epic[:60]!r}: see `legion usage --by epic`.")
         earlier = [
             one
             for one in goals.of_project(tx, project.id)
             if (one.epic or one.name) == wanted.epic and one.source in (PlanSource.GOAL, PlanSource.TEMPLATE)
         ]
+        # Its tickets may be off the board, while the plan still has some to approve.
+        if not wanted.epic or not (earlier or tickets.of_epic(tx, project.id, wanted.epic)):
+            raise NotFound(f"There is no epic {wanted.epic[:60]!r}: see `legion usage --by epic`.")
     goal = earlier[0].goal if earlier else f"Complete the epic {wanted.epic}."
     new = GoalPlan(
         id=0,

@@ -68,7 +68,9 @@ def add(context: Context, wanted: AddProvider) -> Done:
     missing = [model_access.key_advice(wanted.name, one)] if model_access.key_found(context, one) is False else []
     missing += [still] if (still := provider_waits.missing(context)) else []
     # Both texts are the same if the added provider is the one in use.
-    notes = [*dict.fromkeys(missing), *_woken_notes(woken), *_other_notes(context, wanted.name)]
+    notes = [*dict.fromkeys(missing), *_woken_notes(woken)]
+    if not one.account_of:
+        notes += _other_notes(context, wanted.name)
     if one.kind is not ProviderApi.ANTHROPIC and not one.model:
         notes.append("Claude Code requests Claude's models: add --model with a model of this provider.")
     what = "added" if before is None else "changed"
