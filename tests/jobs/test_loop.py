@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from legion.domain.errors import NotFound
+from legion.domain.events import EventKind
 from legion.jobs.background.epic_landings import EpicLandings
 from legion.jobs.loop import BackgroundLoop
+from legion.store import events
 from tests.support.board import Board
 
 PATIENCE = 60
@@ -55,6 +57,12 @@ def test_a_step_that_fails_in_any_way_costs_no_other_step(board: Board, caplog: 
     assert "step 0 failed, will retry: no such ticket" in caplog.text
     assert "step 1 failed unexpectedly, will retry in 1 s" in caplog.text
     assert "KeyError" in caplog.text
+    found = {one.name: one for one in board.service.doctor(None).findings}
+    assert "step 0" not in found, "an error of a known kind is only logged"
+    assert "0 min ago: KeyError: 'surprise'" in found["step 1"].detail
+    with board.store.read() as tx:
+        (event,) = (one for one in events.after(tx, 0) if one.kind is EventKind.WARNING)
+    assert event.data == {"job": "step 1", "why": "failed and will be tried again: 'surprise'"}
 
 
 def test_a_step_with_a_surprise_rests_and_one_with_a_known_error_does_not(board: Board):

@@ -25,6 +25,9 @@ Job = tuple[JobKind, int]
 """A kind of job, and its ticket, project or agent."""
 
 _MOST_SIZES = 1000
+_MOST_FAILURES = 100
+_RECENT = 3600.0
+"""Seconds for which doctor shows a failure."""
 
 
 class SharedMap(Generic[K, V]):
@@ -133,3 +136,8 @@ class LiveState:
     """By run, written by the watchdog: why it makes no progress. A run that does has no entry."""
     predicted_conflicts: SharedMap[int, tuple[PredictedConflict, ...]] = field(default_factory=SharedMap)
     """By project, written by the conflict predictor: open changes that will conflict."""
+    failures: SharedMap[str, tuple[float, str]] = field(default_factory=lambda: SharedMap(_MOST_FAILURES))
+    """By work in the background: when it last met an error that its code does not expect, and which."""
+
+    def recent_failures(self, now: float) -> dict[str, tuple[float, str]]:
+        return {what: one for what, one in self.failures.current.items() if one[0] > now - _RECENT}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from legion.domain.errors import LegionError
+from legion.domain.events import EventKind
 from legion.jobs.context import Context
 from legion.system import loops
 
@@ -31,7 +32,9 @@ class BackgroundLoop:
         self._stopping = threading.Event()
         self._pauses: dict[str, tuple[float, float]] = {}
         """By step that failed unexpectedly: its last pause in seconds, and when that ends."""
-        self._thread = loops.lasting(self._repeat, name=name, stopped=self._stopping.wait, first_pause=self.pause)
+        self._thread = loops.lasting(
+            self._repeat, name=name, stopped=self._stopping.wait, first_pause=self.pause, failed=self._report
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -59,11 +62,25 @@ class BackgroundLoop:
             act()
         except (LegionError, OSError) as trouble:
             log.warning("%s failed, will retry: %s", what, trouble)
-        except Exception:  # what one step did not expect must not cost the others
+        except Exception as error:  # what one step did not expect must not cost the others
             pause = min(last * 2, _LONGEST_PAUSE)
             log.exception("%s failed unexpectedly, will retry in %g s", what, pause)
             self._pauses[what] = (pause, time.monotonic() + pause)
+            self._report(what, error)
         else:
             self._pauses.pop(what, None)
             return True
         return False
+
+    def _report(self, what: str, error: Exception) -> None:
+        """For doctor each time, and as an event for the first failure of a while."""
+        live, now = self.context.live, self.context.clock()
+        known = what in live.recent_failures(now)
+        live.failures.update({what: (now, f"{type(error).__name__}: {error}"[:300])})
+        if known:
+            return
+        try:
+            with self.context.store.write() as tx:
+                tx.record(EventKind.WARNING, data={"job": what, "why": f"failed and will be tried again: {error}"})
+        except Exception:  # the store itself may be what failed, and the log has both
+            log.exception("%s: its failure is not among the events", what)

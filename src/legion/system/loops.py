@@ -13,12 +13,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
 def lasting(
-    repeat: Callable[[], None], *, name: str, stopped: Callable[[float], object], first_pause: float = _FIRST_PAUSE
+    repeat: Callable[[], None],
+    *,
+    name: str,
+    stopped: Callable[[float], object],
+    first_pause: float = _FIRST_PAUSE,
+    failed: Callable[[str, Exception], object] = lambda _name, _error: None,
 ) -> threading.Thread:
     """A thread, not started yet, that runs `repeat` until that returns. After an error it is called again.
 
     `stopped` waits for so many seconds, and is true where the work is to end. The pause doubles with each error that
-    follows soon after the last one.
+    follows soon after the last one. `failed` gets each error.
     """
 
     def run() -> None:
@@ -27,10 +32,11 @@ def lasting(
             began = time.monotonic()
             try:
                 repeat()
-            except Exception:  # a loop that ends and reports nothing is worse than any fault in it
+            except Exception as error:  # a loop that ends and reports nothing is worse than any fault in it
                 if time.monotonic() - began > _LONGEST_PAUSE:
                     pause = first_pause
                 log.exception("%s: failed, starts again in %g s", name, pause)
+                failed(name, error)
             else:
                 return
             if stopped(pause):

@@ -51,6 +51,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     ]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
+    findings += _loops(context)
     findings += machine_health.findings(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
@@ -143,6 +144,20 @@ def _replaced(context: Context) -> list[DoctorFinding]:
             detail=f"your [drivers.{CLAUDE}] is a plain program: no gateway, no budget, no conversation, no questions",
             advice=f"rename it to use both, or remove it and set `default_driver` to `{CLAUDE}`",
         )
+    ]
+
+
+def _loops(context: Context) -> list[DoctorFinding]:
+    """Work in the background that met an error which its code does not expect."""
+    advice = f"it is tried again by itself; {context.data.daemon_log} shows where it failed"
+    return [
+        DoctorFinding(
+            name=name,
+            ok=False,
+            detail=f"failed {max(0, int(context.clock() - at)) // 60} min ago: {error}",
+            advice=advice,
+        )
+        for name, (at, error) in context.live.recent_failures(context.clock()).items()
     ]
 
 
