@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.config.files import user as settings
+from legion.config.files import user
 from legion.daemon.main import locked
 from legion.domain.errors import BadInput, StateConflict
-from legion.jobs.backup import head as job
+from legion.jobs.backup import head
 from legion.store.database.full_copy import copy_all
 from legion.store.database.transactions import Store, database_file, sqlite_url
 from legion.system.paths import DataDir
@@ -24,7 +24,7 @@ def backup(data_dir: Path, file: Path) -> HeadState:
     store = Store(url)
     try:
         store.migrate()
-        done = job.write(data, store, file.absolute())
+        done = head.write(data, store, file.absolute())
     finally:
         store.close()
     return HeadState(rows=done.rows, projects=list(done.projects), place=str(file), bytes=done.bytes)
@@ -35,7 +35,7 @@ def restore(data_dir: Path, file: Path) -> HeadState:
     with locked(data):
         store = Store(_database(data))
         try:
-            done = job.read(file.absolute(), data, store)
+            done = head.read(file.absolute(), data, store)
         finally:
             store.close()
     return HeadState(rows=done.rows, projects=list(done.projects), place=store.place, bytes=done.bytes)
@@ -46,7 +46,7 @@ def move(data_dir: Path, url: str) -> HeadState:
     data = DataDir(data_dir)
     if database_file(url) is not None:
         raise BadInput("Name a Postgres database: legion head move postgresql://USER@HOST/NAME")
-    if settings.load().daemon.database:
+    if user.load().daemon.database:
         raise StateConflict("Your settings name a Postgres already: `daemon.database`, see `legion config`.")
     with locked(data):
         if not data.database.exists():
@@ -66,4 +66,4 @@ def move(data_dir: Path, url: str) -> HeadState:
 
 
 def _database(data: DataDir) -> str:
-    return settings.load().daemon.database or sqlite_url(data.database)
+    return user.load().daemon.database or sqlite_url(data.database)

@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files import user as settings
+from legion.config.files import user
 from legion.daemon.main import locked
 from legion.domain.errors import StateConflict
-from legion.jobs.backup import restore as job
+from legion.jobs.backup import restore
 from legion.jobs.backup.restore import FoundBoard
 from legion.store.board_records import LOST
 from legion.store.database.transactions import Store, database_file, sqlite_url
@@ -28,15 +28,15 @@ def rebuild(data_dir: Path) -> Rebuild:
     data = DataDir(data_dir)
     with locked(data):
         url, found, plan = _plan(data)
-        done = job.rebuild(data, url, found, time.time())
+        done = restore.rebuild(data, url, found, time.time())
     kept = "" if done.kept is None else str(done.kept)
     return replace(plan, done=True, kept=kept, resumed=done.resumed, landed=done.landed)
 
 
 def _plan(data: DataDir) -> tuple[str, tuple[FoundBoard, ...], Rebuild]:
-    url = settings.load().daemon.database or sqlite_url(data.database)
-    condition = job.refuse_sound(url)
-    found = job.boards(data)
+    url = user.load().daemon.database or sqlite_url(data.database)
+    condition = restore.refuse_sound(url)
+    found = restore.boards(data)
     if not found:
         raise StateConflict(f"No hub in {data.projects} holds a board: there is nothing to rebuild from.")
     lines = [BoardFound(project=one.head.name, tickets=one.tickets, at=one.head.at) for one in found]

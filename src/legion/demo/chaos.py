@@ -16,7 +16,7 @@ from enum import Enum
 from legion.client.discovery import read_record
 from legion.client.legion import Legion
 from legion.demo.scratch import Scratch, agent_of, runner_of
-from legion.gateway import lifecycle as gateway
+from legion.gateway import lifecycle
 from legion.wire.tickets import TicketLine
 
 _APART = (0.5, 2.5)
@@ -86,7 +86,7 @@ class KillChaos:
                 if record is not None:
                     yield Kill(victim=victim, pid=record.pid)
             case Victim.GATEWAY:
-                address = gateway.address(self._scratch.gateway)
+                address = lifecycle.address(self._scratch.gateway)
                 if address is not None:
                     yield Kill(victim=victim, pid=address.pid)
             case Victim.RUNNER | Victim.CLAUDE:

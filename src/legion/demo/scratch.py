@@ -24,9 +24,9 @@ from legion.cli.base.progress import progress
 from legion.client import start
 from legion.client.discovery import find
 from legion.client.legion import Legion
-from legion.gateway import lifecycle as gateway
+from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
-from legion.rehearsal import process as rehearsal
+from legion.rehearsal import process
 from legion.rehearsal.process import Playing
 from legion.system import files
 from legion.system.paths import DataDir
@@ -157,7 +157,7 @@ def running_scratch(
     scratch: Scratch, scripts: Path, *, repository: Path, default: str | None = None, chaos: int | None = None
 ) -> Iterator[ScratchLegion]:
     """Run Legion and the scripted model during the block, and end all processes after it, in any case."""
-    with _exit_on_signals(), rehearsal.playing(scripts, scratch.folder, default=default, chaos=chaos) as stage:
+    with _exit_on_signals(), process.playing(scripts, scratch.folder, default=default, chaos=chaos) as stage:
         scratch.providers.write_text(
             _PROVIDERS.format(provider=PROVIDER, url=stage.url, key=_escaped(scratch.key)), "utf-8"
         )
@@ -262,7 +262,7 @@ def _end(scratch: Scratch, repository: Path) -> None:
     # One may have started at the last moment.
     _wait_or_kill(runs)
     with suppress(Retryable):
-        gateway.end(scratch.gateway)
+        lifecycle.end(scratch.gateway)
 
 
 def _running(runs: Path) -> list[Path]:

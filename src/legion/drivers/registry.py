@@ -15,7 +15,7 @@ from legion.drivers.profile import Capabilities, DriverProfile
 from legion.drivers.programs import catalog
 from legion.drivers.programs.description import DriverKind, ProgramDescription, ProgramPart
 from legion.drivers.terminal.profile import TerminalProfile
-from legion.drivers.turns import profile as described
+from legion.drivers.turns import profile
 
 PROFILES: dict[str, DriverProfile] = {one.name: one for one in (CommandProfile(), TerminalProfile(), ClaudeProfile())}
 """The drivers with code of their own."""
@@ -54,7 +54,7 @@ def find(name: str, kind: str = "") -> DriverProfile | None:
 def _profile(program: ProgramDescription) -> DriverProfile:
     known = _described.get(program.name)
     if known is None or known[0] != program:
-        known = _described[program.name] = (program, described.DescribedProfile(program))
+        known = _described[program.name] = (program, profile.DescribedProfile(program))
     return known[1]
 
 
@@ -77,7 +77,7 @@ def load(name: str, kind: str = "") -> Driver:
     """The driver for a runner. Raises StartFailed where what it needs is not installed."""
     try:
         if kind in _KINDS:
-            return described.load(_KINDS[kind])
+            return profile.load(_KINDS[kind])
         return PROFILES[name].load()
     except ImportError as missing:
         raise StartFailed(f"The driver {name} cannot be used ({missing}): install Legion again.") from missing
@@ -90,4 +90,4 @@ def warm() -> None:
         with contextlib.suppress(ImportError):
             one.warm()
     with contextlib.suppress(ImportError):
-        described.load(DriverKind.ACP)
+        profile.load(DriverKind.ACP)

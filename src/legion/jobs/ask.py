@@ -17,8 +17,7 @@ from legion.jobs.agent import model_run
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.supervise import journal_events
-from legion.jobs.supervise import outcome as judging
+from legion.jobs.supervise import journal_events, outcome
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.journal import read_journal
@@ -105,7 +104,7 @@ def _asked(context: Context, asked: AskedConversation, question: str, model: str
             journal_events.record_usage(context, this_run, event)
         with context.store.write() as tx:
             runs.end_ask(tx, this_run.id)
-    how, detail = judging.outcome(ended)
+    how, detail = outcome.outcome(ended)
     if how is not Outcome.FINISHED and asked.tree is not None and not asked.tree.is_dir():
         return None
     if how in (Outcome.LIMITED, Outcome.LOST, Outcome.STOPPED):

@@ -23,7 +23,7 @@ from legion.runner.spec import UnreadableSpec, read_spec
 from legion.service.conversations.catalog import Catalog
 from legion.service.projects import registry as project_cases
 from legion.service.shared.commit_signal import CommitSignal
-from legion.service.tickets import dispatch as tickets_cases
+from legion.service.tickets import dispatch
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -65,7 +65,7 @@ def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adop
         adoptions.add(tx, ticket=ticket, project=project.id, source=facts.id)
 
     crash.reach(Point.ADOPT_BEFORE_DISPATCH)
-    made = tickets_cases.dispatch(context, Dispatch(cwd=facts.folder, tickets=[new]), also=take_over)
+    made = dispatch.dispatch(context, Dispatch(cwd=facts.folder, tickets=[new]), also=take_over)
     crash.reach(Point.ADOPT_AFTER_DISPATCH)
     return Adopted(
         ticket=made.ids[0],
@@ -79,14 +79,14 @@ def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adop
 def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
     """The ticket waits, its agent ends, and the person's own program can resume its conversation."""
     with context.store.read() as tx:
-        ticket = tickets_cases.get_ticket(tx, number)
+        ticket = dispatch.get_ticket(tx, number)
         latest = runs.latest(tx, number)
     if ticket.state is State.DONE:
         raise StateConflict(f"Ticket {number} has landed; `legion ask {number} TEXT` asks its agent.")
     if latest is None:
         raise StateConflict(f"Ticket {number} has no conversation yet; `legion drop {number}` gives it up.")
     if ticket.state not in (State.PARKED, *ENDED):
-        tickets_cases.pause(context, number)
+        dispatch.pause(context, number)
     latest = _ended(context, news, number)
     project = context.project(ticket.project)
     driver = _driver(context, latest)

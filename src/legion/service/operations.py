@@ -7,36 +7,25 @@ from dataclasses import replace
 
 from legion.config.files.teams import DefinitionKind
 from legion.jobs.context import Context
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise import usage
 from legion.service import adoption, web
-from legion.service.agents import listing
-from legion.service.agents import tell as telling
-from legion.service.conversations import ask as asking
-from legion.service.conversations import documents, reports
+from legion.service.agents import listing, tell
+from legion.service.conversations import ask, documents, reports
 from legion.service.conversations.catalog import Catalog
-from legion.service.machines import invite as inviting
+from legion.service.machines import invite
 from legion.service.machines import listing as machine_listing
 from legion.service.plain_operations import PlainOperations
 from legion.service.plans import pages as plan_pages
-from legion.service.projects import collect as collecting
-from legion.service.projects import registry
-from legion.service.projects import teams as definitions
+from legion.service.projects import collect, registry, teams
 from legion.service.providers import catalog
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, by_hand, cleanup, record
-from legion.service.tickets import dispatch as tickets
-from legion.service.tickets import edit as editing
-from legion.service.tickets import review as reviewing
+from legion.service.tickets import assign, by_hand, cleanup, dispatch, edit, record, review
 from legion.service.use_case import PERSON, Caller
-from legion.service.views import history as past
-from legion.service.views import live_output, output, summary
-from legion.service.views import status as board
-from legion.service.views import ticket_page as pages
+from legion.service.views import history, live_output, output, status, summary, ticket_page, wait
 from legion.service.views import usage as costs
-from legion.service.views import wait as waiting
 from legion.store import events
-from legion.store.board import projects as stored_projects
+from legion.store.board import projects
 from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.conversations import (
@@ -78,7 +67,7 @@ class Service(PlainOperations):
         end: Callable[[], None],
         caller: Caller = PERSON,
         web_server: web.WebServer | None = None,
-        machine_server: inviting.MachineServer | None = None,
+        machine_server: invite.MachineServer | None = None,
     ) -> None:
         self.context = context
         self._web_server = web_server
@@ -100,7 +89,7 @@ class Service(PlainOperations):
         return Acted(tickets=[], message=f"{project.name} is resumed.")
 
     def stop_all(self, where: Where, /) -> Acted:
-        return tickets.stop_all(self.context, where.cwd)
+        return dispatch.stop_all(self.context, where.cwd)
 
     def checkout(self, id: int, wanted: OfferWork, /) -> OfferedBranch:
         return by_hand.checkout(self.context, self._news, id, wanted)
@@ -109,7 +98,7 @@ class Service(PlainOperations):
         return by_hand.push(self.context, self._news, id, wanted)
 
     def collect(self, where: Where, /) -> CollectResult:
-        return collecting.collect(self.context, where.cwd)
+        return collect.collect(self.context, where.cwd)
 
     def drop_ended(self, where: Where, /) -> Acted:
         return cleanup.drop_ended(self.context, where.cwd)
@@ -121,12 +110,12 @@ class Service(PlainOperations):
     # The board
 
     def status(self, cwd: str | None, all: bool = False) -> Status:
-        spending.catch_up(self.context)
-        seen = board.status(self.context, self._daemon, cwd, all)
+        usage.catch_up(self.context)
+        seen = status.status(self.context, self._daemon, cwd, all)
         return replace(seen, seat=listing.seat(self.context, self.caller.id))
 
     def wait(self, cwd: str | None, id: TicketIds = None, after_event: int = 0, timeout: float = 0.0) -> WaitState:
-        return waiting.wait(self.context, self._news, cwd, id or [], after_event, timeout)
+        return wait.wait(self.context, self._news, cwd, id or [], after_event, timeout)
 
     def history(
         self,
@@ -139,26 +128,26 @@ class Service(PlainOperations):
         since: str = "",
         until: str = "",
     ) -> Events:
-        wanted = past.EventFilter.read(kinds, since, until)
-        return past.history(self.context, cwd, ticket, run, after, last, wanted)
+        wanted = history.EventFilter.read(kinds, since, until)
+        return history.history(self.context, cwd, ticket, run, after, last, wanted)
 
     def stretch(self, cwd: str, hours: float | None = None) -> WorkSummary:
-        spending.catch_up(self.context)
+        usage.catch_up(self.context)
         return summary.stretch(self.context, cwd, hours)
 
     def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
-        spending.catch_up(self.context)
+        usage.catch_up(self.context)
         return costs.usage_report(self.context, cwd, by, since)
 
     # Tickets
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = tickets.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
+        made = dispatch.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:
-        spending.catch_up(self.context)
-        return pages.ticket_page(self.context, id)
+        usage.catch_up(self.context)
+        return ticket_page.ticket_page(self.context, id)
 
     def log(self, id: int, /, run: int | None = None, offset: int = 0) -> LogText:
         return output.log(self.context, id, run, offset)
@@ -167,27 +156,27 @@ class Service(PlainOperations):
         return live_output.follow(self.context, self._news, wanted, timeout)
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
-        return tickets.stop(self.context, id)
+        return dispatch.stop(self.context, id)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
-        return editing.retry(self.context, id, action or Action())
+        return edit.retry(self.context, id, action or Action())
 
     def bounce(self, id: int, action: Action | None = None, /) -> Acted:
-        return reviewing.bounce(self.context, id, action.feedback if action else "")
+        return review.bounce(self.context, id, action.feedback if action else "")
 
     def interrupt(self, id: int, message: MessageText | None = None, /) -> Delivered:
-        return telling.interrupt(self.context, id, message or MessageText())
+        return tell.interrupt(self.context, id, message or MessageText())
 
     def cassette(self, id: int, /, name: str = "") -> Cassette:
         return record.make_cassette(self.context, id, name)
 
     def tell(self, id: int, message: MessageText, /) -> Delivered:
-        return telling.tell(self.context, id, message)
+        return tell.tell(self.context, id, message)
 
     # Plans
 
     def plan_page(self, id: int, /) -> PlanPage:
-        spending.catch_up(self.context)
+        usage.catch_up(self.context)
         return plan_pages.page(self.context, id)
 
     # Conversations
@@ -210,7 +199,7 @@ class Service(PlainOperations):
         return reports.health(self._catalog, self.context.clock(), hours, timeout)
 
     def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
-        return asking.ask(self.context, self._catalog, wanted)
+        return ask.ask(self.context, self._catalog, wanted)
 
     def adopt(self, wanted: AdoptConversation, /) -> Adopted:
         return adoption.adopt(self.context, self._catalog, wanted)
@@ -221,32 +210,32 @@ class Service(PlainOperations):
     # Agents and mail
 
     def agents(self, all: bool = False) -> AgentList:
-        spending.catch_up(self.context)
+        usage.catch_up(self.context)
         return listing.agents(self.context, self.caller.id, all)
 
     def agent(self, id: str, /) -> AgentPage:
-        spending.catch_up(self.context)
+        usage.catch_up(self.context)
         return listing.agent(self.context, self.caller.id, id)
 
     # Roles and teams
 
     def role_text(self, cwd: str | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
-        return definitions.text(self.context, cwd, DefinitionKind.ROLE, name, new=new, like=like)
+        return teams.text(self.context, cwd, DefinitionKind.ROLE, name, new=new, like=like)
 
     def team_text(self, cwd: str | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
-        return definitions.text(self.context, cwd, DefinitionKind.TEAM, name, new=new, like=like)
+        return teams.text(self.context, cwd, DefinitionKind.TEAM, name, new=new, like=like)
 
     def save_role(self, wanted: SaveDefinition, /) -> Done:
-        return definitions.save(self.context, DefinitionKind.ROLE, wanted)
+        return teams.save(self.context, DefinitionKind.ROLE, wanted)
 
     def save_team(self, wanted: SaveDefinition, /) -> Done:
-        return definitions.save(self.context, DefinitionKind.TEAM, wanted)
+        return teams.save(self.context, DefinitionKind.TEAM, wanted)
 
     def remove_role(self, cwd: str | None, name: str) -> Done:
-        return definitions.remove(self.context, cwd, DefinitionKind.ROLE, name)
+        return teams.remove(self.context, cwd, DefinitionKind.ROLE, name)
 
     def remove_team(self, cwd: str | None, name: str) -> Done:
-        return definitions.remove(self.context, cwd, DefinitionKind.TEAM, name)
+        return teams.remove(self.context, cwd, DefinitionKind.TEAM, name)
 
     # The page
 
@@ -264,7 +253,7 @@ class Service(PlainOperations):
         return machine_listing.machine_list(self.context, server.url if server is not None else "")
 
     def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
-        return inviting.invite(self.context, self._machine_server, wanted)
+        return invite.invite(self.context, self._machine_server, wanted)
 
     # The stream of events
 
@@ -274,7 +263,7 @@ class Service(PlainOperations):
         project = registry.find(self.context, project_cwd).id if project_cwd else None
         with self.context.store.read() as tx:
             found = events.after(tx, after, project=project, ticket=ticket, limit=limit)
-            names = {one.id: one.name for one in stored_projects.all(tx)}
+            names = {one.id: one.name for one in projects.all(tx)}
         return [event_line(event, names) for event in found]
 
     def last_event(self) -> int:

@@ -8,47 +8,36 @@ from legion.service.agents import claim as claiming
 from legion.service.agents import delegation, plan_approval
 from legion.service.agents import hire as hiring
 from legion.service.agents import mail as mailing
-from legion.service.forge import connections as forge_connections
-from legion.service.forge import issues as forge_issues
+from legion.service.forge import connections, issues
 from legion.service.forge import pulls as forge_pulls
-from legion.service.leader import chat as chatting
+from legion.service.leader import chat
 from legion.service.leader import lessons as learning
 from legion.service.leader import notes as noting
 from legion.service.leader import routines as regular
-from legion.service.machines import listing as machine_listing
-from legion.service.machines import steer as machine_steering
-from legion.service.plans import create as planning
-from legion.service.plans import decisions as plan_decisions
-from legion.service.plans import epic_templates
-from legion.service.plans import pages as plan_pages
+from legion.service.machines import listing, steer
+from legion.service.plans import create, decisions, epic_templates, pages
 from legion.service.plans import templates as plan_templates
-from legion.service.projects import collect as collecting
-from legion.service.projects import epic_branches, registry
+from legion.service.projects import collect, epic_branches, registry
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
 from legion.service.projects import sessions as session_cases
 from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
-from legion.service.providers import agent_programs, catalog, probe
-from legion.service.providers import login as logins
+from legion.service.providers import agent_programs, catalog, login, probe
 from legion.service.providers import routes as routing
 from legion.service.tickets import attach as attaching
-from legion.service.tickets import by_hand, epic_change, imports, record, session_rebase
-from legion.service.tickets import dispatch as tickets
+from legion.service.tickets import by_hand, dispatch, epic_change, imports, queue, record, session_rebase, try_tree
 from legion.service.tickets import edit as editing
 from legion.service.tickets import freeze as freezing
-from legion.service.tickets import queue as queueing
 from legion.service.tickets import race as racing
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import shell as shells
-from legion.service.tickets import try_tree as trying
 from legion.service.tickets import undo as undoing
 from legion.service.use_case import by_caller, use_case
 from legion.service.views import doctor as diagnosis
 from legion.service.views import epic as epics
-from legion.service.views import installation, output
-from legion.service.views import status as board
+from legion.service.views import installation, output, status
 from legion.wire.operations import Operations
 
 
@@ -79,43 +68,43 @@ class PlainOperations(Operations):
     remove_project = use_case(registry.remove)
     trustable = use_case(trusting.trustable)
     trust = use_case(trusting.trust)
-    projects = use_case(board.all_projects)
+    projects = use_case(status.all_projects)
     worktrees = use_case(installation.worktrees)
     doctor = use_case(diagnosis.doctor)
     config = use_case(installation.config)
-    preview_collect = use_case(collecting.preview)
+    preview_collect = use_case(collect.preview)
     numbers = use_case(project_numbers.numbers)
     set_numbers = use_case(project_numbers.set_numbers)
     freeze = use_case(freezing.freeze)
     thaw = use_case(freezing.thaw)
 
     # Machines
-    machine_log = use_case(machine_listing.log)
-    pause_machine = use_case(machine_steering.pause)
-    resume_machine = use_case(machine_steering.resume)
-    drain_machine = use_case(machine_steering.drain)
-    remove_machine = use_case(machine_steering.remove)
-    update_machine = use_case(machine_steering.update)
+    machine_log = use_case(listing.log)
+    pause_machine = use_case(steer.pause)
+    resume_machine = use_case(steer.resume)
+    drain_machine = use_case(steer.drain)
+    remove_machine = use_case(steer.remove)
+    update_machine = use_case(steer.update)
 
     # The board
-    graph = use_case(board.graph)
+    graph = use_case(status.graph)
 
     # Tickets
     diff = use_case(output.diff)
-    drop = use_case(tickets.drop)
-    pause_ticket = use_case(tickets.pause)
-    resume_ticket = use_case(tickets.resume)
+    drop = use_case(dispatch.drop)
+    pause_ticket = use_case(dispatch.pause)
+    resume_ticket = use_case(dispatch.resume)
     rewind = use_case(rewinding.rewind)
     race = use_case(racing.race)
     race_page = use_case(racing.page)
     undo = use_case(undoing.undo)
     review = use_case(reviewing.review)
     switch_recording = use_case(record.set_recording)
-    land = use_case(queueing.land)
+    land = use_case(queue.land)
     edit = use_case(editing.edit)
-    move_in_queue = use_case(queueing.move)
-    merge_queue = use_case(queueing.page)
-    try_changes = use_case(trying.try_changes)
+    move_in_queue = use_case(queue.move)
+    merge_queue = use_case(queue.page)
+    try_changes = use_case(try_tree.try_changes)
 
     # Terminals
     attach = use_case(attaching.attach)
@@ -127,16 +116,16 @@ class PlainOperations(Operations):
     submit_ticket = use_case(by_hand.submit)
 
     # Plans
-    plan = use_case(planning.plan)
-    plans = use_case(plan_pages.plans)
-    split = use_case(planning.split)
-    replan = use_case(planning.replan)
-    approve_plan = use_case(plan_decisions.approve)
-    reject_plan = use_case(plan_decisions.reject)
-    retry_plan = use_case(plan_decisions.retry)
-    drop_plan = use_case(plan_decisions.drop)
-    plan_text = use_case(plan_decisions.text)
-    save_plan = use_case(plan_decisions.save)
+    plan = use_case(create.plan)
+    plans = use_case(pages.plans)
+    split = use_case(create.split)
+    replan = use_case(create.replan)
+    approve_plan = use_case(decisions.approve)
+    reject_plan = use_case(decisions.reject)
+    retry_plan = use_case(decisions.retry)
+    drop_plan = use_case(decisions.drop)
+    plan_text = use_case(decisions.text)
+    save_plan = use_case(decisions.save)
     templates = use_case(plan_templates.template_list)
     template = use_case(plan_templates.template_page)
     run_template = use_case(plan_templates.run)
@@ -152,7 +141,7 @@ class PlainOperations(Operations):
     forget = use_case(remembering.forget)
 
     # Leaders
-    conversation = use_case(chatting.conversation)
+    conversation = use_case(chat.conversation)
     add_routine = use_case(regular.add)
     routines = use_case(regular.listed)
     remove_routine = use_case(regular.remove)
@@ -196,8 +185,8 @@ class PlainOperations(Operations):
     add_provider = use_case(catalog.add)
     remove_provider = use_case(catalog.remove)
     use_account = use_case(catalog.use)
-    begin_login = use_case(logins.begin)
-    finish_login = use_case(logins.finish)
+    begin_login = use_case(login.begin)
+    finish_login = use_case(login.finish)
     routes = use_case(routing.listed)
     set_route = use_case(routing.set_route)
     remove_route = use_case(routing.remove_route)
@@ -205,14 +194,14 @@ class PlainOperations(Operations):
     try_provider = use_case(probe.try_out)
 
     # Forges
-    forges = use_case(forge_connections.listed)
-    add_forge = use_case(forge_connections.add)
-    remove_forge = use_case(forge_connections.remove)
-    try_forge = use_case(forge_connections.try_out)
-    sync_forge = use_case(forge_connections.sync_now)
-    forge_hook = use_case(forge_connections.hook)
-    assign = use_case(forge_issues.assign)
-    plan_issues = use_case(forge_issues.plan)
+    forges = use_case(connections.listed)
+    add_forge = use_case(connections.add)
+    remove_forge = use_case(connections.remove)
+    try_forge = use_case(connections.try_out)
+    sync_forge = use_case(connections.sync_now)
+    forge_hook = use_case(connections.hook)
+    assign = use_case(issues.assign)
+    plan_issues = use_case(issues.plan)
     pulls = use_case(forge_pulls.listed)
     pull = use_case(forge_pulls.page)
     merge_pulls = use_case(forge_pulls.merge)

@@ -32,8 +32,7 @@ from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import dispatch as ticket_cases
-from legion.service.tickets import session_rebase
+from legion.service.tickets import dispatch, session_rebase
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents
@@ -160,11 +159,11 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
     asker = name or _asker(settled)
     match settled.kind, settled.choice:
         case (QuestionKind.BUDGET, choice) if choice == MORE and settled.ticket is not None:
-            return ticket_cases.resume(context, settled.ticket).message
+            return dispatch.resume(context, settled.ticket).message
         case (QuestionKind.BUDGET, choice) if choice == MORE and not settled.agent:
             return f"There is ${settled.facts.get('usd', 0)} more to spend, and waiting work resumes."
         case (QuestionKind.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
-            return ticket_cases.retry(context, settled.ticket, settled.why).message
+            return dispatch.retry(context, settled.ticket, settled.why).message
         case (QuestionKind.CHANGE, choice) if choice == YES:
             return f"Ticket {settled.ticket} continues with its change."
         case (QuestionKind.CHANGE, _) if settled.ticket is not None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from legion.gateway.dialects import errors
 from legion.gateway.dialects.anthropic import answer as anthropic_answer
 from legion.gateway.dialects.anthropic import request as anthropic_request
-from legion.gateway.dialects.anthropic import stream as anthropic_stream
+from legion.gateway.dialects.anthropic import stream
 from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat import stream as chat_stream
@@ -86,7 +86,7 @@ _CALLERS = {
     Dialect.ANTHROPIC: _CallerFunctions(
         anthropic_request.read,
         anthropic_answer.write,
-        anthropic_stream.AnthropicWriter,
+        stream.AnthropicWriter,
         errors.anthropic,
         errors.status_for_anthropic,
     ),
@@ -109,9 +109,7 @@ _CALLERS = {
     ),
 }
 _PROVIDERS = {
-    Dialect.ANTHROPIC: _ProviderFunctions(
-        anthropic_request.write, anthropic_answer.read, anthropic_stream.AnthropicReader
-    ),
+    Dialect.ANTHROPIC: _ProviderFunctions(anthropic_request.write, anthropic_answer.read, stream.AnthropicReader),
     Dialect.CHAT: _ProviderFunctions(chat_request.write, chat_answer.read, chat_stream.ChatReader),
     Dialect.RESPONSES: _ProviderFunctions(
         responses_request.write, responses_answer.read, responses_stream.ResponsesReader

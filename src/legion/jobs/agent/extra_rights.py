@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.agents import extra_rights as rules
+from legion.domain.agents import extra_rights
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.jobs.context import Context
 from legion.store.database.transactions import ReadTransaction
@@ -14,4 +14,4 @@ def rights(context: Context, tx: ReadTransaction, agent: str) -> frozenset[Extra
     opened = context.user.standing.opened
     if not any(opened.roles.values()):
         return frozenset()
-    return rules.rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)
+    return extra_rights.rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from legion.config.files import providers as config
-from legion.config.files import routes
+from legion.config.files import providers, routes
 from legion.config.files.providers import ProviderConfig
 from legion.config.files.routes import RouteConfig
 from legion.config.sections.machine import NetworkMode, SandboxMode
@@ -35,16 +34,16 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.jobs.context import Context
 
 _AUTH = {
-    config.ProviderAuth.API_KEY: KeyStyle.API_KEY,
-    config.ProviderAuth.BEARER: KeyStyle.BEARER,
-    config.ProviderAuth.OAUTH: KeyStyle.BEARER,
-    config.ProviderAuth.COPILOT: KeyStyle.EXCHANGED,
+    providers.ProviderAuth.API_KEY: KeyStyle.API_KEY,
+    providers.ProviderAuth.BEARER: KeyStyle.BEARER,
+    providers.ProviderAuth.OAUTH: KeyStyle.BEARER,
+    providers.ProviderAuth.COPILOT: KeyStyle.EXCHANGED,
 }
 _ANTHROPIC = "https://api.anthropic.com"
 _FROM_ENVIRONMENT = {
-    "ANTHROPIC_API_KEY": config.ProviderAuth.API_KEY,
-    "ANTHROPIC_AUTH_TOKEN": config.ProviderAuth.BEARER,
-    "CLAUDE_CODE_OAUTH_TOKEN": config.ProviderAuth.OAUTH,
+    "ANTHROPIC_API_KEY": providers.ProviderAuth.API_KEY,
+    "ANTHROPIC_AUTH_TOKEN": providers.ProviderAuth.BEARER,
+    "CLAUDE_CODE_OAUTH_TOKEN": providers.ProviderAuth.OAUTH,
 }
 
 
@@ -61,7 +60,7 @@ class GatewayAccess:
     """Through the gateway, by this provider."""
 
     provider: str
-    auth: config.ProviderAuth
+    auth: providers.ProviderAuth
 
     @property
     def label(self) -> str:
@@ -84,7 +83,7 @@ Access = GatewayAccess | OwnLogin
 
 def known(context: Context) -> Mapping[str, ProviderConfig]:
     """The person's providers; where there are none, what their environment offers."""
-    return config.load() or _offered()
+    return providers.load() or _offered()
 
 
 def choose(context: Context, wanted: str = "", *, takes_login: bool = True) -> Access:
@@ -157,7 +156,7 @@ def known_routes() -> tuple[Route, ...]:
     """The person's routes in the gateway's form, and the rotation between logins of one provider. Raises BadInput where
     a file cannot be parsed.
     """
-    groups = account_groups(config.load())
+    groups = account_groups(providers.load())
     named = tuple(_with_accounts(_route(one), groups) for one in routes.load())
     rotation = (Route(provider=name, to=(GatewayRouteTarget(provider=name),)) for name in groups)
     return (*named, *(_with_accounts(one, groups) for one in rotation))

@@ -11,8 +11,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.drivers import registry
 from legion.drivers.profile import GatewayEndpoint, ModelSetup, RunInput
-from legion.jobs.agent import model_run
-from legion.jobs.agent import spec as tickets_spec
+from legion.jobs.agent import model_run, spec
 from legion.jobs.agent.model_run import AgentProgram
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.machines.travel import MachineJob
@@ -47,7 +46,7 @@ def run_spec(
     if driver is None:
         raise DriverMissing(f"This machine has no driver {job.driver}: update Legion on it.")
     chosen = AgentProgram(driver=driver, name=job.driver_name, argv=job.argv, timeout=job.timeout)
-    paths = tickets_spec.run_paths(context, project, job.run, chosen, tree, given, env, **job.variables)
+    paths = spec.run_paths(context, project, job.run, chosen, tree, given, env, **job.variables)
     model = None
     if job.model is not None and relay is not None:
         model = ModelSetup(

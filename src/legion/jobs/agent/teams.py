@@ -6,7 +6,7 @@ import functools
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from legion.config.files import teams as files
+from legion.config.files import teams
 from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
 from legion.domain.agents.teams import REVIEWER, Advice, Crew, Origin, Role, RolePart, TeamStage, turn_of
 from legion.domain.errors import BadInput, NotFound
@@ -33,11 +33,11 @@ def definitions(
 ) -> Definitions:
     """Outside a project only those shipped and the person's; `without` leaves one definition out."""
     if project is None:
-        return files.definitions(without=without)
+        return teams.definitions(without=without)
     theirs = repository(project)
     with context.store.read() as tx:
         trusted = [one for one in theirs if projects.is_trusted(tx, project.id, one.hash)]
-    return files.definitions(trusted, without)
+    return teams.definitions(trusted, without)
 
 
 def untrusted(context: Context, project: ProjectContext) -> tuple[DefinitionSource, ...]:
@@ -51,7 +51,7 @@ def repository(project: ProjectContext) -> tuple[DefinitionSource, ...]:
     """All definitions of the landed code, trusted or not. Those of a worktree or a checkout are not used."""
     found = _defined(project.hub.path, project.record.target or project.target)
     if len(found) > _MOST_FILES:
-        raise BadInput(f"{files.REPOSITORY} of {project.name} has more than {_MOST_FILES} files: remove some.")
+        raise BadInput(f"{teams.REPOSITORY} of {project.name} has more than {_MOST_FILES} files: remove some.")
     return found
 
 
@@ -59,7 +59,7 @@ def repository(project: ProjectContext) -> tuple[DefinitionSource, ...]:
 def _defined(git_dir: Path, commit: str) -> tuple[DefinitionSource, ...]:
     """Up to one more than the limit. Cached: a commit never changes, and every ticket needs it several times."""
     hub = Hub(git_dir)
-    found = [(path, named) for path in hub.files_in(commit, files.REPOSITORY) if (named := files.repository_name(path))]
+    found = [(path, named) for path in hub.files_in(commit, teams.REPOSITORY) if (named := teams.repository_name(path))]
     contents = [(named, hub.read_file(commit, path)) for path, named in found[: _MOST_FILES + 1]]
     return tuple(_text(kind, name, content) for (kind, name), content in contents if content is not None)
 
@@ -70,7 +70,7 @@ def in_checkout(project: ProjectContext) -> tuple[DefinitionSource, ...]:
     found = [
         (kind, path)
         for kind in DefinitionKind
-        for path in sorted((root / files.REPOSITORY / kind.folder).glob("*.toml"))[:_MOST_FILES]
+        for path in sorted((root / teams.REPOSITORY / kind.folder).glob("*.toml"))[:_MOST_FILES]
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST
     ]
     return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
@@ -94,13 +94,13 @@ def crew(context: Context, project: ProjectContext, team: str) -> Crew:
 
 
 def _text(kind: DefinitionKind, name: str, content: bytes) -> DefinitionSource:
-    text, path = content.decode("utf-8", "replace"), files.repository_path(kind, name)
+    text, path = content.decode("utf-8", "replace"), teams.repository_path(kind, name)
     return DefinitionSource(kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=path)
 
 
 def _not_yet(context: Context, project: ProjectContext, team: str) -> str:
     """Why a team that is defined cannot be used yet; empty where it is not defined."""
-    path = files.repository_path(DefinitionKind.TEAM, team)
+    path = teams.repository_path(DefinitionKind.TEAM, team)
     if path in [one.file for one in untrusted(context, project)]:
         return f"The team {team} is defined in {path} alone, which you have not trusted: run `legion trust`."
     if path in [one.file for one in in_checkout(project)]:

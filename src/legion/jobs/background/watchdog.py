@@ -36,8 +36,7 @@ from legion.runner.load import RootProcesses, Table
 from legion.runner.spec import RunFolder, RunnerError, RunSpec, read_spec
 from legion.store.board import tickets
 from legion.store.staff import agents
-from legion.store.work import runs
-from legion.store.work import watchdog as store
+from legion.store.work import runs, watchdog
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -115,9 +114,9 @@ class Watchdog(BackgroundLoop):
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
             active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
-            taken = store.helps(tx, active)
+            taken = watchdog.helps(tx, active)
             new = [id for id in active if id not in self._seen]
-            known = store.watches(tx, new)
+            known = watchdog.watches(tx, new)
         self._forget(active)
         for id in new:
             self._meet(active[id], known.get(id))
@@ -261,7 +260,7 @@ class Watchdog(BackgroundLoop):
         if not observation.worth_keeping(seen.kept, seen.watch):
             return
         with self.context.store.write() as tx:
-            store.keep(tx, seen.watch)
+            watchdog.keep(tx, seen.watch)
         seen.kept = seen.watch
 
     def _facts(self, seen: _JournalProgress, taken: tuple[Intervention, ...], thinks: bool | None) -> RunFacts:
@@ -323,7 +322,7 @@ def intervene(context: Context, run: Run, state: State, action: WatchdogStep, fa
         at=now,
     )
     with context.store.write() as tx:
-        store.note(tx, run, wanted)
+        watchdog.note(tx, run, wanted)
     context.live.warnings.update({run.id: wanted.sign})
     log.info("watchdog: run %s: %s, because %s", run.name, action.value, wanted.why)
     crash.reach(Point.LIVE_AFTER_NOTE)
@@ -348,7 +347,7 @@ def take(context: Context, run: Run, step: Intervention, *, after: int, again: b
         return
     crash.reach(Point.LIVE_AFTER_STEP)
     with context.store.write() as tx:
-        store.taken(tx, step, after=after)
+        watchdog.taken(tx, step, after=after)
 
 
 def _was_delivered(folder: Path, step: Intervention) -> bool:

@@ -16,8 +16,7 @@ from legion.git.core.errors import GitError
 from legion.git.hub.board_ref import BoardRef
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
-from legion.store import board_records as records
-from legion.store import events
+from legion.store import board_records, events
 from legion.store.board import projects
 
 log = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ class Mirror(BackgroundLoop):
             with self.context.store.read() as tx:
                 # The number first: an event between the two reads is read again.
                 newest = events.last(tx)
-                there, active = projects.all(tx), records.astir(tx, self._seen)
+                there, active = projects.all(tx), board_records.astir(tx, self._seen)
         except LegionError as trouble:
             log.warning("the copy of the boards failed, will retry: %s", trouble.message)
             return False
@@ -104,11 +103,11 @@ class Mirror(BackgroundLoop):
             newest = events.last(tx)
             if newest == copy.event:
                 return
-            found = records.files(tx, project.id, copy.event)
+            found = board_records.files(tx, project.id, copy.event)
         digests = {path: hashlib.sha256(content).digest() for path, content in found.items()}
         changed = {path: found[path] for path in found if copy.contents.get(path) != digests[path]}
         whole = copy.event is None
-        if whole or changed.keys() - {records.HEAD}:
+        if whole or changed.keys() - {board_records.HEAD}:
             message = f"The board of {project.name} at event {newest}\n"
             try:
                 copy.tip = copy.board.write(
@@ -133,11 +132,11 @@ class Mirror(BackgroundLoop):
         with self.context.store.read() as tx:
             newest = events.last(tx)
         try:
-            head = records.BoardHead.read(board.read_file(tip, records.HEAD) or b"")
+            head = board_records.BoardHead.read(board.read_file(tip, board_records.HEAD) or b"")
         except (ValueError, GitError):
             head = None
         if head is None or (head.project, head.created_at) != (project.id, project.created_at) or head.event > newest:
             log.warning("the hub of %s held another board, which is kept in %s", project.name, board.set_aside())
             return _MirrorState(board=board, tip=None, event=None)
-        same = (head.format, head.schema) == (records.FORMAT, records.SCHEMA)
+        same = (head.format, head.schema) == (board_records.FORMAT, board_records.SCHEMA)
         return _MirrorState(board=board, tip=tip, event=head.event if same else None)

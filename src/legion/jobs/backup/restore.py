@@ -39,7 +39,7 @@ from legion.jobs.landing.target import with_landed_config
 from legion.runner import launch
 from legion.runner.launch import LivingRun
 from legion.runner.spec import RunnerError
-from legion.store import board_records as records
+from legion.store import board_records
 from legion.store.board import landings, projects, questions, tickets
 from legion.store.board_records import BoardCondition
 from legion.store.database.errors import StoreTooNew
@@ -74,7 +74,7 @@ class FoundBoard:
     """A board in a hub."""
 
     hub: Hub
-    head: records.BoardHead
+    head: board_records.BoardHead
     files: dict[str, bytes]
 
     @property
@@ -110,8 +110,8 @@ def _read(place: Path) -> FoundBoard:
     without = f"move {place.parent} away to rebuild without that project"
     try:
         files = BoardRef(place).read()
-        head = records.BoardHead.read(files.get(records.HEAD, b""))
-        if head.format > records.FORMAT or head.schema > records.SCHEMA:
+        head = board_records.BoardHead.read(files.get(board_records.HEAD, b""))
+        if head.format > board_records.FORMAT or head.schema > board_records.SCHEMA:
             raise BoardTooNew(
                 f"The board of {head.name} was written by a newer Legion (format {head.format}, schema {head.schema}): "
                 f"update Legion, or {without}."
@@ -125,7 +125,7 @@ def _read(place: Path) -> FoundBoard:
 
 def refuse_sound(url: str) -> BoardCondition:
     """What is wrong with the database. Raises NothingToRebuild for a sound one."""
-    found = records.condition(url)
+    found = board_records.condition(url)
     if found is BoardCondition.SOUND:
         file = database_file(url)
         name = "The database" if file is None else f"The database {file}"
@@ -194,7 +194,7 @@ def _fill(url: str, data: DataDir, found: tuple[FoundBoard, ...]) -> tuple[int, 
     store = Store(url)
     try:
         try:
-            records.restore(store, [one.files for one in found])
+            board_records.restore(store, [one.files for one in found])
         except ValueError as damage:
             raise BoardDamaged(f"The boards in {data.projects} do not make a database ({damage}).") from damage
         with store.write() as tx:
@@ -216,10 +216,10 @@ def _raise_counters(tx: Transaction, data: DataDir, found: Iterable[FoundBoard])
     for one in found:
         worktrees = Path(projects.get(tx, one.head.project).worktrees)
         names += [place.name for place in (worktrees.iterdir() if worktrees.is_dir() else ())]
-        records.raise_counter(tx, "event", one.head.event + _MARGIN)
+        board_records.raise_counter(tx, "event", one.head.event + _MARGIN)
     seats = [int(seat[1]) for name in names if (seat := _SEAT.fullmatch(name))]
-    records.raise_counter(tx, "run", max(ran, default=0))
-    records.raise_counter(tx, "ticket", max(seats, default=0))
+    board_records.raise_counter(tx, "run", max(ran, default=0))
+    board_records.raise_counter(tx, "ticket", max(seats, default=0))
 
 
 def _hand_back(tx: Transaction) -> int:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from legion.domain.plans import draft as drafts
+from legion.domain.plans import draft
 from legion.domain.plans.plan import GoalPlan, PlanSource
 from legion.domain.questions import Question
 from legion.domain.tickets.ticket import Ticket
@@ -83,7 +83,7 @@ def first(material: PlanMaterial) -> str:
     most = f"at most {material.most_files} files and {material.most_lines} lines"
     parts.append(f"## Limits\nA ticket is expected to change {most}.")
     if plan.draft is not None:
-        last = json.dumps(drafts.record(plan.draft), indent=1, ensure_ascii=False)
+        last = json.dumps(draft.record(plan.draft), indent=1, ensure_ascii=False)
         parts.append(f"## The last plan\n{_quote(last, 'plan')}")
     parts += _news(material)
     return _with_form(parts, material)

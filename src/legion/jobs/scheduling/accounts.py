@@ -25,7 +25,7 @@ from legion.jobs.attempts import escalation
 from legion.jobs.context import Context
 from legion.store.board import crews, goals, verdicts
 from legion.store.database.transactions import ReadTransaction
-from legion.store.staff import agents as staff
+from legion.store.staff import agents
 
 _MAY_START = (State.QUEUED, State.WORKING, State.REVIEWING)
 _SOME_MODEL = "claude-"
@@ -94,7 +94,7 @@ class _AccountResolver:
         )
 
     def agents(self) -> Iterator[ModelUser]:
-        for one in staff.standing(self._tx):
+        for one in agents.standing(self._tx):
             accounts = self._accounts_of(_RunPreview(driver=one.driver, model=one.model, agent=one.id, role=one.role))
             yield ModelUser(
                 candidate=agent_seat(one.number),

@@ -38,7 +38,7 @@ from legion.jobs.agent.mail_prompt import CutOffTurn
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.leader import turn as leading
+from legion.jobs.leader import turn
 from legion.jobs.leader.turn import LeaderTexts
 from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
@@ -186,7 +186,7 @@ def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: 
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
     agent = claimed_tickets.reset_worktree(context, project, agent, this_run)
     if is_leader(agent):
-        agent = leading.prepare(context, project, agent, this_run)
+        agent = turn.prepare(context, project, agent, this_run)
     with context.store.read() as tx:
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
@@ -231,7 +231,7 @@ def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Ru
         money = agents.all_means(tx, context.user.standing.top)[agent.id].money
     cut = _cut_off(context, this_run) if agent.owes else None
     folder = mail_prompt.long_mail_folder(project, this_run.seat)
-    texts = leading.texts(context, agent) if is_leader(agent) else LeaderTexts()
+    texts = turn.texts(context, agent) if is_leader(agent) else LeaderTexts()
     return RunInput(
         prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=True, head=texts.fresh),
         resume_prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=False, head=texts.resumed),
@@ -279,7 +279,7 @@ def conclude(
         offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
     arrived = delivery.delivered(state, agent, offered)
     arrived |= offered & delivery.in_ended_turn(read_journal(context.data.runs / this_run.name), end.outcome)
-    size = leading.size(project, agent, this_run.seat) if is_leader(agent) else None
+    size = turn.size(project, agent, this_run.seat) if is_leader(agent) else None
     onward = idle_hook.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
 
     def record(tx: Transaction, detail: str) -> None:
@@ -288,7 +288,7 @@ def conclude(
         if current.fired_at is not None:
             return
         if size is not None:
-            leading.record(tx, current, delivered=this_run.prompt in arrived, size=size)
+            turn.record(tx, current, delivered=this_run.prompt in arrived, size=size)
         if wheel.settle(context, tx, current, this_run, end.outcome):
             return
         _follow_up(tx, current, this_run, replace(end, detail=detail), report, started=this_run.prompt in arrived)

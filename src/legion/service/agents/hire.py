@@ -28,8 +28,7 @@ from legion.service.agents import mail as mail_cases
 from legion.service.agents import program
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
-from legion.service.projects import registry as project_cases
-from legion.service.projects import scratch
+from legion.service.projects import registry, scratch
 from legion.service.shared.fragments import shaped
 from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import projects
@@ -203,7 +202,7 @@ def _below(context: Context, tx: Transaction, caller: str, word: str, right: Ext
 def _own_project(context: Context, caller: str, cwd: str) -> Project:
     with context.store.read() as tx:
         own = projects.get(tx, agents.get(tx, caller).project)
-    other = project_cases.find_or_none(context, cwd) if cwd else None
+    other = registry.find_or_none(context, cwd) if cwd else None
     if other is not None and other.id != own.id:
         raise NotAllowed(f"You hire in your own project, {own.name}: leave out the folder.")
     return own

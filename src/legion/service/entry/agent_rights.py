@@ -22,16 +22,15 @@ from legion.domain.tickets.policy import ReviewPolicy
 from legion.drivers import registry
 from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
-from legion.jobs.leader import rights as leader_rights
+from legion.jobs.leader import rights
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.service import questions as asking
 from legion.service.agents.claim import READ_ONLY
-from legion.service.leader import roles as leader_roles
+from legion.service.leader import roles
 from legion.service.operations import Caller, Service
-from legion.service.plans import create as planning
-from legion.service.plans import decisions as plan_decisions
-from legion.service.tickets import dispatch as ticket_cases
+from legion.service.plans import create, decisions
+from legion.service.tickets import dispatch
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -71,7 +70,7 @@ class LimitedService(Service):
             raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
         own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
-        return ticket_cases.dispatch(context, own, _dispatcher(agent))
+        return dispatch.dispatch(context, own, _dispatcher(agent))
 
     def plan(self, wanted: NewPlan, /) -> PlanPage:
         """A leader's planner costs the leader's money."""
@@ -86,7 +85,7 @@ class LimitedService(Service):
             model=wanted.model or agent.model,
             request=self._request(wanted.request),
         )
-        return planning.plan(self.context, own, agent.id, lambda tx: _pay(tx, agent, own.budget or 0.0))
+        return create.plan(self.context, own, agent.id, lambda tx: _pay(tx, agent, own.budget or 0.0))
 
     def plans(self, cwd: str, all: bool = False) -> PlanList:
         self._leader()
@@ -108,7 +107,7 @@ class LimitedService(Service):
         if wanted.anyway:
             raise NotAllowed(f"Only the person approves a plan with findings: say what is left of P{id}.")
         usage.catch_up(self.context)
-        return plan_decisions.approve(
+        return decisions.approve(
             self.context,
             id,
             replace(wanted, request=self._request(wanted.request)),
@@ -155,7 +154,7 @@ class LimitedService(Service):
         self._own(id)
         with self.context.store.read() as tx:
             by = agents.names(tx).get(self.caller.id, self.caller.id)
-        return ticket_cases.stop(self.context, id, by=by)
+        return dispatch.stop(self.context, id, by=by)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
@@ -177,7 +176,7 @@ class LimitedService(Service):
     def _answerable(self, tx: ReadTransaction, asked: tuple[Question, ...]) -> tuple[Question, ...]:
         if self.caller.ticket is not None:
             return ()
-        return leader_rights.answerable(self.context, tx, agents.get(tx, self.caller.id), asked)
+        return rights.answerable(self.context, tx, agents.get(tx, self.caller.id), asked)
 
     def own_tickets(self) -> list[int]:
         """The live tickets that it may stop."""
@@ -203,7 +202,7 @@ class LimitedService(Service):
         if self.caller.ticket is not None:
             raise NotAllowed("The agent of a ticket makes no plans of goals: say in legion-report what is left.")
         with self.context.store.read() as tx:
-            agent = plan_approval.reader(tx, leader_roles.leader(tx, self.caller.id))
+            agent = plan_approval.reader(tx, roles.leader(tx, self.caller.id))
         if acts:
             _refuse_reader(agent)
         return agent

@@ -10,7 +10,7 @@ import contextlib
 import re
 from dataclasses import replace
 
-from legion.config.files import providers as stored_providers
+from legion.config.files import providers
 from legion.domain.agents.teams import SOLO
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
@@ -202,7 +202,7 @@ class LegionCc(OrchestrateOperations):
 
 def _same_key(change: AddProvider) -> AddProvider:
     """With the key where it is now; without one, if there is none."""
-    before = stored_providers.load().get(change.name)
+    before = providers.load().get(change.name)
     if before is None or not any((before.key_file, before.key_env, before.key_command, before.key_keyring)):
         return replace(change, no_key=True)
     return replace(

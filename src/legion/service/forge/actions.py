@@ -11,8 +11,7 @@ from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.context import Context
 from legion.service import questions
 from legion.service.plans import create
-from legion.service.tickets import dispatch as cases
-from legion.service.tickets import epic_change, review
+from legion.service.tickets import dispatch, epic_change, review
 from legion.store.board import projects, tickets
 from legion.store.board import questions as stored_questions
 from legion.store.database.transactions import Transaction
@@ -46,24 +45,24 @@ class ForgeActions:
             also(tx, made.ids[0])
 
         wanted = Dispatch(cwd=self._root(project), tickets=[new], request=request)
-        return cases.dispatch(self._context, wanted, also=record).ids[0]
+        return dispatch.dispatch(self._context, wanted, also=record).ids[0]
 
     def stop(self, ticket: int, why: str) -> None:
         with self._context.store.write() as tx:
-            found = cases.get_ticket(tx, ticket)
+            found = dispatch.get_ticket(tx, ticket)
             if found.ended:
                 return
-            cases.refuse_mid_landing(tx, found)
+            dispatch.refuse_mid_landing(tx, found)
             tickets.move(tx, ticket, Stop(why))
-            active = cases.active_runs(tx, ticket)
-        cases.end_runs(self._context, active)
+            active = dispatch.active_runs(tx, ticket)
+        dispatch.end_runs(self._context, active)
 
     def retry(self, ticket: int, text: str) -> None:
         """Another attempt, wherever the ticket is: ended, or with a change that a person does not want as it is."""
         with self._context.store.read() as tx:
-            state = cases.get_ticket(tx, ticket).state
+            state = dispatch.get_ticket(tx, ticket).state
         if state in (State.FAILED, State.STOPPED):
-            cases.retry(self._context, ticket, text)
+            dispatch.retry(self._context, ticket, text)
         elif state is State.DONE:
             raise StateConflict(f"Ticket {ticket} has landed: open another issue.")
         else:

@@ -9,14 +9,13 @@ from legion.domain.events import EventKind
 from legion.domain.forge.connections import TicketPull
 from legion.domain.forge.pulls import PullRequest, PullStage
 from legion.jobs.context import Context
-from legion.jobs.forge import pulls as following
+from legion.jobs.forge import pulls
 from legion.jobs.forge.sync import visiting
 from legion.jobs.forge.visit import Visit
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
 from legion.service.projects import registry
-from legion.service.tickets import dispatch as cases
-from legion.service.tickets import review
+from legion.service.tickets import dispatch, review
 from legion.store.board import forges, projects, tickets
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand, TryIt
 
@@ -52,7 +51,7 @@ def _line(context: Context, one: TicketPull, merges: str = "") -> PullLine:
 def page(context: Context, ticket: int) -> Pulls:
     """Look at it now. Trouble with the forge is a note, since what is known can still be shown."""
     with context.store.read() as tx:
-        found, known = cases.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
+        found, known = dispatch.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
     if known is None:
         raise NotFound(
             f"Ticket {ticket} has no pull request: it gets one when its change has passed, with `landing.target = "
@@ -61,7 +60,7 @@ def page(context: Context, ticket: int) -> Pulls:
     notes, merges = [], ""
     try:
         with visiting(context, found.project, ForgeActions(context)) as visit:
-            following.follow(visit, known)
+            pulls.follow(visit, known)
             merges = _merges(visit, ticket, MergePulls(cwd=""))
     except LegionError as trouble:
         notes.append(trouble.message)
@@ -81,16 +80,14 @@ def _merges(visit: Visit, ticket: int, wanted: MergePulls) -> str:
         return "it is gone"
     if known.foreign_commit:
         return _PUSHED
-    fault = following.current_fault(
-        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
-    )
+    fault = pulls.current_fault(visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
     return fault or "it can merge"
 
 
 def merge(context: Context, wanted: MergePulls) -> Pulls:
     """Merge what may merge, one after the other, by the forge's own rules."""
-    if wanted.method not in following.METHODS:
-        raise BadInput(f"There is no method {wanted.method[:40]!r}: use {', '.join(following.METHODS)}.")
+    if wanted.method not in pulls.METHODS:
+        raise BadInput(f"There is no method {wanted.method[:40]!r}: use {', '.join(pulls.METHODS)}.")
     one = connection_of(context, wanted.cwd)
     with visiting(context, one.project, ForgeActions(context)) as visit:
         with context.store.read() as tx:
@@ -108,9 +105,7 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
         return _line(visit.context, known, "it is gone")
     if known.foreign_commit:
         return _line(visit.context, known, _PUSHED)
-    fault = following.current_fault(
-        visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review
-    )
+    fault = pulls.current_fault(visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
     result = fault or ("it can merge" if wanted.dry_run else _merge_now(visit, known, pull, wanted.method))
     with visit.context.store.read() as tx:
         after = forges.pull_of(tx, known.ticket) or known
@@ -119,7 +114,7 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
 
 def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) -> str:
     try:
-        commit = following.merge(visit, known, pull, method)
+        commit = pulls.merge(visit, known, pull, method)
     except LegionError as refused:
         return refused.message
     return f"merged as {commit[:12]}" if commit else "in the forge's merge queue"
@@ -128,7 +123,7 @@ def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) 
 def tried(context: Context, ticket_id: int, wanted: TriedByHand) -> TryIt:
     """How to try it; or record the result. A failure goes back to the agent with the reason."""
     with context.store.read() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
+        ticket = dispatch.get_ticket(tx, ticket_id)
         record, pull = projects.get(tx, ticket.project), forges.pull_of(tx, ticket_id)
     if ticket.change is None:
         raise StateConflict(f"Ticket {ticket_id} has no change yet: see `legion ticket {ticket_id}`.")

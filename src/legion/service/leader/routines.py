@@ -16,7 +16,7 @@ from legion.jobs.background import routine_clock
 from legion.jobs.context import Context
 from legion.service.plans import decisions, templates
 from legion.service.projects import registry
-from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets import dispatch
 from legion.store import events
 from legion.store.board import projects, routines
 from legion.wire.dispatch import Dispatch, NewTicket
@@ -121,7 +121,7 @@ def _dispatch(context: Context, project: Project, routine: Routine, why: str) ->
             budget=routine.budget,
             labels=["routine"],
         )
-        made = ticket_cases.dispatch(context, Dispatch(cwd=project.root, tickets=[new], request=request)).ids
+        made = dispatch.dispatch(context, Dispatch(cwd=project.root, tickets=[new], request=request)).ids
         return tuple(made), f"ticket {made[0]}: {why}"
     wanted = RunTemplate(
         cwd=project.root, name=routine.template, values=dict(routine.variables), team=routine.team, epic=""

@@ -22,7 +22,7 @@ from legion.jobs.plan import facts
 from legion.jobs.supervise import usage as spending
 from legion.runner import launch
 from legion.service.plans import conversion, pages
-from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets import dispatch
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -48,7 +48,7 @@ def approve(
     """
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
-        first = ticket_cases.recalled(tx, plan.project, wanted.request)
+        first = dispatch.recalled(tx, plan.project, wanted.request)
         inherited = _inherited(tx, plan)
     if first is not None:
         return _approved(context, plan, first)
@@ -80,8 +80,8 @@ def approve(
                 dropped.append(number)
 
     request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
-    made = ticket_cases.dispatch(context, request, by, also=record, drafts=conversion.drafts(plan, keys))
-    ticket_cases.end_runs(context, ended)
+    made = dispatch.dispatch(context, request, by, also=record, drafts=conversion.drafts(plan, keys))
+    dispatch.end_runs(context, ended)
     return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
 
 
@@ -212,6 +212,6 @@ def _replace(tx: Transaction, plan: GoalPlan, number: int, made: Mapping[str, in
         tickets.replace_after(tx, later, number, [] if later in new else ends)
     ticket = tickets.get(tx, number)
     if not ticket.ended:
-        ended += ticket_cases.active_runs(tx, number)
+        ended += dispatch.active_runs(tx, number)
         tickets.move(tx, number, Stop())
     tickets.drop(tx, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.config.files import templates as files
+from legion.config.files import templates
 from legion.config.files.teams import DefinitionKind
 from legion.config.files.templates import Templates
 from legion.domain.errors import BadInput
@@ -69,7 +69,7 @@ def _project(context: Context, project: Project) -> ProjectContext:
 
 
 def _known(context: Context, project: ProjectContext) -> Templates:
-    return files.templates(teams.definitions(context, project))
+    return templates.templates(teams.definitions(context, project))
 
 
 def _finder(project: ProjectContext) -> expansion.Files:

@@ -13,7 +13,7 @@ from legion.git.person.collect import collect as fast_forward
 from legion.jobs.checks import red_checks
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import branch_questions, upstream
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.store import events
 from legion.wire.projects import CollectResult
 
@@ -38,7 +38,7 @@ def preview(context: Context, cwd: str) -> CollectResult:
 
 def _ready(context: Context, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
-    project = project_cases.find(context, cwd)
+    project = registry.find(context, cwd)
     project = upstream.fetch(context, context.project_of(project))
     _refuse_dropped(context, project)
     if project.person_refused is not None and project.person_refused == project.person_tip:
@@ -48,7 +48,7 @@ def _ready(context: Context, cwd: str) -> Project:
         why, remedy = (refused.data["why"], refused.data["remedy"]) if refused else ("", "")
         failed = "".join(f" {sentence}." for sentence in red_checks.sentences(context, red))
         raise StateConflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.{failed}")
-    if project.upstream_pending and not project_cases.is_trusted(context, project):
+    if project.upstream_pending and not registry.is_trusted(context, project):
         raise NotAllowed(
             "Your own commits cannot be checked before you trust legion.toml: read it, run `legion trust`."
         )

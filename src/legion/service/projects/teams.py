@@ -12,7 +12,7 @@ from legion.domain.errors import BadInput, LegionError, NotAllowed, StateConflic
 from legion.jobs.agent import teams
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.system import files as disk
 from legion.wire.projects import Done
@@ -145,7 +145,7 @@ def _works(found: Definitions, team: str) -> bool:
 
 
 def _project(context: Context, cwd: str | None) -> ProjectContext | None:
-    record = project_cases.find_or_none(context, cwd) if cwd else None
+    record = registry.find_or_none(context, cwd) if cwd else None
     if record is None:
         return None
     # Include definitions that the person has just committed.

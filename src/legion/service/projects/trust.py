@@ -14,7 +14,7 @@ from legion.git.person.inspect import WORKTREE_INCLUDE
 from legion.jobs.agent import teams
 from legion.jobs.context import Context
 from legion.jobs.workspace.environment import include_hash
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.store.board import projects
 from legion.system import safe_files
 from legion.wire.projects import Done, Trust, Trustable, TrustText
@@ -25,7 +25,7 @@ _MOST_VERSIONS = 50
 
 def trustable(context: Context, cwd: str) -> Trustable:
     """The texts that can be trusted: as landed, and as in the checkout if that differs."""
-    record = project_cases.find(context, cwd)
+    record = registry.find(context, cwd)
     landed, in_checkout = _landed(context, record), in_the_checkout(record)
     if landed is None and in_checkout is None:
         raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
@@ -99,7 +99,7 @@ def trust(context: Context, request: Trust) -> Done:
 
 def _trusted(context: Context, request: Trust) -> Done | None:
     """None if something landed meanwhile: another text may be in force now."""
-    project = project_cases.find(context, request.cwd)
+    project = registry.find(context, request.cwd)
     there = trustable(context, request.cwd)
     known = {text.hash for text in there.texts}
     if unknown := [asked for asked in request.hashes if asked not in known]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from legion.config.files import providers as config
+from legion.config.files import providers
 from legion.config.files.project import parse
 from legion.config.files.providers import TEMPLATES, ProviderApi, ProviderAuth, ProviderConfig, ProviderTemplate
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
@@ -29,7 +29,7 @@ from legion.jobs.agent.spec import choose_program
 from legion.jobs.context import Context
 from legion.jobs.scheduling import provider_waits
 from legion.jobs.supervise import usage as run_usage
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
 from legion.system import files
@@ -53,14 +53,14 @@ class _Keyring(Protocol):
 def add(context: Context, wanted: AddProvider) -> Done:
     """Add a provider, or change the key, address or API of an existing one."""
     with _ONE_AT_A_TIME:
-        there = dict(config.load())
+        there = dict(providers.load())
         before = there.get(wanted.name)
         one = _merged(context, wanted, before)
         there[wanted.name] = one
         _refuse_unfit(there)
         if wanted.key:
             _keep(context, wanted)
-        config.save(there)
+        providers.save(there)
         if one.key_file != str(_kept_file(context, wanted.name)):
             _forget(context, wanted.name)
     model_access.refresh_gateway_variables(context, changed=one.key_env)
@@ -84,7 +84,7 @@ def remove(context: Context, wanted: RemoveProvider) -> Done:
 
 
 def _remove(context: Context, wanted: RemoveProvider) -> Done:
-    there = dict(config.load())
+    there = dict(providers.load())
     if wanted.name not in there:
         offered = model_access.known(context)
         if wanted.name in offered:
@@ -97,7 +97,7 @@ def _remove(context: Context, wanted: RemoveProvider) -> Done:
     if busy and not wanted.yes:
         raise StateConflict(f"Agents are using {wanted.name} ({', '.join(busy)}): wait for them, or add --yes.")
     del there[wanted.name]
-    config.save(there)
+    providers.save(there)
     kept = _forget(context, wanted.name)
     woken = provider_waits.wake_waiting(context)
     notes = [f"Agents were using it ({', '.join(busy)}); they get no more answers."] if busy else []
@@ -122,12 +122,12 @@ def listed(context: Context) -> Providers:
         )
         for name, one in model_access.known(context).items()
     ]
-    return Providers(file=str(config.providers_file()), providers=lines, notes=_choice_notes(context))
+    return Providers(file=str(providers.providers_file()), providers=lines, notes=_choice_notes(context))
 
 
 def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
     """What keeps new tickets whose driver needs a model from starting; they wait until it is fixed."""
-    settings = parse(project_cases.find(context, request.cwd).config_text, origin="legion.toml")
+    settings = parse(registry.find(context, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
         if not new.checkpoint and choose_program(context, settings, new.command, new.driver).capabilities.models:
             missing = provider_waits.missing(context)
@@ -198,7 +198,7 @@ def _merged(context: Context, wanted: AddProvider, before: ProviderConfig | None
 
 
 def _first_login(wanted: AddProvider) -> ProviderConfig:
-    there = config.load()
+    there = providers.load()
     first = there.get(wanted.account_of)
     if first is None:
         raise _unknown(wanted.account_of, there)
@@ -213,7 +213,7 @@ def _first_login(wanted: AddProvider) -> ProviderConfig:
 def use(context: Context, wanted: UseAccount) -> Done:
     """Put a login in front of the others of its provider. Conversations that run stay where they are for a while."""
     with _ONE_AT_A_TIME:
-        there = dict(config.load())
+        there = dict(providers.load())
         if wanted.name not in there:
             raise _unknown(wanted.name, there)
         if wanted.name not in model_access.account_groups(there):
@@ -222,7 +222,7 @@ def use(context: Context, wanted: UseAccount) -> Done:
         place = [name for name, one in there.items() if (one.account_of or name) == group]
         order = [wanted.name, *(name for name in place if name != wanted.name)]
         swapped = iter(order)
-        config.save({name: there[name] for name in (next(swapped) if one in place else one for one in there)})
+        providers.save({name: there[name] for name in (next(swapped) if one in place else one for one in there)})
     model_access.write_gateway_files(context)
     woken = provider_waits.wake_waiting(context)
     return Done(message=f"{wanted.name} is asked first; then {', '.join(order[1:])}.", notes=_woken_notes(woken))

@@ -9,7 +9,7 @@ import uuid
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from legion.config.files import routes as config
+from legion.config.files import routes
 from legion.config.files.routes import RouteConfig
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import BadInput, NotFound
@@ -31,8 +31,8 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def listed(context: Context) -> Routes:
-    lines = [shaped(RouteLine, one, to=[target.spelled for target in one.to]) for one in config.load()]
-    return Routes(file=str(config.routes_file()), routes=lines)
+    lines = [shaped(RouteLine, one, to=[target.spelled for target in one.to]) for one in routes.load()]
+    return Routes(file=str(routes.routes_file()), routes=lines)
 
 
 def set_route(context: Context, wanted: SetRoute) -> Done:
@@ -41,17 +41,17 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
         raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
-    to = tuple(config.target(text) for text in wanted.to)
+    to = tuple(routes.target(text) for text in wanted.to)
     made = shaped(RouteConfig, wanted, agent=_agent(context, wanted.agent), to=to)
     for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
         catalog.known(context, name)
     with _ONE_AT_A_TIME:
-        there = config.load()
+        there = routes.load()
         if any(one.about == made.about for one in there):
-            config.save(tuple(made if one.about == made.about else one for one in there))
+            routes.save(tuple(made if one.about == made.about else one for one in there))
         else:
             place = next((n for n, one in enumerate(there) if _labels(one) <= _labels(made)), len(there))
-            config.save((*there[:place], made, *there[place:]))
+            routes.save((*there[:place], made, *there[place:]))
     model_access.write_gateway_files(context)
     places = ", then ".join(target.spelled for target in made.to)
     return Done(message=f"{made.model} is requested from {places}.", notes=[])
@@ -64,7 +64,7 @@ def _labels(route: RouteConfig) -> int:
 
 def remove_route(context: Context, wanted: RemoveRoute) -> Done:
     with _ONE_AT_A_TIME:
-        there = config.load()
+        there = routes.load()
         # A route of an earlier release may name a word that is no agent.
         literal = any(one.agent == wanted.agent for one in there)
         agent = wanted.agent if literal else _agent(context, wanted.agent)
@@ -72,7 +72,7 @@ def remove_route(context: Context, wanted: RemoveRoute) -> Done:
         left = tuple(one for one in there if one.about != gone.about)
         if len(left) == len(there):
             raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
-        config.save(left)
+        routes.save(left)
     model_access.write_gateway_files(context)
     return Done(message=f"The route for {wanted.model} is removed.", notes=[])
 

@@ -17,7 +17,7 @@ from legion.git.person.inspect import look
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.tickets.dispatch import dispatch, get_ticket
 from legion.store import events
@@ -54,7 +54,7 @@ def new(context: Context, wanted: NewByHand) -> Dispatched:
 
 def _start_of(context: Context, cwd: str, branch: str) -> StartPoint:
     """The files of a branch of the person's, on top of where it left the target."""
-    project = context.project_of(project_cases.find(context, cwd))
+    project = context.project_of(registry.find(context, cwd))
     try:
         tip = project.hub.fetch_person(look(Path(project.record.root)).common_dir, branch)
     except BranchGone:

@@ -32,8 +32,7 @@ from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
 from legion.runner.spec import RunnerError
-from legion.service.projects import epic_branches, trust
-from legion.service.projects import registry as project_cases
+from legion.service.projects import epic_branches, registry, trust
 from legion.service.projects.session_notes import session_notes
 from legion.service.shared.repeats import refuse_other_operation
 from legion.service.tickets import crews, start_points, upstream_edges
@@ -80,7 +79,7 @@ def dispatch(
 
     `drafts`: by key, why a ticket is not submitted yet.
     """
-    found = project_cases.find(context, request.cwd)
+    found = registry.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
     if (first := _first_answer(context, found, request)) is not None:
@@ -178,7 +177,7 @@ def stop(context: Context, ticket_id: int, *, by: str = "") -> Acted:
 
 
 def stop_all(context: Context, cwd: str) -> Acted:
-    project = project_cases.find(context, cwd)
+    project = registry.find(context, cwd)
     active: list[Run] = []
     stopped: list[int] = []
     with context.store.write() as tx:

@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import Park, ParkReason, State, Unpark
 from legion.jobs.context import Context
 from legion.runner import launch
 from legion.runner.spec import RunnerError
-from legion.service.tickets import dispatch as cases
+from legion.service.tickets import dispatch
 from legion.store.board import landings, projects, tickets
 from legion.store.staff import agents, mail
 from legion.store.work import runs
@@ -39,7 +39,7 @@ def freeze(context: Context) -> Acted:
             for ticket in tickets.live(tx, project=project.id):
                 if ticket.state in _AT_WORK and ticket.id not in landing:
                     tickets.move(tx, ticket.id, Park(ParkReason.PAUSED, _FROZEN))
-                    active += cases.active_runs(tx, ticket.id)
+                    active += dispatch.active_runs(tx, ticket.id)
                     frozen.append(ticket.id)
         turns = [run for run in runs.active(tx) if run.agent is not None]
         working = {run.agent for run in turns}
@@ -48,7 +48,7 @@ def freeze(context: Context) -> Acted:
                 mail.send(
                     tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=_THAWED, project=agent.project
                 )
-    cases.end_runs(context, active)
+    dispatch.end_runs(context, active)
     _interrupt(context, turns)
     many = count(len(frozen), "ticket")
     return Acted(tickets=frozen, message=f"Everything is frozen: {many} stopped. `legion thaw` resumes all of it.")

@@ -11,8 +11,7 @@ from legion.jobs.context import Context
 from legion.jobs.landing import gate
 from legion.jobs.landing.queue import waiting_entries
 from legion.service.projects import registry
-from legion.service.tickets import dispatch as cases
-from legion.service.tickets import queue_tests
+from legion.service.tickets import dispatch, queue_tests
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.wire.controls import MergeQueuePage, MoveInQueue, QueueLine
@@ -22,7 +21,7 @@ from legion.wire.tickets import Acted
 def land(context: Context, ticket_id: int) -> Acted:
     """Let a change through the gate. One that is still checked or reviewed lands by itself after that."""
     with context.store.write() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
+        ticket = dispatch.get_ticket(tx, ticket_id)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed already: `legion collect` brings it into your branch.")
         if not may("land", ticket):
@@ -98,7 +97,7 @@ def _aside(ticket: Ticket, *, at_gate: bool) -> QueueLine:
 def move(context: Context, ticket_id: int, wanted: MoveInQueue) -> Acted:
     """Move a change to the front, to the end, or before another. A batch that is being tested is not interrupted."""
     with context.store.write() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
+        ticket = dispatch.get_ticket(tx, ticket_id)
         live = tickets.live(tx, project=ticket.project)
         order = waiting_entries(context, tx, ticket.project, live)
         queued = [one.ticket for one in order]

@@ -15,7 +15,7 @@ from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service.tickets import dispatch as cases
+from legion.service.tickets import dispatch
 from legion.store.board import plan_approvals, projects, races, tickets
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -30,13 +30,13 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
     """The ticket becomes the first lane, and copies of it the others, in one transaction."""
     lanes = rules.choices(wanted.count, wanted.drivers, wanted.models)
     with context.store.read() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
+        ticket = dispatch.get_ticket(tx, ticket_id)
         config = parse(projects.get(tx, ticket.project).config_text, origin="legion.toml")
     for lane in lanes:
         _refuse_unfit(context, config, ticket, lane)
     crash.reach(Point.RACE_BEFORE_START)
     with context.store.write() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
+        ticket = dispatch.get_ticket(tx, ticket_id)
         _refuse_started(tx, ticket)
         if ticket.ended:
             ticket = tickets.move(tx, ticket_id, Retry(), rule=Rule.PERSON)
@@ -50,7 +50,7 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
 def page(context: Context, ticket_id: int) -> RacePage:
     spending.catch_up(context)
     with context.store.read() as tx:
-        cases.get_ticket(tx, ticket_id)
+        dispatch.get_ticket(tx, ticket_id)
         lanes = races.of_ticket(tx, ticket_id)
         if not lanes:
             raise NotFound(f"Ticket {ticket_id} is in no race: `legion race {ticket_id} N=3` starts one.")

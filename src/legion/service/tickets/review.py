@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import AskReview, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import dispatch as cases
+from legion.service.tickets import dispatch
 from legion.store.board import questions, tickets, verdicts
 from legion.store.database.transactions import Transaction
 from legion.wire.page_parts import CriterionLine, FindingLine, ReviewLine
@@ -26,8 +26,8 @@ _WHY = "a person asked for it"
 def review(context: Context, ticket_id: int) -> Acted:
     """Request a review regardless of the policy. A landed change stays landed; one that is about to land waits."""
     with context.store.write() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
-        cases.refuse_mid_landing(tx, ticket)
+        ticket = dispatch.get_ticket(tx, ticket_id)
+        dispatch.refuse_mid_landing(tx, ticket)
         result = _request_review(tx, ticket)
     return Acted(tickets=[ticket_id], message=f"{result}; see `legion ticket {ticket_id}`.")
 
@@ -63,8 +63,8 @@ def _review_parked(tx: Transaction, ticket: Ticket) -> str:
 def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
     """Send a change back to its agent, with a person's feedback and the reviewers' findings."""
     with context.store.write() as tx:
-        ticket = cases.get_ticket(tx, ticket_id)
-        cases.refuse_mid_landing(tx, ticket)
+        ticket = dispatch.get_ticket(tx, ticket_id)
+        dispatch.refuse_mid_landing(tx, ticket)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
         if not may("bounce", ticket):
@@ -75,8 +75,8 @@ def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
             tx, ticket=ticket_id, kind=QuestionKind.CHANGE, why=feedback.strip() or "the person sent it back"
         )
         tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, feedback.strip()), rule=Rule.PERSON)
-        active = cases.active_runs(tx, ticket_id)
-    cases.end_runs(context, active)
+        active = dispatch.active_runs(tx, ticket_id)
+    dispatch.end_runs(context, active)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent with the feedback.")
 
 

@@ -21,8 +21,8 @@ from legion.jobs.checks import canary
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
-from legion.service.machines import health as machine_health
-from legion.service.projects import registry as project_cases
+from legion.service.machines import health
+from legion.service.projects import registry
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
 from legion.service.shared.fragments import moment
@@ -52,8 +52,8 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
     findings += _loops(context)
-    findings += machine_health.findings(context)
-    project = project_cases.find_or_none(context, cwd) if cwd else None
+    findings += health.findings(context)
+    project = registry.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
     driver = context.project_of(readable).config.agents.driver if readable is not None else ""
@@ -286,7 +286,7 @@ def _filters(project: ProjectContext) -> list[DoctorFinding]:
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
-    trusted = project_cases.is_trusted(context, record)
+    trusted = registry.is_trusted(context, record)
     checks = ", ".join(check.name for check in project.config.checks)
     with context.store.read() as tx:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}

@@ -17,15 +17,13 @@ from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service.plans import decisions as plan_decisions
-from legion.service.plans import pages
+from legion.service.plans import decisions, pages
 from legion.service.projects import epic_branches, registry
 from legion.service.shared.fragments import usage_line
-from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets import dispatch
 from legion.service.views.ticket_line import TicketLines
 from legion.store import epic_sessions
-from legion.store.board import epics as stored
-from legion.store.board import goals, landings, projects, specifications, tickets
+from legion.store.board import epics, goals, landings, projects, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
 from legion.wire.controls import EpicGate
@@ -50,8 +48,8 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
         plans = [pages.line(tx, one) for one in planned]
         shown = [lines.line(ticket) for ticket in mine]
         wanted = _wanted_session(tx, project, name)
-        gate = stored.gates(tx).get((project.id, name))
-        limit = stored.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
+        gate = epics.gates(tx).get((project.id, name))
+        limit = epics.budgets(tx).get((project.id, name), context.user.budgets.epic_usd)
     numbers = {ticket.id for ticket in mine}
     edges = {ticket.id: [other for other in ticket.spec.after if other in numbers] for ticket in mine}
     cost = {ticket.id: 0.0 if ticket.state is State.DONE else 1.0 for ticket in mine}
@@ -82,7 +80,7 @@ def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
         for id in _projects(tx, project, wanted.epic):
-            stored.set_budget(tx, id, wanted.epic, wanted.usd or None)
+            epics.set_budget(tx, id, wanted.epic, wanted.usd or None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -95,7 +93,7 @@ def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
     with context.store.write() as tx:
         _tickets(tx, project, wanted.epic)
         for id in _projects(tx, project, wanted.epic):
-            stored.set_gate(tx, id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
+            epics.set_gate(tx, id, wanted.epic, LandingGate(wanted.gate) if wanted.gate else None)
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
@@ -115,10 +113,10 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
             epic_sessions.want_no_more(tx, wish[0].id, wish[1])
         for number in stopped:
             tickets.move(tx, number, Stop())
-            active += ticket_cases.active_runs(tx, number)
-    ticket_cases.end_runs(context, active)
+            active += dispatch.active_runs(tx, number)
+    dispatch.end_runs(context, active)
     for plan in written:
-        plan_decisions.drop(context, plan.id)
+        decisions.drop(context, plan.id)
     done = [f"{count(len(stopped), 'ticket is', 'tickets are')} stopped."] if stopped else []
     done += [f"{one.name} is dropped." for one in written]
     return Acted(tickets=stopped, message=" ".join(done) or "No open tickets.")

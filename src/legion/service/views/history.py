@@ -13,7 +13,7 @@ from legion.domain.runs import Run
 from legion.jobs.context import Context
 from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.event_text import event_text, facts_text
 from legion.service.views.days import end_of, start_of
 from legion.store import events
@@ -98,7 +98,7 @@ def history(
         # The journal of a run has kinds of its own.
         wanted.refuse_unknown()
     cursor = _Cursor.read(after)
-    here = project_cases.find_or_none(context, cwd) if cwd and ticket is None and run is None else None
+    here = registry.find_or_none(context, cwd) if cwd and ticket is None and run is None else None
     project = here.id if here else None
     with context.store.read() as tx:
         known = {one.id: one.name for one in projects.all(tx)}

@@ -16,7 +16,7 @@ from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner.journal import read_tail
 from legion.runner.spec import RunFolder
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import usage_line
 from legion.store.database.transactions import ReadTransaction
@@ -53,7 +53,7 @@ class _FollowedRun:
 
 def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: float) -> LiveOutput:
     """Return when a run has printed, started or ended, when the time is up, or when the daemon ends."""
-    project = project_cases.find(context, wanted.cwd).id if wanted.cwd else None
+    project = registry.find(context, wanted.cwd).id if wanted.cwd else None
     deadline = time.monotonic() + timeout
     while True:
         event = news.last()

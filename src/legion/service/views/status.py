@@ -18,8 +18,7 @@ from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.jobs.checks import canary, red_checks
 from legion.jobs.context import Context
-from legion.service.projects import registry as project_cases
-from legion.service.projects import trust
+from legion.service.projects import registry, trust
 from legion.service.projects.session_notes import rewritten_note, session_notes
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
@@ -34,7 +33,7 @@ _RECENT = 50
 
 
 def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
-    here = project_cases.find_or_none(context, cwd) if cwd else None
+    here = registry.find_or_none(context, cwd) if cwd else None
     with context.store.read() as tx:
         known = projects.all(tx)
         wanted = here.id if here else None
@@ -168,7 +167,7 @@ def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]
 
 def graph(context: Context, cwd: str) -> Graph:
     """All live tickets of a project and the last ended ones, with their dependencies."""
-    project = project_cases.find(context, cwd)
+    project = registry.find(context, cwd)
     with context.store.read() as tx:
         live = tickets.live(tx, project=project.id)
         shown = {ticket.id: ticket for ticket in (*live, *tickets.recent(tx, project.id, limit=_RECENT))}

@@ -7,7 +7,7 @@ from legion.domain.scheduling.usage import UsageBy, report, summed
 from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.views import usage as usage_cases
 from legion.service.views.status import ahead
 from legion.service.views.ticket_line import TicketLines
@@ -23,7 +23,7 @@ _FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER, Pa
 
 def stretch(context: Context, cwd: str, hours: float | None) -> WorkSummary:
     """Summarize the work since the person last collected, or of the last `hours`."""
-    project = project_cases.find(context, cwd)
+    project = registry.find(context, cwd)
     now = context.clock()
     with context.store.read() as tx:
         collected = events.latest(tx, project.id, EventKind.COLLECTED)

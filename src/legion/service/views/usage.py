@@ -6,7 +6,7 @@ from legion.domain.errors import BadInput
 from legion.domain.scheduling.usage import UsageBy, UsageSlice, clipped, report, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.service.views.days import start_of
 from legion.store.work import usage
@@ -18,7 +18,7 @@ def usage_report(context: Context, cwd: str | None, by: str, since: str = "") ->
     """The usage of the folder's project, or of all projects if the folder belongs to none. `since`: a day of UTC."""
     cut = _cut(by)
     start = start_of(since)
-    here = project_cases.find_or_none(context, cwd) if cwd and cut is not UsageBy.PROJECT else None
+    here = registry.find_or_none(context, cwd) if cwd and cut is not UsageBy.PROJECT else None
     with context.store.read() as tx:
         work = usage.work(tx, here.id if here else None, since=start)
         spending = usage.spending(tx, here.id if here else None, since=since)

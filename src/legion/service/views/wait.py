@@ -10,7 +10,7 @@ from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import ENDED, ParkReason, State, Ticket
 from legion.jobs.context import Context
-from legion.service.projects import registry as project_cases
+from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.views.ticket_line import TicketLines
 from legion.store import events
@@ -43,7 +43,7 @@ def wait(
 ) -> WaitState:
     """Return when all are settled, when an event follows `after_event`, or when the time is up."""
     deadline = time.monotonic() + min(timeout, _LONGEST)
-    project = project_cases.find(context, cwd).id if cwd and not ids else None
+    project = registry.find(context, cwd).id if cwd and not ids else None
     while True:
         started = time.monotonic()
         state = _state(context, project, ids)

@@ -11,7 +11,7 @@ from sqlalchemy import Row, bindparam, func, insert, literal_column, select, upd
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.plans import draft as drafts
+from legion.domain.plans import draft
 from legion.domain.plans.checks import FindingKind, PlanFinding
 from legion.domain.plans.estimates import LandedTicket, PastEstimate, PlanEstimate
 from legion.domain.plans.plan import DECIDABLE, GoalPlan, PlanAuthor, PlanState
@@ -213,7 +213,7 @@ def _took(tx: ReadTransaction, project: int) -> dict[int, LandedTicket]:
 
 def _values(plan: GoalPlan) -> dict[str, Any]:
     return asdict(replace(plan, draft=None, findings=())) | {
-        "draft": None if plan.draft is None else drafts.record(plan.draft),
+        "draft": None if plan.draft is None else draft.record(plan.draft),
         "findings": _findings_json(plan.findings),
         "asked": list(plan.asked),
     }
@@ -225,7 +225,7 @@ def _plan(row: Row[Any]) -> GoalPlan:
 
 def _made(values: Mapping[str, Any]) -> GoalPlan:
     read = {
-        "draft": None if values["draft"] is None else drafts.read(values["draft"]),
+        "draft": None if values["draft"] is None else draft.read(values["draft"]),
         "findings": _findings(values["findings"]),
         "asked": tuple(values["asked"]),
     }

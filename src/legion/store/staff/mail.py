@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, insert, literal_column, select, update
 
-from legion.domain.agents import mail as rules
+from legion.domain.agents import mail
 from legion.domain.agents.mail import Delivery, Message, MessageKind
 from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
@@ -63,7 +63,7 @@ def send(
 
 def move(tx: Transaction, message: Message, to: Delivery, *, batch: str = "") -> Message:
     """One step on. Raises StateConflict where the rules forbid it."""
-    moved = rules.moved(message, to, now=tx.now, batch=batch)
+    moved = mail.moved(message, to, now=tx.now, batch=batch)
     values = {"delivery": moved.delivery, "batch": moved.batch, "heard_at": moved.heard_at}
     tx.execute(update(schema.mail).where(_TABLE.number == message.number).values(values))
     if to in _EVENTS:
@@ -75,7 +75,7 @@ def move(tx: Transaction, message: Message, to: Delivery, *, batch: str = "") ->
 def offer(tx: Transaction, recipient: str, batch: str) -> tuple[Message, ...]:
     """Drain the mailbox into one prompt, as far as it fits."""
     return tuple(
-        move(tx, message, Delivery.OFFERED, batch=batch) for message in rules.next_batch(waiting(tx, recipient))
+        move(tx, message, Delivery.OFFERED, batch=batch) for message in mail.next_batch(waiting(tx, recipient))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from legion.config.sections.claude import Answers
-from legion.domain.agents import tools as rules
+from legion.domain.agents import tools
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.errors import NotAllowed, NotFound
@@ -50,26 +50,26 @@ class ToolRegistry:
 
     def seen(self, caller: Caller) -> tuple[Tool, ...]:
         if caller.is_person:
-            return rules.OF_THE_PERSON
+            return tools.OF_THE_PERSON
         if caller.ticket is not None:
-            return rules.OF_TICKETS
+            return tools.OF_TICKETS
         with self._context.store.read() as tx:
             agent, opened = (
                 plan_approval.reader(tx, agents.get(tx, caller.id)),
                 extra_rights.rights(self._context, tx, caller.id),
             )
-        return rules.of_agent(agent, answers=self._context.user.claude.answers is Answers.LEADERS, opened=opened)
+        return tools.of_agent(agent, answers=self._context.user.claude.answers is Answers.LEADERS, opened=opened)
 
     def listed(self, caller: Caller) -> Tools:
         opened = self._opened(caller)
-        texts = [(tool, rules.described(tool, opened)) for tool in self.seen(caller)]
+        texts = [(tool, tools.described(tool, opened)) for tool in self.seen(caller)]
         return Tools(
             tools=[ToolLine(name=tool.value, description=text.words, parameters=text.schema()) for tool, text in texts]
         )
 
     def call(self, service: Service, caller: Caller, name: str, wanted: ToolCall, cwd: str) -> ToolAnswer:
         tool = self._known(caller, name)
-        arguments = checked(tool, rules.described(tool, self._opened(caller)).takes, wanted.arguments)
+        arguments = checked(tool, tools.described(tool, self._opened(caller)).takes, wanted.arguments)
         call = ToolRequest(
             context=self._context,
             news=self._news,
