@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -70,7 +71,7 @@ def test_a_device_that_is_shut_out_right_after_it_was_checked_loses_its_terminal
             served.over_socket.revoke_device(RevokeDevice())
         return checks == 1
 
-    watching = terminals.until_shut_out(still_in, served.board.service, Waiters())
+    watching = terminals.until_shut_out(still_in, served.board.service, partial(Waiters().run, "root"))
     asyncio.run(asyncio.wait_for(watching, HEARTBEAT / 2))
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from legion.api.app import make_app
-from legion.api.guard import Receive, Scope, Send
 from tests.support.board import Board
 
 PACKAGES = ("@modelcontextprotocol/conformance@0.1.16", "node@22")

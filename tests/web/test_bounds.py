@@ -12,6 +12,7 @@ import pytest
 
 from legion.api import guard
 from legion.api.app import make_app
+from legion.api.bodies import BodyLimits
 from legion.daemon.http_protocol import BoundedHttp
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import NotAllowed
@@ -42,7 +43,7 @@ class ShortHttp(BoundedHttp):
 def pages(board: Board) -> Iterator[PageServer]:
     def app(hosts: tuple[str, ...], behind: str) -> guard.Guard:
         made = make_app(board.callers, token=None, hosts=hosts, behind=behind)
-        made.body_seconds = 0.5
+        made.limits = BodyLimits(seconds_without_login=0.5)
         return made
 
     made = PageServer(board.data, app, local="http://127.0.0.1:6670", http=ShortHttp)

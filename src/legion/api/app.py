@@ -14,6 +14,7 @@ from legion.api import events, forge_hook, mcp, orchestra, orchestrate, page, pa
 from legion.api.guard import Guard
 from legion.api.json_response import JSONResponse
 from legion.api.long_polls import Waiters
+from legion.api.quota import Quota
 from legion.api.route_table import GuardedRoute, RouteTable
 from legion.api.routes import LazyApp, LazyRoute
 from legion.service.entry.callers import CallerRegistry
@@ -38,7 +39,7 @@ def make_app(
     app = LazyApp(title="Legion", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
     app.state.waiters = Waiters()
-    app.state.streams = events.Streams()
+    app.state.streams = Quota("streams of events", events.MOST_STREAMS, each=events.MOST_STREAMS)
     # Apart from long polls, so that streams cannot take all threads of those.
     app.state.stream_waiters = Waiters()
     app.state.heartbeat = heartbeat

@@ -5,10 +5,8 @@ Each stream holds a thread, and each event is read from the database for it, so 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Annotated
 
@@ -18,13 +16,12 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from legion.api import devices
-from legion.api.long_polls import Waiters
 from legion.api.problems import answer
+from legion.api.quota import Quota, QuotaFull
 from legion.api.routes import BIGGEST, FOLDER, caller_of, refuse_unusable
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
-from legion.wire.errors import Retryable
 from legion.wire.tickets import EventLine
 
 HEARTBEAT = 15.0
@@ -33,37 +30,17 @@ AT_ONCE = 500
 MOST_STREAMS = 50
 """Open streams of one caller."""
 
+Wait = Callable[[Callable[[], bool]], Awaitable[bool]]
+"""Runs a blocking call in a thread of the caller's."""
+
 PATH = "/v1/events"
 SUMMARY = "Events after a number, then each as it happens (SSE)"
-
-
-class Streams:
-    """Counts the open streams of each caller."""
-
-    def __init__(self, most: int = MOST_STREAMS) -> None:
-        self.most = most
-        self._open: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def open(self, caller: str) -> bool:
-        """Count one more, unless the caller has as many as it may."""
-        with self._lock:
-            if self._open[caller] >= self.most:
-                return False
-            self._open[caller] += 1
-            return True
-
-    def close(self, caller: str) -> None:
-        with self._lock:
-            self._open[caller] -= 1
-            if not self._open[caller]:
-                del self._open[caller]
 
 
 class _EventResponse(StreamingResponse):
     """Closes the stream of its caller however it ends, also before its first line."""
 
-    def __init__(self, lines: AsyncIterator[str], streams: Streams, caller: str) -> None:
+    def __init__(self, lines: AsyncIterator[str], streams: Quota, caller: str) -> None:
         super().__init__(lines, media_type="text/event-stream")
         self._streams, self._caller = streams, caller
 
@@ -71,7 +48,7 @@ class _EventResponse(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._streams.close(self._caller)
+            self._streams.give_back(self._caller)
 
 
 async def events(
@@ -88,13 +65,14 @@ async def events(
     start = after if last_event_id is None else last_event_id
     # A folder outside of any project gets an error answer, not a broken stream.
     await run_in_threadpool(service.events, start, 1, cwd, ticket)
-    streams: Streams = request.app.state.streams
-    if not streams.open(caller.id):
-        why = f"{caller.id} has {streams.most} streams of events open, which is the most; close one and try again."
-        return answer(Retryable(why), 429)
+    streams: Quota = request.app.state.streams
+    try:
+        streams.take(caller.id)
+    except QuotaFull as full:
+        return answer(full, full.status)
     lines = stream(
         service,
-        request.app.state.stream_waiters,
+        partial(request.app.state.stream_waiters.run, caller.id),
         start,
         cwd,
         ticket,
@@ -106,7 +84,7 @@ async def events(
 
 async def stream(
     service: Service,
-    waiters: Waiters,
+    wait: Wait,
     after: int,
     cwd: str | None,
     ticket: int | None,
@@ -116,7 +94,7 @@ async def stream(
 ) -> AsyncIterator[str]:
     """The events as text: each as one server-sent event, and a comment as the sign of life."""
     yield ": Legion's events\n\n"
-    async for part in batches(service, waiters, after, cwd, ticket, heartbeat=heartbeat, may_read=may_read):
+    async for part in batches(service, wait, after, cwd, ticket, heartbeat=heartbeat, may_read=may_read):
         for event in part:
             yield as_sse(event)
         if not part:
@@ -125,7 +103,7 @@ async def stream(
 
 async def batches(
     service: Service,
-    waiters: Waiters,
+    wait: Wait,
     after: int,
     cwd: str | None = None,
     ticket: int | None = None,
@@ -149,7 +127,7 @@ async def batches(
                 yield part
             continue
         began = time.monotonic()
-        if not await waiters.run(partial(service.wait_for_event, after, heartbeat)):
+        if not await wait(partial(service.wait_for_event, after, heartbeat)):
             if time.monotonic() - began < heartbeat / 2:
                 return
             yield []

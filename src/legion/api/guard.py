@@ -4,36 +4,29 @@ In this order: the request's route is found in the table of routes; Host and por
 (421, stops DNS rebinding; a route whose requests are signed has any), an Origin must be the page's own (403), the token
 or a browser's secret must be right (401, but for routes that need no login), the identity that it proves must be
 among those that the route is open to (403; an agent's attempt is recorded), the body must not be too big (413) or too
-slow (408). Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller and the
-route to the request's scope.
+slow (408), nor all bodies together too much (429, 503). Pure ASGI, so that the framework sees no request that is not
+allowed. The guard adds the caller and the route to the request's scope.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
-from typing import Any, NoReturn
+from collections.abc import Collection, Iterable
+from typing import NoReturn
 
 from fastapi.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from legion import __version__
 from legion.api import devices
-from legion.api.problems import problem_body
+from legion.api.bodies import BodyLimits, IncomingBody
+from legion.api.problems import GuardRefusal, problem_body
 from legion.api.route_table import CALLER, MOST_BYTES_WITHOUT_LOGIN, GuardedRoute, RouteTable
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import PERSON, Caller
-from legion.wire.errors import BadInput, LegionError, NotAllowed
+from legion.wire.errors import NotAllowed
 from legion.wire.table import OpenTo
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-BODY_SECONDS = 10.0
-"""Within which a body without login has to be there."""
 SESSION = b"legion-session"
 """The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
@@ -44,18 +37,6 @@ _HEADERS_OF_EVERY_ANSWER = [
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 ]
-
-
-class GuardRefusal(Exception):
-    """The guard answers instead of the route."""
-
-    def __init__(self, status: int, error: LegionError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        super().__init__(error.message)
-        self.status = status
-        self.error = error
-        self.headers = headers
-
-
 _FOREIGN = (b"cross-site", b"same-site")
 
 
@@ -71,14 +52,13 @@ class Guard:
 
     def __init__(
         self,
-        app: App,
+        app: ASGIApp,
         table: RouteTable,
         callers: CallerRegistry,
         *,
         token: str | None,
         hosts: Collection[str],
         behind: str = "",
-        body_seconds: float = BODY_SECONDS,
     ) -> None:
         self.app = app
         self.table = table
@@ -86,7 +66,7 @@ class Guard:
         self.token = token.encode() if token is not None else None
         self.hosts = frozenset(host.lower() for host in hosts)
         self.behind = behind.lower()
-        self.body_seconds = body_seconds
+        self.limits = BodyLimits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -96,17 +76,29 @@ class Guard:
             await self._socket(scope, receive, send)
             return
         send = _with_headers(send, devices.old_cookies(scope["headers"]))
+        body = IncomingBody(self.limits, scope, receive)
         try:
-            route = self.table.find(scope)
-            self._check_origin(scope, route)
-            is_open = route is not None and OpenTo.NO_LOGIN in route.open_to
-            if not is_open:
-                scope[CALLER] = await self._caller(scope, route)
-            receive = await self._read_body(scope, receive, route, None if not is_open else self.body_seconds)
+            receive = await self._let_in(scope, receive, body)
         except GuardRefusal as refusal:
             await _refuse(send, refusal)
-            return
-        await self.app(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+        finally:
+            body.release()
+
+    async def _let_in(self, scope: Scope, receive: Receive, body: IncomingBody) -> Receive:
+        """The body is read here, so that its size is checked before the app parses it."""
+        route = self.table.find(scope)
+        self._check_origin(scope, route)
+        is_open = route is not None and OpenTo.NO_LOGIN in route.open_to
+        if not is_open:
+            scope[CALLER] = await self._caller(scope, route)
+        if scope["method"] in ("GET", "HEAD"):
+            return receive
+        most = MOST_BYTES_WITHOUT_LOGIN if route is None else route.most_body
+        caller = _asked(scope) if is_open else scope[CALLER].id
+        read = await body.read(caller, most=most, is_known=not is_open)
+        return receive if read is None else _replay(read, receive)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A WebSocket: its browser names the page as its origin, and the page sends its secret as a subprotocol."""
@@ -204,38 +196,6 @@ class Guard:
     async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
         await run_in_threadpool(self.callers.refused, caller, asked, why)
         raise GuardRefusal(403, NotAllowed(why))
-
-    async def _read_body(
-        self, scope: Scope, receive: Receive, route: GuardedRoute | None, seconds: float | None
-    ) -> Receive:
-        """Read the body here, so that its size is checked before the app parses it."""
-        if scope["method"] in ("GET", "HEAD"):
-            return receive
-        most = MOST_BYTES_WITHOUT_LOGIN if route is None else route.most_body
-        try:
-            async with asyncio.timeout(seconds):
-                body = await _body(scope, receive, most)
-        except TimeoutError:
-            raise GuardRefusal(408, BadInput("The request did not arrive in time; send it again.")) from None
-        return receive if body is None else _replay(body, receive)
-
-
-async def _body(scope: Scope, receive: Receive, most: int) -> bytes | None:
-    """None where the client has left."""
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    too_big = any(value.isdigit() and int(value) > most for value in lengths)
-    body, more = bytearray(), not too_big
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        too_big = len(body) > most
-        more = message.get("more_body", False) and not too_big
-    if too_big:
-        limit = f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
-        raise GuardRefusal(413, BadInput(f"The request is larger than {limit}; send less at once."))
-    return bytes(body)
 
 
 def _asked(scope: Scope) -> str:

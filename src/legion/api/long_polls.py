@@ -8,9 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from legion.wire.errors import Retryable
+from legion.api.quota import Quota
 
-MOST_WAITING = 256
+MOST_WAITING, MOST_OF_ONE = 256, 32
 
 Result = TypeVar("Result")
 
@@ -18,18 +18,18 @@ Result = TypeVar("Result")
 class Waiters:
     """Runs blocking calls in threads that die with the process."""
 
-    def __init__(self, most: int = MOST_WAITING) -> None:
-        self._free = threading.Semaphore(most)
+    def __init__(self) -> None:
+        self._quota = Quota("waiting requests", MOST_WAITING, each=MOST_OF_ONE)
 
-    async def run(self, blocking: Callable[[], Result]) -> Result:
-        if not self._free.acquire(blocking=False):
-            raise Retryable("Too many clients are waiting at once; try again in a moment.")
+    async def run(self, caller: str, blocking: Callable[[], Result]) -> Result:
+        """Raises QuotaFull. A client that has left counts until its call returns."""
+        self._quota.take(caller)
         promise: Future[Result] = Future()
         promise.set_running_or_notify_cancel()
-        threading.Thread(target=self._work, args=(blocking, promise), daemon=True, name="long poll").start()
+        threading.Thread(target=self._work, args=(caller, blocking, promise), daemon=True, name="long poll").start()
         return await asyncio.wrap_future(promise)
 
-    def _work(self, blocking: Callable[[], Result], promise: Future[Result]) -> None:
+    def _work(self, caller: str, blocking: Callable[[], Result], promise: Future[Result]) -> None:
         try:
             result = blocking()
         except BaseException as error:  # the request that waits for us raises it
@@ -37,4 +37,4 @@ class Waiters:
         else:
             promise.set_result(result)
         finally:
-            self._free.release()
+            self._quota.give_back(caller)

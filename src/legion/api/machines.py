@@ -26,14 +26,17 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from legion.api import machine_relay, problems
+from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.json_response import JSONResponse
 from legion.api.machine_news import LOOK_AGAIN, NewsBell
+from legion.api.problems import GuardRefusal
+from legion.api.route_table import MOST_BYTES_WITHOUT_LOGIN
 from legion.service.machines.dial_in import TOKEN, DialIn, MachineOld, RelayDoor, WrongOffset
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, Retryable
 from legion.wire.machines import (
@@ -51,8 +54,6 @@ PREFIX = "/machine/v1"
 LONGEST_WAIT = 25.0
 _REPLACED = "head_replaced"
 _MOST_JSON = 8 << 20
-_MOST_JOIN, _JOIN_SECONDS = 16 << 10, 10
-"""Of a request that has proven nothing yet."""
 _MOST_PIECE = 8 << 20
 _MOST_RELAYED = 64 << 20
 _RUN = "/runs/{run}/{generation:number}"
@@ -89,6 +90,7 @@ class MachineCall:
     head: DialIn
     machine: Any
     """A record that only the service reads; None where the identity is no machine's."""
+    body: IncomingBody
 
     @property
     def fence(self) -> dict[str, Any]:
@@ -133,6 +135,7 @@ def make_machine_app(head: DialIn, *, authority: Callable[[], str]) -> Starlette
     app.router.redirect_slashes = False
     app.state.head = head
     app.state.authority = authority
+    app.state.limits = BodyLimits()
     app.state.signal = NewsBell(head)
     # Made once: that takes longer than all else of a request.
     app.state.adapters = {kind: TypeAdapter(kind) for kind in (MachineJoin, MachineBeat, MachineRunEnd)}
@@ -144,16 +147,19 @@ def _answering(row: MachineRoute) -> Callable[[Request], Awaitable[Response]]:
 
     async def route(request: Request) -> Response:
         head: DialIn = request.app.state.head
+        body = IncomingBody(request.app.state.limits, request.scope, request.receive)
         try:
             known = await _machine(request, head) if row.identity is MachineIdentity.MACHINE else None
-            return await row.handler(MachineCall(request=request, head=head, machine=known))
+            return await row.handler(MachineCall(request=request, head=head, machine=known, body=body))
+        except GuardRefusal as refusal:
+            # A machine repeats what had no room.
+            return problems.answer(refusal.error, 503 if isinstance(refusal.error, Retryable) else refusal.status)
         except MachineOld as far:
             return problems.answer(far, 426)
         except _Unknown as unknown:
             return problems.answer(unknown.error, 401)
         except WrongOffset as gap:
-            body = {"code": "wrong_offset", **asdict(MachineFileSize(size=gap.size))}
-            return JSONResponse(body, status_code=416)
+            return JSONResponse({"code": "wrong_offset", **asdict(MachineFileSize(size=gap.size))}, status_code=416)
         except Retryable as away:
             # The reason names the head's database, which is no machine's business.
             log.warning("a machine's request to %s has to be repeated: %s", request.url.path, away.message)
@@ -161,6 +167,8 @@ def _answering(row: MachineRoute) -> Callable[[Request], Awaitable[Response]]:
         except LegionError as refusal:
             # A machine repeats it: the head that has taken over answers.
             return problems.answer(refusal, 503 if refusal.code == _REPLACED else None)
+        finally:
+            body.release()
 
     return route
 
@@ -176,11 +184,7 @@ async def _authority(call: MachineCall) -> Response:
 
 
 async def _join(call: MachineCall) -> Response:
-    try:
-        async with asyncio.timeout(_JOIN_SECONDS):
-            wanted = await _body(call.request, MachineJoin, most=_MOST_JOIN)
-    except TimeoutError:
-        raise BadInput(f"The request did not arrive within {_JOIN_SECONDS} seconds.") from None
+    wanted = await _body(call, MachineJoin)
     try:
         joined = await run_in_threadpool(call.head.join, wanted)
     except NotAllowed as refused:
@@ -190,7 +194,7 @@ async def _join(call: MachineCall) -> Response:
 
 async def _beat(call: MachineCall) -> Response:
     request, head, machine = call.request, call.head, call.machine
-    wanted = await _body(request, MachineBeat)
+    wanted = await _body(call, MachineBeat)
     deadline = time.monotonic() + min(max(wanted.wait, 0.0), LONGEST_WAIT)
     signal: NewsBell = request.app.state.signal
     async with signal.listening(machine.id) as news:
@@ -265,7 +269,7 @@ def _has_news(answer: MachineAnswer) -> bool:
 
 async def _put_file(call: MachineCall) -> Response:
     request = call.request
-    piece = await _limited(request, _MOST_PIECE)
+    piece = await _limited(call, _MOST_PIECE)
     size = await run_in_threadpool(
         call.head.append,
         call.machine,
@@ -298,7 +302,7 @@ async def _get_target(call: MachineCall) -> Response:
 
 
 async def _end(call: MachineCall) -> Response:
-    end = await _body(call.request, MachineRunEnd)
+    end = await _body(call, MachineRunEnd)
     await run_in_threadpool(call.head.end, call.machine, **call.fence, end=end)
     return JSONResponse(asdict(MachineAccepted()))
 
@@ -327,7 +331,7 @@ async def _relayed(door: RelayDoor, call: MachineCall) -> Response:
         return head.relayed(machine, **call.fence, door=door, method=request.method, path=path, headers=headers)
 
     url = await run_in_threadpool(allowed)
-    body = await _limited(request, _MOST_RELAYED)
+    body = await _limited(call, _MOST_RELAYED)
     query = request.query_params.multi_items() if door is RelayDoor.GATEWAY else ()
     outgoing = machine_relay.RelayedRequest(method=request.method, url=url, query=query, headers=headers, body=body)
     return await machine_relay.relay(outgoing, allowed, token=_token(request), authority=request.app.state.authority)
@@ -374,10 +378,10 @@ def _number(request: Request, name: str) -> int:
     return int(text)
 
 
-async def _body(request: Request, kind: type[Parsed], *, most: int = _MOST_JSON) -> Parsed:
-    raw = await _limited(request, most)
+async def _body(call: MachineCall, kind: type[Parsed]) -> Parsed:
+    raw = await _limited(call, _MOST_JSON)
     try:
-        parsed: Parsed = request.app.state.adapters[kind].validate_python(_known(kind, json.loads(raw)))
+        parsed: Parsed = call.request.app.state.adapters[kind].validate_python(_known(kind, json.loads(raw)))
     except ValidationError as wrong:
         raise BadInput(problems.sentence([dict(one) for one in wrong.errors()])) from wrong
     except (ValueError, TypeError) as wrong:
@@ -391,16 +395,15 @@ def _known(kind: type, facts: Any) -> Any:  # noqa: ANN401 - any JSON
     return {name: value for name, value in facts.items() if name in names} if isinstance(facts, dict) else facts
 
 
-async def _limited(request: Request, most: int) -> bytes:
-    """Read at most so much: the sender's own number of bytes is only a claim."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise BadInput(f"The body is larger than {most >> 10} KB: send it in pieces.")
-        parts.append(part)
-    return b"".join(parts)
+async def _limited(call: MachineCall, most: int) -> bytes:
+    """What has proven nothing yet may send as little, and takes as little time, as anyone without login."""
+    if call.machine is None:
+        read = await call.body.read("invited", most=MOST_BYTES_WITHOUT_LOGIN, is_known=False)
+    else:
+        read = await call.body.read(f"machine {call.machine.id}", most=most, is_known=True)
+    if read is None:
+        raise ClientDisconnect
+    return read
 
 
 def _read_piece(file: Path, offset: int) -> tuple[bytes, int]:

@@ -14,8 +14,9 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.types import Receive, Scope, Send
+
 from legion import __version__
-from legion.api.guard import Receive, Scope, Send
 from legion.api.long_polls import Waiters
 from legion.api.route_table import CALLER
 from legion.domain.agents.tools import SERVER
@@ -69,7 +70,8 @@ class McpApp:
     async def _list(self, context: ServerRequestContext[Any, Any], _params: object) -> ListToolsResult:
         from mcp.types import ListToolsResult, Tool  # noqa: PLC0415
 
-        listed = await self._waiters.run(partial(self._callers.tools, _caller(context)))
+        caller = _caller(context)
+        listed = await self._waiters.run(caller.id, partial(self._callers.tools, caller))
         return ListToolsResult(
             tools=[
                 Tool.model_validate(
@@ -89,12 +91,14 @@ class McpApp:
         from mcp.types import CallToolResult, TextContent  # noqa: PLC0415
 
         wanted = ToolCall(arguments=params.arguments or {}, request=_request(params))
-        cwd = context.request.query_params.get("cwd", "") if context.request is not None else ""
-        use = partial(self._callers.use_tool, _caller(context), params.name, wanted, cwd)
+        caller, request = _caller(context), context.request
+        assert request is not None, "it came over HTTP"
+        use = partial(self._callers.use_tool, caller, params.name, wanted, request.query_params.get("cwd", ""))
         try:
-            answer = await self._waiters.run(use)
-            while answer.again:
-                answer = await self._waiters.run(use)
+            answer = await self._waiters.run(caller.id, use)
+            # A client that has left asks again when it comes back.
+            while answer.again and not await request.is_disconnected():
+                answer = await self._waiters.run(caller.id, use)
         except LegionError as refused:
             return CallToolResult(content=[TextContent(text=refused.message)], is_error=True)
         return CallToolResult(content=[TextContent(text=answer.text)], structured_content=answer.data)

@@ -15,8 +15,8 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.events import Streams
 from legion.api.json_response import JSONResponse
+from legion.api.quota import Quota, QuotaFull
 from legion.api.route_table import CALLER, GuardedRoute
 from legion.api.routes import FOLDER, LazyRoute, caller_of, refuse_unusable
 from legion.domain.text import to_json
@@ -93,9 +93,11 @@ def _usable(cwd: str | None) -> str | None:
 async def follow(socket: WebSocket) -> None:
     """Send the status at once, after every change and every two seconds, until either side ends it."""
     callers: CallerRegistry = socket.app.state.callers
-    streams: Streams = socket.app.state.streams
+    streams: Quota = socket.app.state.streams
     caller = socket.scope[CALLER]
-    if not streams.open(caller.id):
+    try:
+        streams.take(caller.id)
+    except QuotaFull:
         await socket.close(_TRY_LATER)
         return
     reading = None
@@ -107,7 +109,7 @@ async def follow(socket: WebSocket) -> None:
         # The client left in the middle of a push.
         pass
     finally:
-        streams.close(caller.id)
+        streams.give_back(caller.id)
         if reading is not None:
             reading.cancel()
 
@@ -116,7 +118,8 @@ async def _push(socket: WebSocket, orchestra: Orchestra, reading: asyncio.Task[N
     callers: CallerRegistry = socket.app.state.callers
     still_in = partial(devices.is_still_in, callers, socket.scope)
     waiters = socket.app.state.stream_waiters
-    service = callers.acting(socket.scope[CALLER])
+    caller = socket.scope[CALLER]
+    service = callers.acting(caller)
     while not reading.done():
         # Read before the device is checked: shutting it out after the check is then a newer event, and ends the wait.
         seen = await run_in_threadpool(service.last_event)
@@ -125,7 +128,7 @@ async def _push(socket: WebSocket, orchestra: Orchestra, reading: asyncio.Task[N
         found = await run_in_threadpool(orchestra.status)
         await socket.send_text(to_json(asdict(found)))
         await asyncio.wait([reading], timeout=_LEAST_PAUSE)
-        waiting = asyncio.ensure_future(waiters.run(partial(service.wait_for_event, seen, PUSH_SECONDS)))
+        waiting = asyncio.ensure_future(waiters.run(caller.id, partial(service.wait_for_event, seen, PUSH_SECONDS)))
         await asyncio.wait([reading, waiting], return_when=asyncio.FIRST_COMPLETED)
     with contextlib.suppress(RuntimeError):
         await socket.close(_POLICY)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
 
@@ -18,8 +18,9 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.events import Streams, batches
+from legion.api.events import batches
 from legion.api.long_polls import Waiters
+from legion.api.quota import Quota, QuotaFull
 from legion.api.route_table import CALLER, GuardedRoute
 from legion.api.routes import BIGGEST, refuse_unknown_fields, refuse_unstorable
 from legion.domain.text import to_json
@@ -55,7 +56,7 @@ def _batches(socket: WebSocket, after: int) -> AsyncIterator[list[EventLine]]:
     callers: CallerRegistry = state.callers
     return batches(
         callers.acting(socket.scope[CALLER]),
-        state.stream_waiters,
+        partial(state.stream_waiters.run, socket.scope[CALLER].id),
         after,
         heartbeat=state.heartbeat,
         may_read=partial(devices.is_still_in, callers, socket.scope),
@@ -88,23 +89,26 @@ async def _until_closed(socket: WebSocket) -> None:
 @asynccontextmanager
 async def _counted(socket: WebSocket) -> AsyncIterator[bool]:
     """Count the stream of the caller while the block runs; False: the caller has as many as it may."""
-    streams: Streams = socket.app.state.streams
-    caller = socket.scope[CALLER].id
-    may_open = streams.open(caller)
+    streams: Quota = socket.app.state.streams
+    caller, may_open = socket.scope[CALLER].id, False
     try:
+        with suppress(QuotaFull):
+            streams.take(caller)
+            may_open = True
         yield may_open
     except (WebSocketDisconnect, RuntimeError):
         # The browser left in the middle of a message.
         pass
     finally:
         if may_open:
-            streams.close(caller)
+            streams.give_back(caller)
 
 
 async def output(socket: WebSocket) -> None:
     """Answer each FollowOutput with a LiveOutput, when something was printed or the time is up."""
     callers: CallerRegistry = socket.app.state.callers
     waiters: Waiters = socket.app.state.waiters
+    caller = socket.scope[CALLER]
     still_in = partial(devices.is_still_in, callers, socket.scope)
     try:
         await socket.accept()
@@ -112,7 +116,7 @@ async def output(socket: WebSocket) -> None:
             wanted = _shape().validate_json(await socket.receive_text())
             refuse_unstorable(_OUTPUT, {"wanted": wanted})
             given = {"wanted": wanted, "timeout": LONGEST_WAIT}
-            found: LiveOutput = await waiters.run(partial(callers.perform, socket.scope[CALLER], _OUTPUT, given))
+            found: LiveOutput = await waiters.run(caller.id, partial(callers.perform, caller, _OUTPUT, given))
             if not await run_in_threadpool(still_in):
                 break
             await socket.send_text(to_json(asdict(found)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
@@ -16,6 +16,16 @@ from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound, problem_of
+
+
+class GuardRefusal(Exception):
+    """A request is answered before it reaches its route."""
+
+    def __init__(self, status: int, error: LegionError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+        self.headers = headers
 
 
 def problem_body(error: LegionError) -> bytes:

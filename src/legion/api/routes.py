@@ -146,7 +146,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
 
     async def waited(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
         waiters: Waiters = request.app.state.waiters
-        return await waiters.run(partial(performed, request, **arguments))
+        return await waiters.run(caller_of(request).id, partial(performed, request, **arguments))
 
     endpoint: Any = waited if row.waits else performed
     hints = get_type_hints(row.declared, localns={**_PARAMETERS, "wire": wire}, include_extras=True)

@@ -22,12 +22,11 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from legion.api import devices
-from legion.api.events import HEARTBEAT
-from legion.api.long_polls import Waiters
+from legion.api.events import HEARTBEAT, Wait
 from legion.api.route_table import CALLER, GuardedRoute
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
-from legion.service.operations import Service
+from legion.service.operations import Caller, Service
 from legion.service.tickets.attach import connect
 from legion.wire.errors import LegionError, NotAllowed, Retryable
 from legion.wire.table import OpenTo
@@ -150,7 +149,8 @@ class _PageTerminal:
         self._socket = socket
         self._wanted = wanted
         self._callers: CallerRegistry = socket.app.state.callers
-        self._service: Service = self._callers.acting(socket.scope[CALLER])
+        self._caller: Caller = socket.scope[CALLER]
+        self._service: Service = self._callers.acting(self._caller)
         self._size = wanted.size
         self._runner: asyncio.StreamWriter | None = None
         self._opening: asyncio.Future[Any] | None = None
@@ -252,7 +252,7 @@ class _PageTerminal:
 
     async def _waited(self, blocking: Callable[[], OpenTerminal]) -> OpenTerminal:
         """In a thread that outlives this connection; `leave` waits for it."""
-        self._opening = asyncio.ensure_future(self._socket.app.state.waiters.run(blocking))
+        self._opening = asyncio.ensure_future(self._socket.app.state.waiters.run(self._caller.id, blocking))
         found: OpenTerminal = await asyncio.shield(self._opening)
         self._opening = None
         return found
@@ -313,10 +313,11 @@ class _PageTerminal:
 
     async def _watch_device(self) -> None:
         still_in = partial(devices.is_still_in, self._callers, self._socket.scope)
-        await until_shut_out(still_in, self._service, self._socket.app.state.stream_waiters)
+        wait = partial(self._socket.app.state.stream_waiters.run, self._caller.id)
+        await until_shut_out(still_in, self._service, wait)
 
 
-async def until_shut_out(still_in: Callable[[], bool], service: Service, waiters: Waiters) -> None:
+async def until_shut_out(still_in: Callable[[], bool], service: Service, wait: Wait) -> None:
     """Ends when the device is shut out."""
     while True:
         # Read before the device is checked: shutting it out after the check is then a newer event, and ends the wait.
@@ -325,7 +326,7 @@ async def until_shut_out(still_in: Callable[[], bool], service: Service, waiters
             return
         await asyncio.sleep(_LEAST_PAUSE)
         with contextlib.suppress(Retryable):
-            await waiters.run(partial(service.wait_for_event, seen, HEARTBEAT))
+            await wait(partial(service.wait_for_event, seen, HEARTBEAT))
 
 
 ROUTE = GuardedRoute(route=WebSocketRoute(PATH, terminal), open_to=OpenTo.LOOKS)
