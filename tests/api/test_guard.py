@@ -15,6 +15,7 @@ from legion.wire.errors import NotAllowed
 from legion.wire.operations import OPERATIONS
 from legion.wire.table import OpenTo
 from tests.api.serving import TOKEN, Served
+from tests.support.attacks import Attacker, Door, attack
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -244,6 +245,15 @@ def test_what_is_not_listed_is_closed_to_agents(served: Served, agent: Agent, of
 def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served, of_a_ticket: Agent):
     answer, _ = ask(served, "/v1/status", of_a_ticket.headers)
     assert answer.status == 403
+
+
+@attack(Attacker.AGENT, Door.BOUNDS)
+def test_numbers_and_names_that_an_agent_makes_up_are_recorded_once(served: Served, agent: Agent):
+    for made_up in ("1", "2", "999", "%31", "1x", "%C3%A9"):
+        assert ask(served, f"/v1/tickets/{made_up}/drop", agent.headers, "POST", b"{}")[0].status in (403, 404)
+    assert len(refused(served)) == 1
+    assert ask(served, "/v1/tickets/1/tell", agent.headers, "POST", b"{}")[0].status == 403
+    assert len(refused(served)) == 2
 
 
 def test_a_client_says_who_it_believes_to_be(served: Served, agent: Agent):

@@ -67,6 +67,8 @@ def test_only_the_own_page_of_a_browser_that_is_let_in_opens_one(served: Served,
 
 
 def test_a_number_that_is_none_is_refused(served: Served):
-    for given in ("x", "-1", str(2**63)):
-        with pytest.raises(InvalidStatus), opened(served, BEARER, f"/ws/events?after={given}"):
+    # More digits than Python reads are no mistake of ours either.
+    for given in ("x", "-1", "+1", "1.0", "%201", "1_0", "%C2%B2", "0x1", str(2**63), "9" * 5000):
+        with pytest.raises(InvalidStatus) as refused, opened(served, BEARER, f"/ws/events?after={given}"):
             pass
+        assert refused.value.response.status_code == 403, given

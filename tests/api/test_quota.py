@@ -10,14 +10,17 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from starlette.types import ASGIApp
 
 from legion.api import long_polls
 from legion.api.app import make_app
 from legion.api.bodies import BodyLimits, IncomingBody
 from legion.api.guard import Guard
+from legion.api.machines import make_machine_app
 from legion.api.problems import GuardRefusal
 from legion.api.quota import Quota, QuotaFull
 from legion.service.entry.callers import CallerRegistry
+from legion.service.machines.dial_in import DialIn
 from legion.service.use_case import Caller
 from legion.wire.tools import ToolAnswer, ToolCall
 from tests.api.serving import TOKEN, Served
@@ -117,7 +120,7 @@ def guarded(served: Served) -> Guard:
 class Sender:
     """One request, whose body arrives as the test wants it to."""
 
-    def __init__(self, asked: Guard, token: str = "", path: str = "/v1/tickets") -> None:
+    def __init__(self, asked: ASGIApp, token: str = "", path: str = "/v1/tickets") -> None:
         self.parts: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.taken = asyncio.Semaphore(0)
         self.statuses: list[int] = []
@@ -189,6 +192,21 @@ def test_every_body_has_to_be_there_in_time(served: Served, guarded: Guard, iden
         return await slow.status()
 
     assert asyncio.run(play()) == 408
+
+
+@attack(Attacker.NETWORK, Door.BOUNDS)
+def test_what_wants_to_join_as_a_machine_is_small_and_quick(served: Served):
+    app = make_machine_app(DialIn(served.board.context), authority=str)
+    app.state.limits = BodyLimits(seconds_without_login=0.05)
+
+    async def play() -> list[int]:
+        large, slow = Sender(app, path="/machine/v1/join"), Sender(app, path="/machine/v1/join")
+        await large.sends(b"x" * (16 << 10))
+        await large.sends(b"x")
+        await slow.sends(b"{")
+        return [await large.status(), await slow.status()]
+
+    assert asyncio.run(play()) == [413, 408]
 
 
 def test_a_client_that_left_gives_back_what_it_held():

@@ -21,6 +21,7 @@ import pytest
 from legion import __version__
 from legion.wire.errors import BadInput, LegionError, NotFound, problem_of
 from tests.api.serving import TOKEN, Served
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.codebase import SOURCE
 from tests.support.warm import Forked, warm
@@ -258,6 +259,20 @@ def stranger() -> Iterator[tuple[int, dict[str, str]]]:
         yield server.server_port, headers
         server.shutdown()
         thread.join()
+
+
+@attack(Attacker.LOCAL_USER, Door.SECRETS)
+def test_the_token_goes_to_no_port_where_no_daemon_is_recorded(legion, board: Board, stranger, monkeypatch):
+    """Whatever listens there could be another user's."""
+    kept = board.data.daemon_record.read_bytes()
+    board.data.daemon_record.unlink()
+    monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    try:
+        ended = legion("status")
+    finally:
+        board.data.daemon_record.write_bytes(kept)
+    assert ended.code == 75
+    assert "unset LEGION_URL" in ended.err
 
 
 def test_what_answers_but_is_not_legion_is_said(legion, board: Board, stranger, monkeypatch):

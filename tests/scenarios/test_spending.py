@@ -132,6 +132,15 @@ cat %(data)s/gateway/*.json; cat "$CLAUDE_CONFIG_DIR"/*; } 2>&1 | sed 's/legion-
 """Its own token is no longer than its run; a change that holds it waits for the person."""
 
 
+def test_a_change_that_holds_the_token_of_its_run_waits_for_the_person(here: Company):
+    ticket = spender(here, "leaky", "env | grep -o 'legion-[-_A-Za-z0-9]*' > leaked.txt")
+    here.project.until(ticket, "parked")
+    (one,) = [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
+    assert "- leaked.txt: a token of Legion in line " in one.words
+    assert here.project.landed("leaked.txt") is None
+    here.project.stop(ticket)
+
+
 def test_a_planted_key_is_nowhere_but_in_its_own_file_after_a_whole_run(here: Company):
     places = {"data": here.squad.data.root, "config": here.squad.folder}
     ticket = spender(here, "curious", " ".join((LOOKS_AROUND % places).split()))

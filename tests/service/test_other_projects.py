@@ -10,7 +10,7 @@ import pytest
 from legion.client.text.tickets import questions_wait
 from legion.domain.agents.mail import MOST_UNREAD
 from legion.domain.questions import MOST_OPEN, QuestionKind
-from legion.store.board import questions, tickets
+from legion.store.board import projects, questions, tickets
 from legion.store.work import runs
 from legion.wire.agents import FireAgent, HireAgent, InterruptAgent, PlanVerdict, SetDelegation
 from legion.wire.dispatch import Dispatch, NewTicket
@@ -75,6 +75,21 @@ def test_an_agent_of_another_project_does_not_exist_for_it(two: Neighbours, reac
         REACHES[reach](two.mine, "no-such-agent")
     assert refused.value.message.replace(word, "WORD") == unknown.value.message.replace("no-such-agent", "WORD")
     assert two.here.person.mail(ReadMail(agent=two.other.id, all=True)).messages[1:] == []
+
+
+@attack(Attacker.AGENT, Door.RIGHTS)
+def test_a_dependency_of_another_project_is_not_named(two: Neighbours):
+    here = two.here
+    with here.context.store.read() as tx:
+        private = next(one for one in projects.all(tx) if one.id != 1)
+    (hidden,) = here.person.dispatch(Dispatch(cwd=private.root, tickets=[NewTicket(title="hidden plans")])).ids
+    (first,) = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="first")])).ids
+    later = NewTicket(title="second", after=[first, hidden])
+    (second,) = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[later])).ids
+    path, query = "/legion/orchestrate/deps", {"ticket_id": second}
+    mine, all_of_them = (one.line.ask("GET", path, query=query) for one in (two.mine.legion, here.person))
+    assert [one["id"] for one in mine["dependencies"]] == [first]
+    assert [one["id"] for one in all_of_them["dependencies"]] == [first, hidden]
 
 
 @attack(Attacker.AGENT, Door.BOUNDS)

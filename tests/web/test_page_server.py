@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from legion.api.app import make_app
+from legion.api.guard import Guard
+from legion.daemon import web_sockets
 from legion.daemon.page_server import PageServer
 from legion.domain.errors import BadInput
 from legion.wire.web import OfferDevice, OpenWeb
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 
 LOCAL = "http://127.0.0.1:6670"
@@ -110,6 +115,66 @@ def test_behind_a_proxy_it_answers_under_that_name_only(server: PageServer):
     assert opened.more == ["https://box.example.test"]
     assert get(opened.proxied, "/", {"Host": "box.example.test"}) == 200
     assert get(opened.proxied, "/") == 421
+
+
+@attack(Attacker.LOCAL_USER, Door.ORIGIN)
+@pytest.mark.parametrize(("behind", "scheme"), [("", "http"), ("box.example.test", "https")], ids=["direct", "proxied"])
+def test_only_a_proxy_that_was_named_can_call_a_connection_encrypted(board: Board, behind: str, scheme: str):
+    schemes: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        schemes.append(scope["scheme"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    server = PageServer(board.data, lambda hosts, behind: cast(Guard, app), local=LOCAL)
+    opened = server.open(OpenWeb(host=HOST, behind=behind))
+    try:
+        assert get(opened.proxied or opened.more[0], "/", {"X-Forwarded-Proto": "https"}) == 200
+    finally:
+        server.close()
+    assert schemes == [scheme]
+    assert not web_sockets.config(cast(Guard, app)).proxy_headers, "the daemon's own ports have no proxy"
+
+
+@attack(Attacker.LOCAL_USER, Door.ORIGIN)
+def test_a_proxy_that_forwards_to_a_port_of_another_program_is_given_up(board: Board, server: PageServer):
+    opened = server.open(OpenWeb(host=HOST, behind="Box.example.test"))
+    assert server.proxy == "Box.example.test"
+    server.stop()
+    with socket.create_server(("127.0.0.1", int(opened.proxied.rpartition(":")[2]))):
+        after_restart = new_server(board)
+        after_restart.reopen()
+        assert (after_restart.addresses().more, after_restart.proxy) == ([], "")
+        assert after_restart.lost_proxy == "Box.example.test"
+        after_restart.stop()
+
+
+def let_in(board: Board, *hosts: str) -> None:
+    for host in hosts:
+        code = board.service.offer_device(OfferDevice()).code
+        board.callers.accept_device(code, name="", host=host)
+
+
+def still_in(board: Board) -> set[str]:
+    return {one.host for one in board.service.devices().devices}
+
+
+@attack(Attacker.AGENT, Door.ORIGIN)
+def test_a_start_shuts_out_the_browsers_whose_port_others_may_have_had(board: Board):
+    away, proxy = "192.168.1.5:6680", "localhost:8443"
+    at_home = {"127.0.0.1:6670", "localhost:6670", "[::1]:6670"}
+    board.reset()
+    let_in(board, *at_home, "127.0.0.1:6671", away, proxy)
+    board.callers.end_devices_elsewhere([6670, 6681], proxy="LocalHost:8443")
+    assert still_in(board) == {*at_home, away, proxy}, "a proxy on this machine has a port of its own"
+    board.callers.end_devices_elsewhere([6670], lost_proxy=proxy)
+    assert still_in(board) == {*at_home, away}
+    let_in(board, proxy)
+    board.put(1, state="working")
+    board.run(1, ended=False)
+    board.callers.end_devices_elsewhere([6670], proxy=proxy)
+    assert still_in(board) == {away}, "an agent that worked alone could listen at any port of this machine"
 
 
 @pytest.mark.parametrize(

@@ -45,17 +45,17 @@ def token(data: DataDir) -> str:
     return fresh
 
 
-def on_port(host: str, port: int) -> socket.socket:
-    """Listen on the wanted port, or on the next free one."""
+def on_port(host: str, port: int) -> list[socket.socket]:
+    """Listen on the wanted port, or on the next free one, at each address of the host."""
     try:
-        listener = ports.listen(host, port)
+        listeners = ports.listen_by_name(host, port)
     except ports.Unusable as fault:
         raise NotAllowed(
             f"Legion cannot listen on {host} port {fault.port} ({fault.reason}): choose another with --port."
         ) from fault
-    if listener is None:
+    if not listeners:
         raise Retryable(f"No port from {port} on is free on {host}: choose another with --port.")
-    return listener
+    return listeners
 
 
 def on_socket(path: Path) -> socket.socket | None:

@@ -91,10 +91,10 @@ def serve_machines(data: DataDir, head: DialIn, host: str, port: int) -> tuple[M
 
     keys = data.root / "machine-keys"
     certificate = Certificate.of(keys, host)
-    socket_ = listener.on_port(host, port)
-    address = MachineAddress(host=host, port=socket_.getsockname()[1])
+    sockets = listener.on_port(host, port)
+    address = MachineAddress(host=host, port=sockets[0].getsockname()[1])
     app = make_machine_app(head, authority=(keys / "authority.pem").read_text)
-    thread = ServerThread(app, socket_, str(certificate.chain), str(certificate.key))
+    thread = ServerThread(app, sockets, str(certificate.chain), str(certificate.key))
     thread.wait_until_up()
     return address, thread, certificate.fingerprint.replace(":", "").lower()
 

@@ -54,7 +54,7 @@ from legion.service.tickets.epic_change import land_wanted
 from legion.store import board_records
 from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
-from legion.system import cgroups, files, folder_watch, imports, kernel
+from legion.system import cgroups, files, folder_watch, imports, kernel, ports
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 
@@ -66,7 +66,6 @@ log = logging.getLogger("legion")
 _LOCK_PATIENCE = 2.0
 """Seconds: a program that a killed daemon was just starting holds the lock until it has started."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HEAPS = 2
 """Of the memory allocator, for all threads: with one per thread the daemon grows for thousands of tickets."""
 
@@ -123,14 +122,14 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
         listener = addresses.on_port(host, port if port is not None else user.daemon.port)
         second = addresses.on_port(host, user.daemon.mcp_port)
         wanted = user.daemon.orchestrate_port
-        third = addresses.on_port("127.0.0.1", wanted) if wanted else None
-        number = listener.getsockname()[1]
+        third = addresses.on_port("127.0.0.1", wanted) if wanted else []
+        number = listener[0].getsockname()[1]
         if announce is None:
             _print(f"Starting Legion service on port {number}...")
             _print(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
-        tools = f"http://{shown}:{second.getsockname()[1]}{PATH}"
+        tools = f"http://{shown}:{second[0].getsockname()[1]}{PATH}"
         with wired(user, data, url) as (context, news, scheduler, housekeeper):
             server: uvicorn.Server | None = None
 
@@ -158,10 +157,10 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             context.store.on_commit(forge_loop.poke)
             secret = addresses.token(data)
             callers = CallerRegistry(context, service, news)
-            app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
+            app = make_app(callers, token=secret, hosts=(*ports.LOOPBACK, host))
             page.reopen()
-            mine = [one.getsockname()[1] for one in (listener, second, third) if one is not None]
-            callers.end_devices_elsewhere([*mine, *page.ports()], page.lost_host)
+            mine = [one.getsockname()[1] for one in (*listener, *second, *third)]
+            callers.end_devices_elsewhere([*mine, *page.ports()], proxy=page.proxy, lost_proxy=page.lost_proxy)
             machine_listener.reopen()
             local = addresses.on_socket(data.socket)
 
@@ -173,7 +172,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 web_sockets.config(app),
                 lambda: _ready(data, url, tools, third, local, (scheduler, housekeeper, forge_loop), announce or greet),
             )
-            sockets = [one for one in (listener, second, third, local) if one is not None]
+            sockets = [*listener, *second, *third, *([local] if local is not None else [])]
             imports.collect_rarely()
             try:
                 server.run(sockets=sockets)
@@ -224,13 +223,13 @@ def _ready(
     data: DataDir,
     url: str,
     tools: str,
-    third: socket.socket | None,
+    third: list[socket.socket],
     local: socket.socket | None,
     loops: tuple[Scheduler, Housekeeper, ForgeLoop],
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    orchestrate = f"http://127.0.0.1:{third.getsockname()[1]}" if third is not None else ""
+    orchestrate = f"http://127.0.0.1:{third[0].getsockname()[1]}" if third else ""
     addresses.DaemonFile(
         pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__, orchestrate=orchestrate
     ).write(data)

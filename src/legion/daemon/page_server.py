@@ -62,7 +62,7 @@ class PageServer:
         self._lock = threading.Lock()
         self._served: tuple[OpenAddress, ServerThread] | None = None
         self._fingerprint = ""
-        self.lost_host = ""
+        self.lost_proxy = ""
         """The proxy in front of an address that could not be served again."""
 
     def addresses(self) -> WebAddresses:
@@ -79,11 +79,18 @@ class PageServer:
         served = self._served
         return [] if served is None else [served[0].port]
 
+    @property
+    def proxy(self) -> str:
+        """The name of the proxy in front of the address that is served; empty: none."""
+        served = self._served
+        return "" if served is None else served[0].behind
+
     def open(self, wanted: OpenWeb) -> WebAddresses:
         """The address that is open stays so where the new one cannot be served. Raises NotAllowed or BadInput."""
         with self._lock:
             # Any port, to see whether the host is one of this machine: the wanted port may be the open one.
-            listener.on_port(_bound(_checked(wanted)), 0).close()
+            for one in listener.on_port(_bound(_checked(wanted)), 0):
+                one.close()
             self._end()
             self._serve(wanted)
         return self.addresses()
@@ -104,7 +111,7 @@ class PageServer:
         except FileNotFoundError:
             return
         except (LegionError, OSError, ValueError, TypeError) as error:
-            self.lost_host = str(known.get("behind", "")) if isinstance(known, dict) else ""
+            self.lost_proxy = str(known.get("behind", "")) if isinstance(known, dict) else ""
             log.warning("the page's address of %s is not served: %s", self._record, error)
 
     def stop(self) -> None:
@@ -114,11 +121,13 @@ class PageServer:
 
     def _serve(self, wanted: OpenWeb) -> None:
         bound = _bound(wanted)
-        socket_ = listener.on_port(bound, wanted.port or FIRST_PORT)
-        if wanted.behind and wanted.port not in (0, None, socket_.getsockname()[1]):
-            socket_.close()
+        sockets = listener.on_port(bound, wanted.port or FIRST_PORT)
+        port = sockets[0].getsockname()[1]
+        if wanted.behind and wanted.port not in (0, None, port):
+            for one in sockets:
+                one.close()
             raise StateConflict(f"The proxy {wanted.behind} forwards to port {wanted.port}, which another program has.")
-        address = OpenAddress(host=bound, port=socket_.getsockname()[1], tls=wanted.tls, behind=wanted.behind)
+        address = OpenAddress(host=bound, port=port, tls=wanted.tls, behind=wanted.behind)
         chain = key = None
         self._fingerprint = ""
         if wanted.tls:
@@ -129,7 +138,7 @@ class PageServer:
             chain, key = str(certificate.chain), str(certificate.key)
             self._fingerprint = certificate.fingerprint
         app = self._make_app((wanted.host,), wanted.behind)
-        thread = ServerThread(app, socket_, chain, key, http=self._http, proxied=bool(wanted.behind))
+        thread = ServerThread(app, sockets, chain, key, http=self._http, proxied=bool(wanted.behind))
         thread.wait_until_up()
         self._served = (address, thread)
         files.write_atomic(self._record, json.dumps(asdict(address)))
@@ -147,7 +156,7 @@ class ServerThread:
     def __init__(
         self,
         app: Guard | Starlette,
-        listening: socket.socket,
+        listening: list[socket.socket],
         chain: str | None,
         key: str | None,
         http: type[BoundedHttp] = BoundedHttp,
@@ -170,7 +179,7 @@ class ServerThread:
         )
         self._up = threading.Event()
         self._server = _Server(config, self._up)
-        self._socket = listening
+        self._sockets = listening
         self._thread = threading.Thread(target=self._run, daemon=True, name="page")
         self._thread.start()
 
@@ -184,11 +193,12 @@ class ServerThread:
 
     def _run(self) -> None:
         try:
-            self._server.run(sockets=[self._socket])
+            self._server.run(sockets=self._sockets)
         finally:
             self._up.set()
-            with contextlib.suppress(OSError):
-                self._socket.close()
+            for one in self._sockets:
+                with contextlib.suppress(OSError):
+                    one.close()
 
 
 class _Server(uvicorn.Server):

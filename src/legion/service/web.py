@@ -77,20 +77,21 @@ def revoke(context: Context, wanted: RevokeDevice) -> Done:
     return Done(message="No device was let in." if not revoked else f"Revoked {revoked} of the devices.")
 
 
-def end_elsewhere(context: Context, ports: Collection[int], lost_host: str = "") -> int:
+def end_elsewhere(context: Context, ports: Collection[int], *, proxy: str, lost_proxy: str) -> int:
     """Shut out browsers whose secrets another program may have read since the last daemon ended.
 
-    These are browsers at a port of this machine that Legion has lost, at any of its ports where agents worked without a
-    daemon, since an agent could listen there, and behind a proxy (`lost_host`) whose port Legion has lost.
+    Where agents worked without a daemon, these are all browsers on this machine and behind a proxy on it: an agent
+    could listen at Legion's ports. Else they are those at a port, or behind a proxy with a port, that Legion has lost.
     """
+
+    def is_lost(host: str) -> bool:
+        if host in (proxy.lower(), lost_proxy.lower()):
+            return alone or host == lost_proxy.lower()
+        return is_loopback(host) and (alone or port_of(host) not in ports)
+
     with context.store.write() as tx:
         alone = bool(runs.active(tx))
-        lost = [
-            one.id
-            for one in devices.accepted(tx)
-            if (is_loopback(one.host) and (alone or port_of(one.host) not in ports))
-            or (lost_host and one.host == lost_host)
-        ]
+        lost = [one.id for one in devices.accepted(tx) if is_lost(one.host)]
         for id in lost:
             devices.revoke(tx, id)
             tx.record(EventKind.DEVICE_REVOKED, data={"device": id})

@@ -24,7 +24,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("a Stripe key", r"\b[rs]k_live_[0-9A-Za-z]{20,}"),
         ("an npm token", r"\bnpm_[A-Za-z0-9]{36}\b"),
         ("a PyPI token", r"\bpypi-[A-Za-z0-9_-]{50,}"),
-        ("a token of Legion's gateway", r"\blegion-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+        ("a token of Legion", r"\blegion-(?:agent-|plugin-)?[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
         ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
         ("a password in an address", r"\b[a-z][a-z0-9+.-]*://[^/\s:@\"'<{$]+:[^/\s:@\"'<{$]{8,}@"),
     )

@@ -94,9 +94,9 @@ class CallerRegistry:
         """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
         return web.known(self._context, secret, host=host)
 
-    def end_devices_elsewhere(self, ports: Collection[int], lost_host: str = "") -> None:
-        """Called at a start, with the ports of this machine that Legion has now, and the proxy that it has lost."""
-        if ended := web.end_elsewhere(self._context, ports, lost_host):
+    def end_devices_elsewhere(self, ports: Collection[int], *, proxy: str = "", lost_proxy: str = "") -> None:
+        """Called at a start, with the ports of this machine and the proxy that Legion has now, or has lost."""
+        if ended := web.end_elsewhere(self._context, ports, proxy=proxy, lost_proxy=lost_proxy):
             log.warning("browsers whose secrets another program may have read were shut out: %d", ended)
 
     def forge_hook(self, project: int, *, signature: str, delivery: str, raw: bytes) -> bool:
