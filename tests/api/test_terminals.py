@@ -77,7 +77,7 @@ def test_a_device_that_is_shut_out_right_after_it_was_checked_loses_its_terminal
 
 @pytest.mark.parametrize("size", ["", "%C2%B2", "+80", "9" * 5000], ids=["none", "superscript", "sign", "long"])
 def test_an_unknown_ticket_is_refused_whatever_size_is_named(served: Served, size: str):
-    with opened(served, BEARER, f"{AGENT}{'&' if '?' in AGENT else '?'}columns={size}&rows=24") as line:
+    with opened(served, BEARER, f"{AGENT}&columns={size}&rows=24") as line:
         notices = [json.loads(line.recv(PATIENCE)) for _ in range(2)]
         assert [one["news"] for one in notices] == ["waiting", "refused"]
         assert "1" in notices[-1]["message"]

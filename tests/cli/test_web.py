@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from legion.cli.system import web
 from tests.cli.conftest import Ended
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 
 Run = Callable[..., Ended]
@@ -60,3 +62,15 @@ def test_the_code_for_a_camera_is_square_and_has_a_quiet_border():
     assert len(lines) == -(-len(lines[0]) // 2)
     assert set(lines[0]) == {"█"}
     assert all(line.startswith("██") and line.endswith("██") for line in lines)
+
+
+@attack(Attacker.PROGRAM, Door.SECRETS)
+def test_other_programs_get_a_token_that_opens_the_tools_alone(legion: Run, board: Board):
+    ended = legion("plugin", "mcp")
+    url, stdio, over_http = ended.out.splitlines()
+    assert stdio.endswith(" plugin mcp --stdio")
+    assert url in over_http
+    assert str(board.data.token) not in ended.out
+    file = Path(json.loads(legion("plugin", "mcp", "--json").out)["token_file"])
+    assert (str(file) in over_http, file.stat().st_mode & 0o777) == (True, 0o600)
+    assert board.callers.known(file.read_text().strip()).only_tools

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from legion.config.files.user import UserConfig
+from legion.config.sections.machine import SandboxSettings
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.decide import Claim, JobKind
 from legion.domain.tickets.ticket import ParkReason, Start, State, Ticket, TryAgain, Unpark
@@ -15,9 +18,11 @@ from legion.jobs.run import job
 from legion.jobs.supervise.outcome import judge_change
 from legion.jobs.supervise.usage import over_budget_file
 from legion.jobs.workspace.save import Saved
+from legion.runner.probe import SandboxKind, SandboxState
 from legion.runner.spec import RunResult, write_result
 from legion.store.board import tickets
 from legion.store.work import claims, runs
+from legion.wire.dispatch import Dispatch, NewTicket
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.office import office as whole_office
@@ -119,3 +124,22 @@ def test_an_agent_that_changed_nothing_is_reminded_of_the_tools_that_it_was_deni
     assert isinstance(step, TryAgain)
     assert step.reason == reason
     assert ("it was denied Bash, Write" in step.feedback) is bool(denials)
+
+
+def test_a_folder_that_no_agent_may_see_fails_the_ticket_at_once(tmp_path: Path):
+    settings = UserConfig(sandbox=SandboxSettings(read=(Path.home(),)))
+    with whole_office(tmp_path, settings) as here:
+        works = SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=True, why="it works")
+        context = replace(here.context, sandbox=works)
+        (id,) = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", command="true")])).ids
+        with context.store.write() as tx:
+            base = context.project(1).target
+            tickets.move(tx, id, Start(base))
+            run = runs.start(tx, id, 1)
+            claim = claims.claim(tx, JobKind.RUN, id, "here")
+        job.run(context, claim)
+        with context.store.read() as tx:
+            ended, ticket = runs.get(tx, run.id), tickets.get(tx, id)
+    assert (ended.outcome, ticket.state) == (Outcome.NOT_STARTED, State.FAILED)
+    assert "`sandbox.read` in " in ticket.reason
+    assert ticket.reason.endswith(f"{Path.home()} holds more than agents may see; name a narrower folder.")

@@ -14,13 +14,18 @@ from legion.git.hub.filters import Confine
 from legion.runner import etc
 from legion.runner.probe import SandboxState
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
-from legion.runner.toolchains import toolchains
+from legion.runner.toolchains import ShowsTooMuch, toolchains
+from legion.system.paths import user_config_file
+
+
+class NoSandbox(NotAllowed):
+    """No program starts with the person's settings as they are, so nothing is gained by another try."""
 
 
 def confines(settings: SandboxSettings, state: SandboxState) -> bool:
-    """Whether programs run in a sandbox. Raises NotAllowed if they must and cannot."""
+    """Whether programs run in a sandbox. Raises NoSandbox if they must and cannot."""
     if settings.mode is SandboxMode.REQUIRE and not state.works:
-        raise NotAllowed(f"Your settings require a sandbox, and none works here: {state.why}")
+        raise NoSandbox(f"Your settings require a sandbox, and none works here: {state.why}")
     return settings.mode is not SandboxMode.OFF and state.works
 
 
@@ -32,7 +37,10 @@ def visible_tools(settings: SandboxSettings, path: str, hidden: tuple[Path, ...]
 @functools.lru_cache(maxsize=64)
 def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
     """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
-    return toolchains(path, home, named=named, hidden=hidden)
+    try:
+        return toolchains(path, home, named=named, hidden=hidden)
+    except ShowsTooMuch as wide:
+        raise NoSandbox(f"`sandbox.read` in {user_config_file()}: {wide}") from wide
 
 
 def filter_confine(

@@ -33,7 +33,7 @@ class McpShape:
     schema: str = "legion.mcp/1"
     url: str
     token_file: str
-    """Its content belongs into the header `Authorization: Bearer ...`."""
+    """Its content belongs into the header `Authorization: Bearer ...`; it opens the tools and nothing else."""
 
 
 @dataclass(kw_only=True)

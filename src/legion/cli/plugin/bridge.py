@@ -6,8 +6,10 @@ does not matter.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -75,10 +77,22 @@ class Bridge:
         try:
             token = data.plugin_token.read_text().strip()
         except FileNotFoundError:
-            raise NotAllowed("The plugin's token is gone: run `legion plugin install`.") from None
+            raise NotAllowed(
+                "The token of Legion's tools is gone: run `legion plugin mcp`, or `legion plugin install`."
+            ) from None
         if not data.socket.exists():
             raise NotRunning("Legion is not running.")
         return DaemonConnection(DaemonAddress(socket=str(data.socket), token=token))
+
+
+def tools_token(data: DataDir) -> Path:
+    """The file of a token that opens Legion's tools and nothing else; the daemon reads it at each call."""
+    data.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(data.plugin_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"legion-plugin-{secrets.token_urlsafe(32)}\n")
+    return data.plugin_token
 
 
 def serve(call: CommandCall) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +12,12 @@ from legion.cli.base.output import Cell, Colour
 from legion.cli.base.shapes import PluginAt, PluginCommand, PluginShape
 from legion.cli.plugin import news as spoken
 from legion.cli.plugin import place as places
+from legion.cli.plugin.bridge import tools_token
 from legion.cli.plugin.files import PLAIN, commands, program_of_person
 from legion.cli.plugin.place import PluginPlace
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.errors import LegionError
 
-_PREFIX = "legion-plugin-"
 _WHERE = (
     click.option("--user", "where", flag_value="user", default="user", help="For all your projects (the default)."),
     click.option("--project", "where", flag_value="project", help="In this repository only, below .claude."),
@@ -57,7 +55,7 @@ def install(call: CommandCall, where: str, listed: bool, dry_run: bool) -> None:
         )
         return
     notes = places.install(place)
-    _make_token(DataDir(call.data_dir))
+    tools_token(DataDir(call.data_dir))
     message = f"The plugin is in {place.plugin}. Start Claude Code again, or run /reload-plugins in it."
     call.answer(_shape(call, message), lambda: [message])
     call.notes(notes)
@@ -125,13 +123,3 @@ def _shape(call: CommandCall, message: str) -> PluginShape:
         for one in _places(call)
     ]
     return PluginShape(places=lines, message=message)
-
-
-def _make_token(data: DataDir) -> None:
-    """A token that opens Legion's tools and nothing else; the daemon reads the file at each call."""
-    data.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if data.plugin_token.exists():
-        return
-    handle = os.open(data.plugin_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(_PREFIX + secrets.token_urlsafe(32) + "\n")

@@ -13,7 +13,7 @@ from legion import __version__
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.shapes import Completion, McpShape, Version
 from legion.client.discovery import read_record
-from legion.system.paths import DataDir
+from legion.system.paths import DataDir, default_data_dir
 from legion.wire.errors import LegionError
 
 _COMPLETION = """\
@@ -57,19 +57,30 @@ def demo(call: CommandCall, folder: Path | None, forge: bool, machines: int | No
 @command("mcp", example="legion plugin mcp")
 @click.option("--stdio", is_flag=True, help="Serve the tools on stdin and stdout, as the plugin does.")
 def mcp(call: CommandCall, stdio: bool) -> None:
-    """Print the address of Legion's tools over MCP, and the command that adds them to your own Claude Code."""
+    """Print the address of Legion's tools over MCP, and the commands that add them to your own Claude Code.
+
+    Prefer the first command: it gives away nothing. The second one writes a token into the other program's settings.
+    Whoever reads it there can use Legion's tools as you, and nothing else of Legion; `legion plugin remove` ends it.
+    """
+    bridge = importlib.import_module("legion.cli.plugin.bridge")
     if stdio:
-        importlib.import_module("legion.cli.plugin.bridge").serve(call)
+        bridge.serve(call)
         return
     call.legion()
     record = read_record(call.data_dir)
     if record is None or not record.mcp:
         raise LegionError("The daemon that answers runs on another machine; run `legion plugin mcp` there.")
-    found = McpShape(url=record.mcp, token_file=str(DataDir(call.data_dir).token))
+    found = McpShape(url=record.mcp, token_file=str(bridge.tools_token(DataDir(call.data_dir))))
     secret = f'"Authorization: Bearer $(cat {shlex.quote(found.token_file)})"'
+    files = importlib.import_module("legion.cli.plugin.files")
+    program = files.program_of_person(call.data_dir, Path(default_data_dir())).shell
     call.answer(
         found,
-        lambda: [found.url, f"claude mcp add --transport http legion {found.url} --header {secret}"],
+        lambda: [
+            found.url,
+            f"claude mcp add legion -- {program} plugin mcp --stdio",
+            f"claude mcp add --transport http legion {found.url} --header {secret}",
+        ],
     )
 
 

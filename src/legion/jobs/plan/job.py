@@ -25,6 +25,7 @@ from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.spec import NoProgram
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.machine_runs import remote
 from legion.jobs.plan import documents, facts, planner_run
 from legion.jobs.supervise import journal_events, wait
@@ -98,7 +99,7 @@ def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
 def _end(context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run) -> PlannerEnd:
     try:
         ended = _run_to_end(context, project, planned, this_run)
-    except NoProgram as missing:
+    except (NoProgram, NoSandbox) as missing:
         return _failed(Outcome.NOT_STARTED, missing.message)
     except NoModelAccess as missing:
         return _failed(Outcome.REFUSED, missing.message)

@@ -29,6 +29,7 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation, review_rounds
 from legion.jobs.checks import reviewers
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.machine_runs import remote
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.review import coverage, reviewer_run
@@ -117,7 +118,7 @@ def _end(
 ) -> _ReviewEnd:
     try:
         ended = _run_to_end(context, project, ticket, mine, this_run)
-    except NoProgram as missing:
+    except (NoProgram, NoSandbox) as missing:
         return _ReviewEnd(outcome=Outcome.NOT_STARTED, detail=missing.message, refused=missing.message, final=True)
     except NoModelAccess as missing:
         park = Park(ParkReason.PROVIDER, missing.message)

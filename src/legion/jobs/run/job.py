@@ -34,6 +34,7 @@ from legion.jobs.agent.spec import NoProgram
 from legion.jobs.attempts import escalation
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.machine_runs import placements, remote
 from legion.jobs.machines.travel import MachineJob
 from legion.jobs.run import advisors, attendance, documents, revert
@@ -110,7 +111,7 @@ def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Ru
         return _judge_submitted(context, project, ticket, this_run)
     try:
         ended = _run_to_end(context, project, ticket, this_run)
-    except NoProgram as missing:
+    except (NoProgram, NoSandbox) as missing:
         end = RunEnd(outcome=Outcome.NOT_STARTED, detail=missing.message)
         return _Verdict(end=end, step=Fail(missing.message))
     except NoModelAccess as missing:
