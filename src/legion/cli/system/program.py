@@ -60,7 +60,7 @@ def mcp(call: CommandCall, stdio: bool) -> None:
     """Print the address of Legion's tools over MCP, and the commands that add them to your own Claude Code.
 
     Prefer the first command: it gives away nothing. The second one writes a token into the other program's settings.
-    Whoever reads it there can use Legion's tools as you, and nothing else of Legion; `legion plugin remove` ends it.
+    A program that reads it there can use Legion's tools as you, and nothing else; `legion plugin remove` ends it.
     """
     bridge = importlib.import_module("legion.cli.plugin.bridge")
     if stdio:
