@@ -42,6 +42,8 @@ def test_a_box_that_an_agent_takes_away_under_the_hands_leaves_the_keys_off(visi
     page = visitor.enter()
     requests = Requests(page)
     visitor.open("ticket/1")
+    # What it printed moves the box down.
+    expect(page.locator(".output")).to_contain_text("Reading")
     box = page.get_by_label("Send a message to its agent")
     click(page, box)
     page.keyboard.type("Please ")

@@ -59,15 +59,20 @@ class ListAndPage(Place, Generic[_Page]):
         """The key of the list."""
         return self._list.selected if self.is_mounted else ""
 
+    @property
+    def _widths(self) -> tuple[int, int]:
+        """Of the rows of list and page, from the screen: a widget knows its new width only after it was drawn."""
+        whole = self.size.width
+        border = scrollbar = 1
+        left = whole if whole < _NARROW else whole * 2 // 5
+        right = whole if whole < _NARROW else whole - left
+        return max(20, left - border - scrollbar), max(20, right - scrollbar)
+
     def renew(self) -> None:
         if not self.is_mounted:
             return
-        narrow = self.size.width < _NARROW
-        if narrow != self.has_class("-narrow"):
-            self.set_class(narrow, "-narrow")
-            # The rows are made for the new width when it is known.
-            self.call_after_refresh(self.renew)
-        self._list.put(self.list_rows(max(20, self._list.size.width - 1)))
+        self.set_class(self.size.width < _NARROW, "-narrow")
+        self._list.put(self.list_rows(self._widths[0]))
         if self.wanted:
             self._list.select(self.wanted)
             self.wanted = ""
@@ -100,7 +105,7 @@ class ListAndPage(Place, Generic[_Page]):
 
     def _renew_page(self) -> None:
         if self.is_mounted:
-            self._page_rows.put(self.page_rows(max(20, self._page_rows.size.width - 1)))
+            self._page_rows.put(self.page_rows(self._widths[1]))
             self.refresh_bindings()
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
