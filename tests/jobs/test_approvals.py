@@ -15,6 +15,7 @@ from legion.domain.review.hidden_characters import HiddenCharacter
 from legion.domain.tickets.ticket import Change, Park, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.context import Context
+from legion.store.board import questions
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
@@ -79,3 +80,26 @@ def test_code_that_reads_as_other_code_is_asked_about(tmp_path: Path, code: int)
 def found(board: Board) -> Sequence[HiddenCharacter]:
     base = board.repository.git("rev-parse", "main~1")
     return approvals.find_hidden(board.context.project(1), Change(base=base, commit=board.change))
+
+
+def test_what_tools_left_is_asked_about_and_a_no_says_what_to_do(tmp_path: Path):
+    theirs = Repository(tmp_path / "shop")
+    theirs.git("checkout", "--quiet", "-b", "change")
+    theirs.commit("A change", {"a.py": "1\n", "__pycache__/a.cpython-311.pyc": "x\n"})
+    theirs.git("checkout", "--quiet", "main")
+    theirs.git("merge", "--quiet", "--no-ff", "--no-edit", "change")
+    board = Board(tmp_path)
+    try:
+        about = concern(board, board.put(1, state="working"), 1.0)
+        assert about is not None
+        assert about.paths == ("__pycache__/a.cpython-311.pyc",)
+        assert "a no keeps them out):\n- __pycache__/a.cpython-311.pyc: compiled Python" in about.question
+        assert concern(board, board.put(2, state="working", files=["__pycache__"]), 1.0) is None
+        with board.store.write() as tx:
+            approvals.settle(tx, board.tickets[1], about, 60)
+            (question,) = questions.open_ones(tx)
+            questions.settle(tx, question.id, "no")
+            step = approvals.settle(tx, board.tickets[1], about, 60)
+        assert "add it to .gitignore" in repr(step)
+    finally:
+        board.close()

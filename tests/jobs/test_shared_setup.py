@@ -71,3 +71,32 @@ def test_setup_runs_in_each_tree_where_what_it_makes_belongs_to_that_tree(make: 
     assert ground.passes(ground.project.target)
     _second_tree(ground)
     assert ground.setups() == 2
+
+
+MODULES = "mkdir -p node_modules/.cache node_modules/lib target; echo 1 > target/step; touch node_modules/.cache/old"
+WRITES = (
+    "mkdir node_modules/.cache/xo node_modules/.vite/deps && test ! -e node_modules/.cache/old && "
+    "! touch node_modules/lib/x 2> /dev/null && test $(cat target/step) = 1 && echo 2 > target/step && touch target/new"
+)
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+def test_a_check_writes_to_caches_and_build_folders_of_setup_and_leaves_nothing(make: Make):
+    config = f"[setup]\nrun = '''{MODULES}'''\n[checks.test]\nrun = '''{WRITES}'''\n[landing]\nchecks_at_once = 1\n"
+    ground = make(config, {"a.txt": "a\n"})
+    assert ground.passes(ground.project.target)
+    assert ground.passes(ground.change({"a.txt": "b\n"}))
+    (tree,) = (ground.project.folder / "trees").glob("[0-9]*")
+    assert ((tree / "target/step").read_text(), (tree / "target/new").exists()) == ("1\n", False)
+    assert not (tree / "node_modules/.cache/xo").exists()
+    assert ground.setups() == 1
+
+
+@attack(Attacker.REPOSITORY, Door.CHECKS)
+def test_a_link_in_the_place_of_a_cache_leads_nowhere(make: Make, tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    setup = f"mkdir node_modules && ln -s {tmp_path}/mine node_modules/.cache && ln -s {tmp_path}/mine target"
+    check = "touch node_modules/.cache/x target/x || true"
+    ground = make(f"[setup]\nrun = '''{setup}'''\n[checks.test]\nrun = '''{check}'''\n", {"a.txt": "a\n"})
+    assert ground.passes(ground.project.target)
+    assert list((tmp_path / "mine").iterdir()) == []

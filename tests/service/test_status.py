@@ -64,7 +64,9 @@ def red(board: Board, commit: str) -> Receipt:
 
 def says_what_failed(board: Board, text: str) -> bool:
     place = board.data.root / "runs/check-test/output"
-    return f"`make test` ended with exit code 2, after: E   assert 1 == 2 (all of its output: {place})" in text
+    return (
+        f"`make test` ended with exit code 2, after: E   assert 1 == 2 (`less {place}` shows all of its output)" in text
+    )
 
 
 def test_a_red_target_shows_its_output_and_the_next_step(board: Board):

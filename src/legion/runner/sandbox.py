@@ -38,6 +38,8 @@ class Sandbox:
     """An empty folder inside, whatever the person keeps there."""
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    replaced: tuple[tuple[Path, Path], ...] = ()
+    """Pairs of a place and a folder or file of ours: the program finds the second at the first, and may write to it."""
     network: SandboxNetwork = SandboxNetwork.OPEN
     tmp_bytes: int = DEFAULT_TMP_BYTES
     """The most that each of /tmp, /var/tmp, /run, /dev/shm and the home folder holds; they live in memory."""
@@ -49,7 +51,7 @@ class Sandbox:
     """System calls that no build needs are refused (`seccomp`)."""
 
     def __post_init__(self) -> None:
-        for path in (self.home, *self.writable, *self.readable):
+        for path in (self.home, *self.writable, *self.readable, *(one for pair in self.replaced for one in pair)):
             if not path.is_absolute() or path == Path("/"):
                 raise ValueError(f"A sandbox cannot list {str(path)!r}; name an absolute folder other than the root.")
 
@@ -58,6 +60,7 @@ class Sandbox:
             "home": str(self.home),
             "writable": [str(path) for path in self.writable],
             "readable": [str(path) for path in self.readable],
+            "replaced": [[str(place), str(ours)] for place, ours in self.replaced],
             "network": self.network.value,
             "tmp_bytes": self.tmp_bytes,
             "etc": None if self.etc is None else str(self.etc),
@@ -74,6 +77,7 @@ class Sandbox:
             network=SandboxNetwork(facts["network"]),
             tmp_bytes=facts["tmp_bytes"],
             # A daemon of the last release does not write these.
+            replaced=tuple((Path(place), Path(ours)) for place, ours in facts.get("replaced", ())),
             etc=None if facts.get("etc") is None else Path(facts["etc"]),
             small=facts.get("small", False),
             filtered=facts.get("filtered", False),
@@ -201,11 +205,15 @@ def _private_places(sandbox: Sandbox) -> Iterator[str]:
 def _listed(sandbox: Sandbox) -> Iterator[str]:
     """Outer folders first, so that an inner one can be more open or more closed than the outer."""
     # A toolchain may disappear during a run, which only its own programs notice; a worktree may not.
-    binds = [(path, "--ro-bind-try") for path in sandbox.readable] + [(path, "--bind") for path in sandbox.writable]
-    listed = {path for path, _ in binds}
-    for path, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
+    binds = [
+        *((path, path, "--ro-bind-try") for path in sandbox.readable),
+        *((path, path, "--bind") for path in sandbox.writable),
+        *((place, ours, "--bind") for place, ours in sandbox.replaced),
+    ]
+    listed = {path for path, _, _ in binds}
+    for path, source, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
         if not _is_left_as_link(path, listed, sandbox.writable):
-            yield from (option, str(path), str(path))
+            yield from (option, str(source), str(path))
 
 
 def _is_left_as_link(path: Path, listed: Collection[Path], writable: Collection[Path]) -> bool:

@@ -23,12 +23,14 @@ from legion.domain.review.large_files import LargeFile, too_large
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import TouchedFile, stopped_by
 from legion.domain.review.secrets import SecretFound, secrets_in
+from legion.domain.review.tool_files import ToolFile, left_by_tools
 from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
 from legion.git.hub.filters import defined, rules_of
 from legion.git.hub.repository import Hub
+from legion.git.merge import partial_trees
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise.outcome import first_paths
@@ -65,6 +67,8 @@ class ApprovalConcern:
     """Characters in undeclared paths that make code read as other code than it is."""
     filters: tuple[str, ...] = ()
     """What it changes about git filters, by undeclared attribute files."""
+    left: tuple[ToolFile, ...] = ()
+    """New files that tools leave behind."""
 
     @property
     def question(self) -> str:
@@ -79,6 +83,7 @@ class ApprovalConcern:
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
             ("Files are larger than `protection.file_mb`:", _sentences(self.large)),
+            ("Tools seem to have left these (a no keeps them out):", _sentences(self.left)),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
             ("These links lead out of the repository, to files of the host where it is checked out:", self.links),
         ]
@@ -97,13 +102,14 @@ class ApprovalConcern:
             ("it links out of the repository", self.links),
             ("it changes many files", (str(self.many),) if self.many else ()),
             ("it adds large files", tuple(one.path for one in self.large)),
+            ("it adds what tools leave behind", tuple(one.path for one in self.left)),
         ]
         return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        large = (one.path for one in self.large)
-        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *self.repositories, *self.links, *large)))
+        added = (*(one.path for one in self.large), *(one.path for one in self.left))
+        return tuple(dict.fromkeys((*self.protected, *self.only_weakened, *self.repositories, *self.links, *added)))
 
     @property
     def only_weakened(self) -> tuple[str, ...]:
@@ -142,7 +148,8 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     secrets = _secrets(context, project, ticket, change)
     hidden = _disguises(context, project, ticket, change)
     filters = _filters(context, project, ticket, change)
-    if not (stopped or weak or found or links or many or large or secrets or hidden or filters):
+    left = _left_by_tools(context, project, ticket, change, changed)
+    if not (stopped or weak or found or links or many or large or secrets or hidden or filters or left):
         return None
     paths = {
         *stopped,
@@ -151,6 +158,7 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         *((file.path for file in changed if _is_attributes(file)) if filters else ()),
         *links,
         *(one.path for one in large),
+        *(one.path for one in left),
         *_inside(changed, ["."] if many else found),
     }
     return ApprovalConcern(
@@ -164,6 +172,7 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
         secrets=secrets,
         hidden=hidden,
         filters=filters,
+        left=left,
     )
 
 
@@ -258,6 +267,15 @@ def _large(
     return too_large(sizes, _declared(context, ticket), own.file_mb)
 
 
+def _left_by_tools(
+    context: Context, project: ProjectContext, ticket: Ticket, change: Change, changed: Sequence[FileChange]
+) -> tuple[ToolFile, ...]:
+    if context.user.protection.mode is GuardMode.OFF:
+        return ()
+    new = (file.path for file in changed if file.status is FileStatus.ADDED)
+    return left_by_tools(new, lambda: partial_trees.tracked(project.hub, change.base), _declared(context, ticket))
+
+
 def _declared(context: Context, ticket: Ticket) -> tuple[str, ...]:
     """An agent that dispatches a ticket cannot declare files that a person has protected."""
     return (*(() if ticket.spec.dispatcher else ticket.spec.files), *context.user.protection.allow)
@@ -297,7 +315,9 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    signs = [*map(sentence, about.weakened), *_sentences(about.large), *_sentences(about.hidden)]
+    signs = [*map(sentence, about.weakened), *_sentences((*about.large, *about.hidden, *about.left))]
+    if about.left:
+        signs.append("Delete what tools left behind, and add it to .gitignore.")
     secrets = _sentences(about.secrets)
     text = feedback.touched_protected(about.paths, signs, question.why, many=about.many, secrets=secrets)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
@@ -318,7 +338,7 @@ def _key(
     return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
 
 
-def _sentences(found: Sequence[LargeFile] | Sequence[SecretFound] | Sequence[HiddenCharacter]) -> tuple[str, ...]:
+def _sentences(found: Sequence[LargeFile | SecretFound | HiddenCharacter | ToolFile]) -> tuple[str, ...]:
     return tuple(one.sentence for one in found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from legion.domain.checks import CheckResult, Receipt
+from legion.domain.failure_causes import likely_cause
 from legion.jobs.context import Context
 from legion.store.board import receipts
 from legion.store.database.transactions import ReadTransaction
@@ -32,5 +33,6 @@ def _sentence(context: Context, receipt: Receipt) -> str:
     ended = "did not end by itself" if receipt.exit_code is None else f"ended with exit code {receipt.exit_code}"
     lines = [line.strip() for line in receipt.tail.splitlines() if line.strip()]
     last = f", after: {lines[-1][:_LONGEST_LINE]}" if lines else ""
-    where = f" (all of its output: {context.data.root / receipt.output})" if receipt.output else ""
-    return f"`{receipt.label}` {ended}{last}{where}"
+    where = f" (`less {context.data.root / receipt.output}` shows all of its output)" if receipt.output else ""
+    cause = likely_cause(receipt.tail, receipt.exit_code)
+    return f"`{receipt.label}` {ended}{last}{where}{f'. Likely cause: {cause}' if cause else ''}"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from legion.domain.events import EventKind
+from legion.domain.failure_causes import likely_cause
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Ticket
 from legion.git.merge.candidates import MergeConflict
@@ -173,7 +174,9 @@ class _QueueWorker:
         if not failing or not {receipt.command for receipt in tested.red} <= failing:
             return False
         detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-        park = Park(ParkReason.RED_BASELINE, detail)
+        causes = dict.fromkeys(likely_cause(receipt.tail, receipt.exit_code) for receipt in tested.red)
+        likely = "; likely cause: ".join(("", *filter(None, causes)))
+        park = Park(ParkReason.RED_BASELINE, f"{detail}{likely}; `legion status` shows its output")
         send_back(self._context, ticket, park, EventKind.BASELINE_RED, tested.red)
         self._queue.forget(project)
         return True

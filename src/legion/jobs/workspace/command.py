@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.drivers import EndKind, Program
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import caches, sandbox
+from legion.jobs.workspace import caches, kept_outputs, sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
 from legion.runner.launch import EndedRun, LostRun
@@ -76,13 +77,19 @@ def run(
         env=sandbox.environment(context, project, {"LEGION_CHECK": name, **(env or {})}),
     )
     spec = RunSpec(run=run_dir.name, program=program, timeout=timeout, limits=sandbox.limits(context), sandbox=box)
-    # Without a sandbox, builds use the person's own downloads.
-    if not installs and (box is None or (not landed and caches.is_empty(project, installs=False))):
-        return _run(context, run_dir, spec, cancel)
-    with caches.copied(project, installs=installs) as cache:
+    with contextlib.ExitStack() as copies:
+        if box is not None:
+            replaced = copies.enter_context(kept_outputs.written_to(project, tree, readable))
+            places = {place for place, _ in replaced}
+            box = replace(box, replaced=replaced, readable=tuple(path for path in box.readable if path not in places))
+            spec = replace(spec, sandbox=box)
+        # Without a sandbox, builds use the person's own downloads.
+        if not installs and (box is None or (not landed and caches.is_empty(project, installs=False))):
+            return _run(context, run_dir, spec, cancel)
+        cache = copies.enter_context(caches.copied(project, installs=installs))
         named = caches.variables(context.user, cache, installs=installs)
-        program = replace(program, env={**named, **program.env})
         box = None if box is None else replace(box, writable=(*box.writable, cache))
+        program = replace(program, env={**named, **program.env})
         ended = _run(context, run_dir, replace(spec, program=program, sandbox=box), cancel)
         if landed and not ended.lost:
             caches.publish(project, cache)

@@ -1,6 +1,10 @@
-"""The outputs of the last [setup] on a landed commit, kept aside: another tree gets a copy, which takes seconds.
+"""Copies of what [setup] made.
 
-Outputs that name the folder of their tree, as those of Python's `venv` do, work only there and are not kept.
+The outputs of the last setup on a landed commit are kept aside: another tree gets a copy, which takes seconds. Outputs
+that name the folder of their tree, as those of Python's `venv` do, work only there and are not kept.
+
+A check reads the outputs in its tree. Those that tools write to (caches, build folders) it gets as a copy, which is
+removed after it.
 """
 
 from __future__ import annotations
@@ -15,6 +19,17 @@ from legion.jobs.context import ProjectContext
 from legion.system import files, process, trees
 
 _SEARCH_SECONDS = 300.0
+_CACHES_IN = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest")}
+"""By name of an output: folders in it where tools keep what they can make again."""
+_WRITTEN_TO = frozenset(
+    (
+        *("target", "build", "_build", "dist", "out", "obj", "bin", "dist-newstyle", ".stack-work", ".dart_tool"),
+        *(".gradle", ".next", ".nuxt", ".output", ".svelte-kit", ".angular", ".astro", ".turbo", ".nx", ".cache"),
+        *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", "coverage"),
+        *("htmlcov", ".coverage", ".nyc_output", ".parcel-cache", ".eslintcache", ".stylelintcache"),
+    )
+)
+"""Names of outputs that builds and tests write to."""
 
 
 def record(project: ProjectContext) -> Path:
@@ -58,6 +73,35 @@ def give(project: ProjectContext, tree: Path, outputs: Sequence[str]) -> bool:
             trees.remove_all([tree / path for path in outputs])
             return False
     return True
+
+
+@contextmanager
+def written_to(project: ProjectContext, tree: Path, outputs: Iterable[Path]) -> Iterator[tuple[tuple[Path, Path], ...]]:
+    """Pairs of a place in the tree that tools write to, and what stands there for one check."""
+    safe = [one for one in outputs if one.is_relative_to(tree) and not _is_link(tree, one)]
+    copied = [one for one in safe if one.name in _WRITTEN_TO]
+    emptied = [one / name for one in safe if one.is_dir() for name in _CACHES_IN.get(one.name, ())]
+    emptied = [one for one in emptied if not _is_link(tree, one)]
+    if not copied and not emptied:
+        yield ()
+        return
+    with project.check_trees.scratch() as scratch:
+        pairs = []
+        for number, place in enumerate((*copied, *emptied)):
+            ours = scratch / str(number)
+            ours.mkdir()
+            if place in copied:
+                trees.copy([place], ours)
+                ours /= place.name
+            else:
+                # The program sees it in a folder that is read-only, where no place for it can be made later.
+                place.mkdir(exist_ok=True)
+            pairs.append((place, ours))
+        yield tuple(pair for pair in pairs if pair[1].exists())
+
+
+def _is_link(tree: Path, place: Path) -> bool:
+    return place.is_symlink() or is_behind_link(tree, str(place.relative_to(tree)))
 
 
 def is_behind_link(tree: Path, path: str) -> bool:

@@ -324,7 +324,7 @@ def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:
     if project.paused:
         notes.append(f"The project is paused. Run `{project.resumed_by}` to resume it.")
     if project.baseline_red:
-        notes.append("The target itself fails its checks; no ticket is blamed for that.")
+        notes.append("The target itself fails its checks; no ticket is blamed for that. `legion status` shows why.")
     if not context.sandbox.works:
         notes.append(f"Agents run without a sandbox: {context.sandbox.why}")
     return notes
