@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tomllib
 
 import pytest
 
-from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python_files, text_of, tree
+from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python_files, text_of
 
 # Nothing here reads a clock, draws at random or touches the outside.
 DOMAIN_MAY_IMPORT = {
@@ -101,21 +100,3 @@ def test_a_light_room_loads_none_of_the_big_libraries(room):
         [sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE.parent)}, check=True, capture_output=True, text=True
     )
     assert loaded.stdout.split() == []
-
-
-MOST_ALIASES = 142
-"""A second name for a module costs every reader; this number only goes down."""
-
-
-def test_imports_keep_their_names():
-    """An alias is for two modules of one name that meet in a file."""
-    found = [
-        f"{place(path, node.lineno)} {alias.name} as {alias.asname}"
-        for path in python_files("src")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if alias.asname not in (None, alias.name)
-    ]
-    assert len(found) <= MOST_ALIASES, f"import it by its own name: {len(found)} aliases, the last are {found[-5:]}"
-    assert len(found) > MOST_ALIASES - 10, f"there are {len(found)} left: lower MOST_ALIASES"

@@ -150,7 +150,7 @@ MEASURES = {
     "shapes on the wire": Measure(wire_shapes, 310, 230),
     "near-copies among them": Measure(near_copies, 26, 0),
     "importers of Context": Measure(fan_in_of_context, 220, 70),
-    "aliased imports": Measure(aliased_imports, 280, 60),
+    "aliased imports": Measure(aliased_imports, 142, 60),
     "`noqa` and `type: ignore`": Measure(escapes, 160, 80),
     "words of documents by hand": Measure(words_by_hand, 53_500, 48_000),
 }
