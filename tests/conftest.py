@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.support import attacks, places, skips
+from tests.support import attacks, places, skips, watched_git
 from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
@@ -24,6 +24,8 @@ hypothesis.settings.load_profile("legion")
 
 # For `make quick`: random examples are drawn in full by `make test`.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+
+watched_git.watch()
 
 _SESSION = pytest.StashKey[Session]()
 

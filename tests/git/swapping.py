@@ -18,6 +18,8 @@ from pathlib import Path
 HERE = -100
 EXCHANGE = 2
 LARGE = 4 << 20
+MANY = tuple(f"token-{number}" for number in range(60))
+"""The more files there are, the more often one of them is exchanged while git reads them."""
 _libc = ctypes.CDLL(None)
 
 
@@ -30,7 +32,7 @@ def forever(one: str, other: str) -> Callable[[], None]:
 
 
 def folder_for_link(secrets: str) -> Callable[[], None]:
-    for name in ("token", "other"):
+    for name in ("token", *MANY):
         place(f"swap/{name}", "harmless")
     Path("spare").symlink_to(secrets)
     return forever("swap", "spare")
@@ -52,6 +54,22 @@ def file_for_pipe(_: str) -> Callable[[], None]:
     place("swap", "harmless")
     os.mkfifo("spare")
     return forever("swap", "spare")
+
+
+def pipe_for_link_out_of_the_sandbox(secrets: str) -> Callable[[], None]:
+    """Where bubblewrap keeps the old root while it builds the new one: a mount on the pipe would make a file there."""
+    out = Path("/oldroot", secrets.lstrip("/"), "made")
+
+    def once() -> None:
+        for name in (".gitignore", "nested/.gitattributes"):
+            with contextlib.suppress(OSError):
+                Path(name).unlink(missing_ok=True)
+                os.mkfifo(name)
+                Path(name).unlink(missing_ok=True)
+                Path(name).symlink_to(out)
+
+    place("nested/file", "harmless")
+    return once
 
 
 def rules_for_link(secrets: str) -> Callable[[], None]:
@@ -131,6 +149,7 @@ TRICKS = {
     trick.__name__: trick
     for trick in (
         *(folder_for_link, folder_above_for_link, file_for_link, file_for_pipe, rules_for_link, repository_for_link),
+        pipe_for_link_out_of_the_sandbox,
         *(transcript_for_link, hard_link, device, file_that_shrinks, folder_that_goes),
     )
 }

@@ -14,6 +14,7 @@ import pytest
 from legion.git.trees.check_trees import CheckTrees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at
+from tests.support.attacks import Attacker, Door, attack
 
 
 @pytest.fixture
@@ -43,6 +44,17 @@ def test_a_warm_tree_moves_to_another_commit_in_place(grounds: Grounds, checks: 
     assert (tree / "README.md").read_text() == "2\n"
     assert (tree, tree.stat().st_ino) == (first, inode)
     assert Person(tree).head == later
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["src/.gitattributes", "nested/.git/HEAD"])
+def test_a_pipe_that_a_check_left_stops_no_other(grounds: Grounds, checks: CheckTrees, name: str):
+    tree = checks.prepare("0", grounds.target)
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tree / name)
+    (tree / "src/app.py").write_text("changed\n")
+    assert everything_in(checks.prepare("0", grounds.target)) == grounds.names_in(grounds.target)
 
 
 def hide(tree: Path) -> None:

@@ -16,10 +16,12 @@ import pytest
 from legion.domain.errors import LegionError
 from legion.drivers.claude import transcript
 from legion.drivers.tree_states import StateRecorder, StateStore
+from legion.git.core.errors import TreeUnreadable
 from legion.git.hub.agent_objects import new_commits
 from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.unfinished import unfinished
 from legion.git.merge.prediction import OpenChange, Prediction
+from legion.git.trees import setup_changes
 from legion.git.trees.live import LiveTree, Quarantine
 from legion.git.trees.obstacles import obstacles, remove_pipes
 from legion.git.trees.snapshots import look
@@ -30,14 +32,14 @@ from legion.system import safe_files, trees
 from legion.system.process import FinishedProcess, run
 from tests.git.conftest import fresh_grounds, fresh_person
 from tests.git.making import Grounds
-from tests.git.swapping import TRICKS
+from tests.git.swapping import LARGE, MANY, TRICKS
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.live_trees import live
 
 Started = tuple[Sequence[str], Mapping[str, str]]
 SECRET = b"the secret of the person"
-ROUNDS = {"conversation": 200, "file for an agent program": 200, "head": 200}
-"""More where a reading is quick."""
+QUICK = {"conversation", "file for an agent program", "head"}
+"""Readings that take so little time that each is tried thirty times as often."""
 SCRIPT = Path(__file__).with_name("swapping.py")
 
 
@@ -67,7 +69,7 @@ def playing(trick: str, grounds: Grounds, folder: Path, *, inside: bool = True) 
     kept = folder / "kept"
     (kept / "repository").mkdir(parents=True)
     (kept / "projects/p").mkdir(parents=True)
-    for name in ("token", "repository/HEAD", "repository/MERGE_HEAD", "projects/p/conversation.jsonl"):
+    for name in ("token", *MANY, "repository/HEAD", "repository/MERGE_HEAD", "projects/p/conversation.jsonl"):
         (kept / name).write_bytes(SECRET)
     with (kept / "secret-and-large").open("wb") as file:
         file.truncate(3 << 30)
@@ -139,11 +141,18 @@ def transcript_copied(scene: Scene) -> object:
     return None
 
 
+def setup_read(scene: Scene) -> object:
+    target, index = scene.grounds.target, scene.grounds.side / "setup.index"
+    found = setup_changes.before(scene.tree, target, known=scene.grounds.worktrees.index("1"), index=index)
+    return found, setup_changes.after(scene.tree, target, found.state, index)
+
+
 READERS: dict[str, Callable[[Scene], object]] = {
     "diff": diffed,
     "save": lambda scene: scene.grounds.save(timeout=20),
     "prediction": predicted,
     "state between calls": state_recorded,
+    "setup": setup_read,
     "unsaved files": lambda scene: unsaved(scene.tree),
     "files that setup made": lambda scene: kept_out(scene.tree, ["swap/token", "new"]),
     "disk quota": lambda scene: quota.measure((scene.tree.path,)).bytes > 1 << 30 and SECRET,
@@ -167,10 +176,11 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @attack(Attacker.AGENT, Door.TREES)
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("reader", READERS)
-def test_a_reader_of_a_live_tree_reads_nothing_else(reader: str, scene: Scene, request: pytest.FixtureRequest):
-    trick = request.node.callspec.params["scene"]
-    for _ in range(1 if trick == "file_for_pipe" else ROUNDS.get(reader, 6)):
+def test_a_reader_of_a_live_tree_reads_nothing_else(reader: str, rounds: int, scene: Scene):
+    before = sorted(scene.kept.rglob("*"))
+    for _ in range(rounds * (30 if reader in QUICK else 1)):
         try:
             answer = repr(READERS[reader](scene))
         except LegionError as refused:
@@ -179,12 +189,39 @@ def test_a_reader_of_a_live_tree_reads_nothing_else(reader: str, scene: Scene, r
         for found in ("secret", "MERGE"):
             assert found not in answer
     assert scene.holds_secret() == []
+    assert sorted(scene.kept.rglob("*")) == before, "nothing is made there either"
     assert leftovers(scene.grounds) == []
 
 
 def leftovers(grounds: Grounds) -> list[Path]:
     objects = grounds.hub.objects
     return [*(grounds.hub.path / "incoming").glob("*"), *objects.glob("tmp_*"), *objects.glob("*/tmp_*")]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        ('"$@" | head -n 1', "did not run to its end"),
+        ('"$@"; exit 9', "its sandbox failed"),
+        ('"$@"; rm "$GIT_DIR/out-1"', "its answer is gone"),
+        ("exit 0", "did not run to its end"),
+        ("echo broken >&2; exit 1", "broken"),
+    ],
+)
+def test_a_reading_that_breaks_off_says_so_and_is_no_empty_tree(grounds: Grounds, trouble: str, said: str):
+    def breaking(
+        argv: Sequence[str], *, env: Mapping[str, str], **_: object
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        return ("/bin/sh", "-c", trouble, "sh", *argv), env
+
+    agent = grounds.agent()
+    agent.write("new.txt", "1\n")
+    tree = replace(live(grounds.hub, agent.path), confine=breaking)
+    with (
+        pytest.raises(TreeUnreadable, match=said),
+        look(tree, grounds.side / "look", parent=grounds.target, durable=False),
+    ):
+        pass
 
 
 def test_the_same_exchange_gets_through_without_a_sandbox(grounds: Grounds, tmp_path: Path):
@@ -196,6 +233,8 @@ def test_the_same_exchange_gets_through_without_a_sandbox(grounds: Grounds, tmp_
         return argv, env
 
     with playing("folder_for_link", grounds, tmp_path) as scene:
+        # Git lists all files, then reads them in order.
+        (scene.tree.path / "first").write_bytes(os.urandom(4 * LARGE))
         scene.tree = replace(scene.tree, confine=unconfined)
         deadline = time.monotonic() + 60
         found = ""

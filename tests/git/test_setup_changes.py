@@ -16,12 +16,10 @@ from tests.support.live_trees import live
 
 def setup(grounds: Grounds, agent: Person, files: dict[str, str | None], name: str = "1") -> tuple[SetupEdit, ...]:
     """Setup writes (or with None deletes) these files."""
-    index = grounds.side / "setup.index"
-    before = setup_changes.state(
-        grounds.hub, agent.path, index, known=grounds.worktrees.index(name), target=grounds.target
-    )
+    index, tree = grounds.side / "setup.index", live(grounds.hub, agent.path)
+    before = setup_changes.before(tree, grounds.target, known=grounds.worktrees.index(name), index=index)
     write(agent, files)
-    return setup_changes.edits(grounds.hub, agent.path, index, before, target=grounds.target)
+    return setup_changes.after(tree, grounds.target, before.state, index)[1]
 
 
 def write(agent: Person, files: dict[str, str | None]) -> None:

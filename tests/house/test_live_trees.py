@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 
+import pytest
+
+from legion.git.trees.tree import Tree
+from tests.git.conftest import grounds, person
+from tests.git.making import Grounds
 from tests.support.codebase import SOURCE, files_with, imported_modules, place, tree
+from tests.support.watched_git import GitOutsideSandbox
+
+__all__ = ["grounds", "person"]
 
 OTHER_TREES = {
     "git/core/command.py": "it passes the folder on",
     "git/trees/live.py": "the one that reads live trees, in the sandbox",
-    "git/trees/tree.py": "trees in which no program is at work: of the pool, of checks, after setup",
+    "git/trees/tree.py": "trees that Legion makes itself, for the pool and for checks",
     "git/merge/candidates.py": "a folder of ours that holds nothing but attributes",
     "git/merge/prediction.py": "the same folder",
     "git/person/adopted.py": "a checkout of the person's, where no agent of Legion is",
     "git/person/inspect.py": "the person's repository",
     "git/person/scratch.py": "a folder that was just made",
 }
-STILL_TREES = {
-    *("git/trees/pool.py", "git/trees/check_trees.py", "git/trees/setup_changes.py", "git/trees/ignore_rules.py"),
-    "jobs/workspace/setup.py",
-}
+STILL_TREES = {"git/trees/pool.py", "git/trees/check_trees.py", "git/trees/ignore_rules.py"}
+"""Each of them makes the folder itself. What is handed a folder, such as setup, cannot know who wrote there."""
 
 
 def test_no_other_module_runs_git_on_a_worktree():
@@ -41,7 +48,16 @@ def test_trees_without_a_sandbox_are_those_in_which_no_program_is_at_work():
         for path in files_with(r"legion\.git\.trees\.tree\b", "src")
         if "legion.git.trees.tree" in imported_modules(path)
     ]
-    assert set(found) <= STILL_TREES, "take a LiveTree, unless no program can be at work in the tree"
+    assert set(found) <= STILL_TREES, "take a LiveTree: an agent may have been at work in the tree"
+
+
+def test_any_test_fails_in_which_git_starts_on_a_worktree_outside_the_sandbox(grounds: Grounds):
+    """By the class of the fault, not by the module that has it: `watched_git` sees every start of a program."""
+    tree = Tree(grounds.hub, grounds.agent().path, grounds.worktrees.index("1"))
+    with pytest.raises(GitOutsideSandbox):
+        tree.git("status")
+    with pytest.raises(GitOutsideSandbox):
+        subprocess.run(("git", "status"), env={"GIT_WORK_TREE": str(tree.path)}, check=True)
 
 
 def test_every_exception_above_still_exists():

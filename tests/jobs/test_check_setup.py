@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from legion.domain.checks import CheckResult
 from legion.jobs.checks import execution
+from legion.jobs.checks.prepared_tree import prepared
 from legion.jobs.context import ProjectContext
 from legion.jobs.workspace import setup
+from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
@@ -77,6 +83,11 @@ class Ground:
 
     def passes(self, commit: str) -> bool:
         return self.verdict(commit) is CheckResult.GREEN
+
+    def forget_reads(self) -> None:
+        """As on a file system that records none."""
+        record = self.project.folder / "check-setup-0.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "read": None}))
 
     def setups(self) -> int:
         return len(list(self.board.data.runs.glob("setup-*")))
@@ -181,6 +192,77 @@ def test_a_tree_that_a_crash_left_is_not_used(make: Make):
         shutil.copy(folder / name.format("0"), folder / name.format("0-own"))
     assert not ground.passes(ground.change({"setup.sh": SETUP + "# new\n", "value.txt": "bad\n"}))
     assert not (folder / "trees/0-own").exists()
+
+
+@pytest.mark.parametrize("left", ["trees/0-own/file", "check-setup-0-own.json"])
+def test_a_start_removes_what_a_kill_left_of_a_tree_for_one_commit(make: Make, left: str):
+    ground = make()
+    place = ground.project.folder / left
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("{}")
+    ground.board.context.trees.forget(1)
+    assert not list(ground.project.folder.rglob("*-own*"))
+
+
+@pytest.mark.parametrize("how", ["all is read", "reads are not known"])
+def test_each_landing_costs_one_setup_where_setup_reads_what_changes(make: Make, how: str):
+    script = "mkdir -p env && cp lib.sh env/lib.sh; cat * */*/* > env/all || true\n"
+    ground = make(files={**FILES, "setup.sh": script})
+    assert ground.passes(ground.project.target)
+    if how == "reads are not known":
+        ground.forget_reads()
+    for number in range(3):
+        before = ground.setups()
+        change = ground.change({"src/a/code.txt": f"{number}\n", "setup.sh": script, "legion.toml": CONFIG})
+        assert ground.passes(change)
+        ground.land(change)
+        assert ground.setups() == before + 1
+
+
+class WatchedToken(CancelToken):
+    """Says when a command runs that it cancels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = threading.Event()
+
+    @contextmanager
+    def running(self, run_dir: Path) -> Iterator[None]:
+        with super().running(run_dir):
+            self.runs.set()
+            yield
+
+
+def test_setup_on_a_change_ends_when_its_result_is_not_needed_any_more(make: Make):
+    ground = make()
+    project, context = ground.project, ground.board.context
+    assert ground.passes(project.target)
+    change = ground.change({"setup.sh": "sleep 1000\n"})
+    token = WatchedToken()
+    with ThreadPoolExecutor() as threads:
+        tested = threads.submit(
+            execution.test_unless_cancelled, context, project, change, execution.project_checks(project), token
+        )
+        assert token.runs.wait(60)
+        token.cancel()
+        assert isinstance(tested.exception(60), Cancelled)
+    assert not list(project.folder.rglob("*-own*"))
+
+
+def test_outputs_that_a_check_destroyed_are_made_again_on_what_serves_its_commit(make: Make):
+    """Meanwhile a change of setup has landed, and the commit was made before that."""
+    ground = make()
+    project, context = ground.project, ground.board.context
+    assert ground.passes(project.target)
+    old = ground.change({"value.txt": "better\n"})
+    with prepared(context, project, 0, old, CancelToken()) as ready:
+        ground.land(ground.change({"setup.sh": "mkdir env && cp value.txt env/lib.sh\n"}))
+        place, _ = replace(ready, made_on=ground.project.target).show()
+        assert (place / "env/lib.sh").read_text() == REAL
+        shutil.rmtree(place / "env")
+        place, _ = replace(ready, made_on=ground.project.target).show()
+        assert (place / "env/lib.sh").read_text() == REAL, "setup of its own commit"
+    assert ground.passes(ground.change({"src/a/code.txt": "b\n", "setup.sh": SETUP}))
 
 
 @attack(Attacker.AGENT, Door.CHECKS)
@@ -303,22 +385,20 @@ def test_a_warm_tree_serves_a_reviewer_or_a_machine_as_a_check(make: Make, chang
     target, change = project.target, ground.change({changed: f"{FILES[changed]}# new\n"})
 
     def prepare(tree: Path) -> None:
-        setup.ensure(context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
+        setup.ensure(context, project, tree, shows=target, landed=target)
 
     project.worktrees.fill(1, target, disk_cap_bytes=1 << 30, prepare=prepare)
     tree = project.worktrees.replant("check-1", change, project.hub.tree_of(change), "legion/check-1", attempt=1)
     (tree / "env" / "old").write_text("of the target")
-    setup.ensure(context, project, tree, setup.record_of(project, tree), shows=change)
+    setup.ensure(context, project, tree, shows=change)
     assert (tree / "env" / "old").exists() is (changed == "src/a/code.txt")
     assert (tree / "env" / "lib.sh").exists()
 
 
 def test_where_reads_are_not_known_each_change_gets_a_tree_of_its_own(make: Make):
-    """As on a file system that records none."""
     ground = make()
     assert ground.passes(ground.project.target)
-    record = ground.project.folder / "check-setup-0.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "read": None}))
+    ground.forget_reads()
     assert ground.passes(ground.project.target)
     assert ground.setups() == 1
     assert not ground.passes(ground.change({"value.txt": "bad\n"}))

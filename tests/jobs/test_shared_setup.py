@@ -9,6 +9,7 @@ import pytest
 from legion.domain.checks import Check
 from legion.jobs.checks import execution
 from legion.jobs.checks.prepared_tree import prepared
+from legion.jobs.workspace.cancellation import CancelToken
 from tests.jobs.test_check_setup import FILES, SETUP, Ground, Make, make
 from tests.support.attacks import Attacker, Door, attack
 
@@ -49,7 +50,7 @@ def test_an_acceptance_leaves_nothing_that_agents_could_read(make: Make, tmp_pat
 
 
 def _second_tree(ground: Ground) -> Path:
-    with prepared(ground.board.context, ground.project, 1, ground.project.target) as ready:
+    with prepared(ground.board.context, ground.project, 1, ground.project.target, CancelToken()) as ready:
         return ready.show()[0]
 
 

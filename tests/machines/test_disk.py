@@ -57,11 +57,19 @@ def test_a_machine_with_a_full_disk_takes_nothing_and_says_so(head: Head):
         return line.state
 
     assert [state(free) for free in (199, 0, 200, 10**7, None)] == ["disk full", "disk full", "open", "open", "open"]
+    state(3)
     with head.board.store.commits() as committed:
-        state(3)
+        state(2)
         assert not committed.is_set()
         state(300)
         assert committed.is_set(), "a ticket may be parked until then"
+    with head.board.store.read() as tx:
+        found = [one.data for one in events.after(tx, 0) if one.kind is EventKind.MACHINE_STATE]
+    full, open = (
+        {"machine": "desk", "from": "open", "to": "disk full"},
+        {"machine": "desk", "from": "disk full", "to": "open"},
+    )
+    assert found == [full, open, full, open], "a state that may be over before a person looks"
 
 
 def test_a_head_with_a_full_disk_starts_nothing(head: Head):
@@ -198,7 +206,7 @@ def test_an_agent_that_fills_the_disk_is_stopped_and_the_machine_heals(tmp_path:
             return any((one.name, one.state) == ("small", state) for one in house.head.client.machines().machines)
 
         ticket = project.dispatch("Fill", "head -c 80000000 /dev/urandom > junk; sleep 600", on=["small"])
-        # The state "disk full" lasts only until the machine has removed what the run left.
+        next(line for line in house.head.client.events(0) if line is not None and line.data.get("to") == "disk full")
         until_seen(house.head, lambda: [run for run in project.ticket(ticket).runs if run.outcome], "its end")
         assert "disk was full" in project.ticket(ticket).runs[0].detail, worker.log[-6000:]
         house.head.client.stop(ticket)

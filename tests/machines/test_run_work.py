@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from legion.jobs.workspace.save import Saved
 from legion.machine.work import REPORTED, RunWork
 from legion.machine.worker import Worker, opened
 from legion.runner import launch
-from legion.runner.launch import EndedRun, FreshRun, Launcher, LivingRun, LostRun, RunnerSilent
+from legion.runner.journal import JournalEvent, JournalKind
+from legion.runner.launch import EndedRun, Launcher, LivingRun, LostRun, RunnerSilent
 from legion.runner.spec import RunFolder, read_result
 from legion.store.work import machines
 from legion.system.paths import DataDir
 from tests.machines.heads import Head
+from tests.support.repository import Repository
 
 PATIENCE = 60.0
 
@@ -49,7 +52,7 @@ class Bench:
         self.head = head
         self.worker = worker
         # The lease.
-        worker._beat(worker._link, free=0, wait=0.0, patience=15.0)
+        worker._beat_once()
 
     def run(self, command: str) -> Run:
         self.head.board.put(1, state="working", command=command)
@@ -69,6 +72,7 @@ class Bench:
             relay=self.worker._relay.address,
             seat=threading.Lock(),
             snapshot_every=3600.0,
+            beat=self.worker._beat_once,
             ended=lambda name: over.set(),
         )
         return made, over
@@ -77,15 +81,33 @@ class Bench:
         return self.worker.context.data.runs / run.name
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    head = Head(tmp_path)
+@contextmanager
+def new_bench(folder: Path) -> Iterator[Bench]:
+    head = Head(folder)
     desk = head.machine("desk")
-    with opened(DataDir(tmp_path / "machine-desk"), desk) as worker:
+    with opened(DataDir(folder / "machine-desk"), desk) as worker:
         yield Bench(head, worker)
         worker._link.close()
         worker._poll.close()
     head.close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with new_bench(tmp_path) as bench:
+        yield bench
+
+
+def test_the_first_setup_of_a_ticket_fills_the_downloads_of_its_machine(tmp_path: Path):
+    setup = """[setup]\nrun = 'mkdir -p deps && touch "$XDG_CACHE_HOME/wheel"'\n"""
+    Repository(tmp_path / "shop", setup).git("branch", "change")
+    with new_bench(tmp_path) as bench:
+        work, over = bench.work(bench.run("echo hello > hello.txt"))
+        work.start()
+        assert over.wait(PATIENCE)
+        project = bench.worker.context.project(1)
+        assert (project.cache / "wheel").exists()
+        assert "/deps" in (project.hub.path / "info/exclude").read_text()
 
 
 def test_a_runner_that_answers_late_is_adopted(bench: Bench):
@@ -109,7 +131,12 @@ class BrokenAfterStart(RunWork):
     """When the end was reported."""
 
     def _wait(self) -> EndedRun | LostRun:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        return launch.wait(self._folder, self._break)
+
+    def _break(self, event: JournalEvent) -> None:
+        # A runner that answers has not begun yet: ended before, it would leave a fresh run.
+        if event.kind == JournalKind.STARTING.value:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     def _report_trouble(self, trouble: Exception) -> None:
         self.living = isinstance(launch.settle(self._folder), LivingRun)
@@ -123,7 +150,7 @@ def test_an_error_after_the_start_ends_the_program_before_the_head_knows(bench: 
     work.start()
     assert over.wait(PATIENCE)
     assert not work.living
-    assert isinstance(launch.settle(bench.folder(run)), LostRun | FreshRun), "it was ended, perhaps before it began"
+    assert isinstance(launch.settle(bench.folder(run)), LostRun)
     assert (bench.folder(run) / REPORTED).exists()
     assert bench.head.placed(run).state is PlacementState.ENDED
     # Whatever starts later for this run ends itself.

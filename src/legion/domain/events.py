@@ -120,7 +120,7 @@ class EventKind(Enum):
     DEVICE_REVOKED = "device.revoked"
     MACHINE_JOINED = "machine.joined"
     MACHINE_STATE = "machine.state"
-    """A person paused, resumed, drained or removed it."""
+    """A person paused, resumed, drained or removed it; its disk got full, or has room again."""
     REBUILT = "board.rebuilt"
     """The database was lost; this project's board was restored from its hub."""
     WARNING = "warning"

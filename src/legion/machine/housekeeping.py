@@ -107,7 +107,7 @@ class MachineHousekeeper:
             )
 
     def _prepare(self, project: ProjectContext, target: str, tree: Path) -> None:
-        setup.ensure(self._context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
+        setup.ensure(self._context, project, tree, shows=target, landed=target)
 
     def tidy(self, now: float) -> None:
         for mark in self._context.data.runs.glob(f"*/{REPORTED}"):

@@ -72,6 +72,7 @@ class RunWork:
         relay: Callable[[MachineJob], RelayAddress],
         seat: threading.Lock,
         snapshot_every: float,
+        beat: Callable[[], object],
         ended: Callable[[str], None],
     ) -> None:
         self.job = job
@@ -83,6 +84,7 @@ class RunWork:
         self._relay = relay
         self._seat = seat
         self._snapshot_every = snapshot_every
+        self._beat = beat
         self._ended = ended
         self._folder = context.data.runs / job.run.name
         self._fenced = threading.Event()
@@ -217,7 +219,7 @@ class RunWork:
         tree = job_tree.worktree(project, job) if job.saves else job_tree.checkout(project, job)
         if job.has_setup:
             shows = "" if job.saves or job.files or job.plant else job.start or job.base
-            setup.ensure(self._context, project, tree, setup.record_of(project, tree), shows=shows)
+            setup.ensure(self._context, project, tree, shows=shows, landed=_landed(job, shows))
         if job.has_environment:
             env = environment.prepare(self._context, project, job.run, tree)
         else:
@@ -315,6 +317,8 @@ class RunWork:
         """What could be saved is saved, and nothing else has room before its tree is gone."""
         if not quota.is_short(self._context, self._context.data.root):
             return
+        # The head gives this machine nothing meanwhile.
+        self._beat()
         worktrees = job_tree.project(self._context, self.job).worktrees
         held = quota.measure((worktrees.path(self.job.run.seat),)).bytes
         worktrees.discard(self.job.run.seat)
@@ -404,6 +408,13 @@ class RunWork:
 
     def _done(self) -> None:
         files.write_atomic(self._folder / REPORTED, "{}")
+
+
+def _landed(job: MachineJob, shows: str) -> str:
+    """The landed commit whose files are in the tree, if nothing of a change is."""
+    if shows:
+        return shows if shows == job.target else ""
+    return "" if job.previous or job.start or job.plant or job.files else job.base
 
 
 def _facts(saved: Saved) -> dict[str, Any]:

@@ -148,8 +148,11 @@ class Worker:
     def _keep_beating(self) -> None:
         while not self._over.is_set():
             self._make_room()
-            self._beat(self._link, free=0, wait=0.0, patience=self._times.beat)
+            self._beat_once()
             self._over.wait(self._times.beat)
+
+    def _beat_once(self) -> None:
+        self._beat(self._link, free=0, wait=0.0, patience=self._times.beat)
 
     def _keep_asking(self) -> None:
         """The long poll for jobs; it is a beat too. News that this worker cannot deal with comes again at once, so the
@@ -282,6 +285,7 @@ class Worker:
                 relay=self._relay.address,
                 seat=self._seats[job.run.seat],
                 snapshot_every=BEATS * self._times.beat,
+                beat=self._beat_once,
                 ended=self._ended,
             )
         work.start()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from legion.system import trees
 
@@ -35,44 +36,58 @@ class ReadFiles:
     """Folders whose names were listed, or that held such a file: a new name there would have been seen."""
     unused: frozenset[str]
     """The other folders."""
+    kinds: frozenset[str] = frozenset()
+    """Endings of the names of files that were not read."""
 
     def include(self, path: str, *, is_new_or_gone: bool) -> bool:
-        """Whether the program read this path, or would have read it had it been there."""
+        """Whether the program read this path, or would have read it had it been there.
+
+        Asking whether a file exists leaves no trace. So a name that is new or gone counts as read unless nothing in
+        its folder was, other files with its ending were left alone, and no file of the same name was read anywhere.
+        """
         if path in self.files or not is_new_or_gone:
             return path in self.files
-        while path:
-            path = path.rpartition("/")[0]
-            if path in self.unused:
-                return False
-            if path in self.used:
-                return True
-        return True
+        name = PurePosixPath(path)
+        if name.suffix not in self.kinds or name.name in self._names:
+            return True
+        known = (folder for folder in trees.above(path) if folder in self.used or folder in self.unused)
+        return next(known, "") not in self.unused
+
+    @functools.cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(PurePosixPath(path).name for path in self.files)
 
 
-def mark(folder: Path) -> dict[str, bool] | None:
-    """Mark everything below the folder. Returns the paths, and which of them are folders; None where the file system
-    records no reads."""
-    if not _are_recorded(folder):
+Marks = dict[str, int | None]
+"""By path: when a file was marked; None for a folder."""
+
+
+def mark(folder: Path) -> Marks | None:
+    """Mark everything below the folder. None where the file system records no reads."""
+    if not are_recorded(folder.parent):
         return None
-    found = {"": True, **{one.path: one.entry.is_dir(follow_symlinks=False) for one in _below(folder)}}
-    for path in (*found, *_history(folder)):
+    folders = {one.path: one.entry.is_dir(follow_symlinks=False) for one in _below(folder)}
+    for path in ("", *folders, *_history(folder)):
         place = folder / path
         os.utime(place, ns=(_LONG_AGO, place.lstat().st_mtime_ns), follow_symlinks=False)
-    return found
+    return {"": None, **{path: None if folders[path] else (folder / path).lstat().st_ctime_ns for path in folders}}
 
 
-def read_since(folder: Path, marked: dict[str, bool]) -> ReadFiles | None:
+def read_since(folder: Path, marked: Marks) -> ReadFiles | None:
     """What was read since `mark` returned these paths; None where it may be anything that the repository holds."""
-    if any(_is_touched(folder / path, is_folder=True) for path in _history(folder)):
+    if any(_is_touched(folder / path, None) for path in _history(folder)):
         return None
-    touched = {path for path in marked if _is_touched(folder / path, is_folder=marked[path])}
-    listed = {path for path in touched if marked[path]}
+    folders = {path for path, since in marked.items() if since is None}
+    touched = {path for path, since in marked.items() if _is_touched(folder / path, since)}
+    listed = touched & folders
     files = touched - listed
     if not _are_clones_recorded(folder):
-        files |= {path for path, is_folder in marked.items() if not is_folder and _parent(path) in listed}
+        files |= {path for path in marked.keys() - folders if _parent(path) in listed}
     used = listed | {_parent(path) for path in files} | {""}
-    folders = {path for path, is_folder in marked.items() if is_folder}
-    return ReadFiles(files=frozenset(files), used=frozenset(used), unused=frozenset(folders - used))
+    kinds = {PurePosixPath(path).suffix for path in marked.keys() - folders - files} - {""}
+    return ReadFiles(
+        files=frozenset(files), used=frozenset(used), unused=frozenset(folders - used), kinds=frozenset(kinds)
+    )
 
 
 def _history(folder: Path) -> list[str]:
@@ -80,29 +95,31 @@ def _history(folder: Path) -> list[str]:
 
 
 def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
+    return next(trees.above(path), "")
 
 
 def _below(folder: Path) -> Iterator[trees.Found]:
     return (one for one in trees.walk(folder, skip=_OWN) if one.path not in _OWN)
 
 
-def _is_touched(path: Path, *, is_folder: bool) -> bool:
+def _is_touched(path: Path, since: int | None) -> bool:
+    """A file whose inode was changed may have been read, too: it was linked, or its time of access put back."""
     try:
         facts = path.lstat()
     except OSError:
         return True
-    return facts.st_atime_ns != _LONG_AGO or (not is_folder and facts.st_nlink > 1)
+    return facts.st_atime_ns != _LONG_AGO or since not in (None, facts.st_ctime_ns)
 
 
-def _are_recorded(folder: Path) -> bool:
+def are_recorded(folder: Path) -> bool:
+    """Whether the file system of this folder records when a file is read."""
     with _probe(folder) as file:
         file.read_bytes()
         return file.stat().st_atime_ns != _LONG_AGO
 
 
 def _are_clones_recorded(folder: Path) -> bool:
-    with _probe(folder) as file, tempfile.TemporaryFile(dir=folder.parent) as copy, file.open("rb") as original:
+    with _probe(folder.parent) as file, tempfile.TemporaryFile(dir=folder.parent) as copy, file.open("rb") as original:
         try:
             fcntl.ioctl(copy, _FICLONE, original.fileno())
         except OSError:
@@ -112,8 +129,8 @@ def _are_clones_recorded(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _probe(folder: Path) -> Iterator[Path]:
-    """A marked file on the same file system."""
-    with tempfile.NamedTemporaryFile(dir=folder.parent) as file:
+    """A marked file in the folder."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
         file.write(b"read")
         file.flush()
         path = Path(file.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PIECE = 1 << 20
 
 
 def read(root: Path, path: str, *, most: int | None = None) -> bytes | None:
@@ -27,6 +29,19 @@ def read(root: Path, path: str, *, most: int | None = None) -> bytes | None:
         return None
     with file:
         return file.read(-1 if most is None else most)
+
+
+def digest(root: Path, path: str, *, most: int) -> bytes:
+    """Of the size and the first `most` bytes of a plain file; empty where `read` finds none."""
+    file = opened(root, path)
+    if file is None:
+        return b""
+    with file:
+        found = hashlib.sha256(str(os.fstat(file.fileno()).st_size).encode() + b"\0")
+        while most > 0 and (piece := file.read(min(_PIECE, most))):
+            found.update(piece)
+            most -= len(piece)
+    return found.digest()
 
 
 def opened(root: Path, path: str) -> BinaryIO | None:

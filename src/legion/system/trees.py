@@ -125,6 +125,12 @@ def open_below(folder: int, names: Sequence[str]) -> int:
     return handle
 
 
+def above(path: str) -> Iterator[str]:
+    """The folders on the way to a path, the nearest first, without the top."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
 def names(top: Path, path: str) -> tuple[str, ...]:
     """The names in a folder below another one; none where a link or anything else is in its place."""
     try:

@@ -53,6 +53,8 @@ class TreeEntry(NamedTuple):
 
 
 FOLDER = b"40000"
+GITLINK = b"160000"
+"""The mode of a submodule, or of a repository inside another."""
 _ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _CHANGES: dict[tuple[Path, str, str], tuple[tuple[FileChange, ...], str]] = {}
 _MOST_REMEMBERED = 200

@@ -21,7 +21,7 @@ from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.paths import overlap
 from legion.git.trees.live import BorrowingHistory, Call, LiveTree, Quarantine
-from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, obstacles, pathspecs
+from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, pathspecs
 from legion.git.trees.setup_changes import SetupEdit, take_back
 from legion.system.process import FinishedProcess
 
@@ -134,7 +134,7 @@ class Prediction:
 
     def _in_work(self, change: OpenChange, tree: LiveTree) -> _SeenChange | None:
         place = Quarantine(self._hub, self._folder / str(change.id), self._hub.filters(change.base))
-        found = obstacles(tree.path, most=MOST_ENTRIES)
+        found = tree.obstacles(most=MOST_ENTRIES)
 
         def run(*calls: Call) -> tuple[FinishedProcess, ...]:
             return place.run(tree, *calls, timeout=_PATIENCE, durable=False)

@@ -11,12 +11,11 @@ import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
-from legion.git.core.history import FOLDER, TreeEntry
+from legion.git.core.history import FOLDER, GITLINK, TreeEntry
 from legion.git.hub.objects import read_commit, write_tree
 from legion.git.hub.repository import Hub
 from legion.git.merge.paths import overlap
 
-_SUBMODULE = b"160000"
 _MOST_COMMITS = 100
 """Commits that are walked on each side in search of the common one."""
 _MOST_PATHS = 300
@@ -76,7 +75,7 @@ def _changed(hub: Hub, before: str, after: str) -> dict[bytes, TreeEntry] | None
     """The new entries by path; None where a path was removed, a submodule changed, or there are many."""
     found: dict[bytes, TreeEntry] = {}
     for path, old, new in itertools.islice(hub.differences(before, after), _MOST_PATHS + 1):
-        if new is None or _SUBMODULE in (new.mode, old.mode if old is not None else b""):
+        if new is None or GITLINK in (new.mode, old.mode if old is not None else b""):
             return None
         found[path] = new
     return found if len(found) <= _MOST_PATHS else None

@@ -17,16 +17,20 @@ from pathlib import Path
 
 from legion.git.core.command import as_text, fields
 from legion.git.core.errors import GitError
+from legion.git.core.history import GITLINK
 from legion.git.hub.objects import Signature, tree_entries
 from legion.git.hub.repository import Hub
+from legion.git.trees.obstacles import exactly, obstacles
 from legion.git.trees.private_repository import write_private
-from legion.git.trees.tree import Tree, exactly
+from legion.git.trees.tree import Tree
 from legion.system import crash, files, trees
 from legion.system.crash import Point
 
 _SLOT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+OWN = "-own"
+"""The end of a slot's name whose tree serves one commit, and is removed afterwards."""
+_SETUP = "check-setup-"
 _CHECKER = Signature(name="Legion checks", email="checks@legion.invalid")
-_GITLINK = "160000"
 
 
 class CheckTrees:
@@ -41,6 +45,11 @@ class CheckTrees:
             folder.mkdir(parents=True, exist_ok=True)
         for left in self._scrap.iterdir():
             trees.remove(left)
+        # What a killed process had no time to remove.
+        left_over = {place.name for place in self._root.glob(f"*{OWN}")}
+        left_over |= {place.stem.removeprefix(_SETUP) for place in side.absolute().glob(f"{_SETUP}*{OWN}.json")}
+        for slot in left_over:
+            self.remove(slot)
 
     def prepare(self, slot: str, commit: str, keep: Sequence[str] = ()) -> Path:
         """The slot's tree with exactly the files of `commit`, and the present content of the paths in `keep`."""
@@ -67,8 +76,13 @@ class CheckTrees:
 
     def remove(self, slot: str) -> None:
         """Remove the slot's tree with everything in it."""
-        self._record(slot).unlink(missing_ok=True)
         self._clear(slot)
+        self.setup_record(slot).unlink(missing_ok=True)
+        self._record(slot).unlink(missing_ok=True)
+
+    def setup_record(self, slot: str) -> Path:
+        """The place of what is known of the setup in the slot's tree."""
+        return self._side.parent / f"{_SETUP}{slot}.json"
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -123,12 +137,14 @@ class CheckTrees:
         return token
 
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
+        # A pipe that a check left must not make git wait.
+        obstacles(tree.path, skip=keep)
         tree.show(commit)
         # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
         _remove_unseen(tree.path)
         for mode, _, path in tree_entries(tree.git("ls-tree", "-r", "-d", "-z", commit).stdout):
             place = tree.path / os.fsdecode(path)
-            if mode == _GITLINK:
+            if mode == GITLINK.decode():
                 trees.remove(place)
                 place.mkdir(parents=True)
             else:

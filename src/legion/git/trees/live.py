@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import stat
 import time
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +27,17 @@ from legion.git.hub.filters import Confine, Filters
 from legion.git.hub.incoming import adopt_objects, object_files
 from legion.git.hub.objects import read_loose
 from legion.git.hub.repository import Hub
-from legion.git.trees.obstacles import MOST_ENTRIES, obstacles
+from legion.git.trees.obstacles import MOST_ENTRIES, Obstacles, exactly, obstacles
 from legion.system import process, safe_files
 from legion.system.process import FinishedProcess
 
 _IDLE = 3.0
 """Seconds after which a git that does nothing waits for a named pipe, so for ever."""
+_PATIENCE = 600.0
+_TRIES = 3
+"""Readings of a tree that changes under git: a file that shrinks ends it."""
+_LONGEST_ANSWER = 256 << 20
+_MOST_NOTES = 64 << 10
 _NO_FSYNC = {"core.fsync": "none"}
 _BATCH = """\
 IFS='
@@ -50,6 +56,7 @@ done
 """
 """Runs the calls of git that it is given, one word per line, until one fails: several for the price of one sandbox."""
 _ONE = """cd "$GIT_WORK_TREE" && "$@"; echo $?"""
+_RULES = "info/exclude"
 _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
 _SIGNALS = 128
@@ -63,6 +70,10 @@ class LiveTree:
     hub: Hub
     path: Path
     confine: Confine
+    made: tuple[str, ...] = ()
+    """What [setup] made in it, which is no change."""
+    pipes: Path | None = None
+    """Where the named pipes are noted that had to be removed."""
 
     def refuse_gone(self) -> None:
         if self.path.is_symlink() or not self.path.is_dir():
@@ -71,15 +82,23 @@ class LiveTree:
     def ask(self, *words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> FinishedProcess:
         """One call of git that needs no index. Raises TreeUnreadable."""
         call = Call(words, stdin=stdin, accept=accept)
-        complaint = ""
-        with quarantine(self.hub) as place:
-            for most in (MOST_ENTRIES, None):
-                obstacles(self.path, most=most)
-                try:
-                    return place.run(self, call, durable=False)[0]
-                except GitError as broken:
-                    complaint = broken.complaint
-        raise TreeUnreadable(self.path, complaint)
+        with quarantine(self.hub) as place, readable(self):
+            return place.read(self, lambda _: (call,), durable=False)[0][0]
+
+    def obstacles(self, *, most: int | None) -> Obstacles:
+        """Among the first `most` entries. Named pipes that git would open are removed first, and noted."""
+        found = obstacles(self.path, most=most)
+        if found.removed and self.pipes is not None:
+            with self.pipes.open("a") as notes:
+                if notes.tell() < _MOST_NOTES:
+                    notes.writelines(f"{json.dumps(path)}\n" for path in found.removed)
+        return found
+
+    def removed_pipes(self) -> list[str]:
+        """Those that were noted since the worktree was made."""
+        if self.pipes is None or not self.pipes.exists():
+            return []
+        return sorted({json.loads(line) for line in self.pipes.read_text().splitlines()})
 
 
 @dataclass(frozen=True)
@@ -105,7 +124,7 @@ class Quarantine:
         self.history = BorrowingHistory(hub, (self.objects,))
         for below in ("objects/pack", "refs", "info"):
             (folder / below).mkdir(parents=True, exist_ok=True)
-        for file in ("HEAD", "config", "info/exclude"):
+        for file in ("HEAD", "config", _RULES):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(hub.path / file, folder / file)
         self.use(filters)
@@ -116,13 +135,20 @@ class Quarantine:
         self._variables = {} if filters is None else filters.furnish(self.folder)
 
     def run(
-        self, tree: LiveTree, *calls: Call, timeout: float = 600.0, durable: bool = True, writes: bool = False
+        self,
+        tree: LiveTree,
+        *calls: Call,
+        timeout: float = _PATIENCE,
+        durable: bool = True,
+        writes: bool = False,
     ) -> tuple[FinishedProcess, ...]:
-        """How each call ended. Raises TreeGone, GitTimedOut, or GitError for an exit code that is not accepted.
+        """How each call ended, to the last one or to one whose condition does not hold. Raises TreeGone, GitTimedOut,
+        or GitError for an exit code that is not accepted, and where an answer is missing or too long.
 
         `writes`: the calls write files of the tree, in which no program is at work.
         """
         tree.refuse_gone()
+        self._leave_out(tree)
         # A git that was killed leaves its lock. No other git works here.
         (self.folder / "index.lock").unlink(missing_ok=True)
         for number, call in enumerate(calls, start=1):
@@ -137,14 +163,21 @@ class Quarantine:
         if ended.timed_out:
             raise GitTimedOut(("git", *calls[0].words), round(time.monotonic() - began))
         codes = [int(code) for code in ended.stdout.split()]
-        answers = []
-        for number, (call, code) in enumerate(zip(calls, codes, strict=False), start=1):
+        answers: list[FinishedProcess] = []
+        for number, call in enumerate(calls, start=1):
+            if number > len(codes):
+                if ended.code == 0 and call.if_printed and answers and not answers[-1].stdout:
+                    break
+                raise GitError(("git", *call.words), f"it did not run to its end ({_complaint(ended)})")
+            code = codes[number - 1]
             if code not in call.accept:
-                raise GitError(("git", *call.words), ended.stderr.decode("utf-8", "replace").strip() or _killed(code))
-            out = safe_files.read(self.folder, f"out-{number}") or b""
+                raise GitError(("git", *call.words), _complaint(ended, code))
+            out = safe_files.read(self.folder, f"out-{number}", most=_LONGEST_ANSWER + 1)
+            if out is None or len(out) > _LONGEST_ANSWER:
+                raise GitError(("git", *call.words), "its answer is gone" if out is None else "its answer is too long")
             answers.append(FinishedProcess(argv=call.words, code=code, stdout=out, stderr=ended.stderr))
-        if not answers:
-            raise GitError(("git", *calls[0].words), ended.complaint)
+        if ended.code != 0:
+            raise GitError(("git", *calls[-1].words), f"its sandbox failed ({_complaint(ended)})")
         return tuple(answers)
 
     def _confined(
@@ -160,6 +193,42 @@ class Quarantine:
             readable=(*(() if tree.path in writable else (tree.path,)), self.hub.objects, *readable),
             writable=(self.folder, *writable, *store),
         )
+
+    def read(
+        self,
+        tree: LiveTree,
+        calls: Callable[[Sequence[str]], Sequence[Call]],
+        *,
+        timeout: float = _PATIENCE,
+        durable: bool = True,
+    ) -> tuple[tuple[FinishedProcess, ...], tuple[str, ...]]:
+        """How the calls ended that are made for the files which are too large to be read, and those files.
+
+        A tree that changes meanwhile is read again. In a very large one obstacles are searched once git was slow.
+        """
+        most: int | None = MOST_ENTRIES
+        for tries_left in reversed(range(_TRIES)):
+            found = tree.obstacles(most=most)
+            try:
+                return self.run(tree, *calls(found.large), timeout=timeout, durable=durable), found.large
+            except GitTimedOut:
+                if most is None or tree.obstacles(most=None) == Obstacles(large=found.large):
+                    raise
+                most = None
+            except GitError as broken:
+                if not tries_left:
+                    raise
+                if self.filters is not None and "clean filter" in broken.complaint:
+                    self.use(self.filters.forgiving)
+        raise AssertionError("the last try returns or raises")
+
+    def _leave_out(self, tree: LiveTree) -> None:
+        """What [setup] made in this tree, as what it made on the target, which the hub's own rules name."""
+        if tree.made:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self.hub.path / _RULES, self.folder / _RULES)
+            with (self.folder / _RULES).open("ab") as rules:
+                rules.write(b"".join(b"\n" + os.fsencode(exactly(path)) for path in tree.made if "\n" not in path))
 
     def _environment(self, tree: LiveTree, *, durable: bool) -> dict[str, str]:
         settings = {} if self.filters is None else self.filters.settings
@@ -178,6 +247,7 @@ class Quarantine:
 
         The last line of the output is git's exit code. That process names an index and objects in the folder `store`.
         """
+        self._leave_out(tree)
         argv, env = self._confined(tree, ("/bin/sh", "-c", _ONE, "sh"), durable=False, writable=(store,))
         return tuple(argv), env
 
@@ -204,6 +274,15 @@ def quarantine(hub: Hub, filters: Filters | None = None) -> Iterator[Quarantine]
         yield Quarantine(hub, folder, filters)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def readable(tree: LiveTree) -> Iterator[None]:
+    """Around a reading: raises TreeUnreadable where git fails."""
+    try:
+        yield
+    except GitError as broken:
+        raise TreeUnreadable(tree.path, broken.complaint) from None
 
 
 class BorrowingHistory(History):
@@ -239,6 +318,8 @@ def _is_sound(file: Path) -> bool:
     return digest.hexdigest() == name
 
 
-def _killed(code: int) -> str:
-    """How the shell's code names the end of a program that said nothing."""
-    return f"git was ended by signal {code - _SIGNALS}" if code > _SIGNALS else f"exit code {code}"
+def _complaint(ended: FinishedProcess, code: int | None = None) -> str:
+    """Why a call, or all of them, failed. The shell's code names the signal that ended a program without a message."""
+    code = ended.code if code is None else code
+    signal = f"git was ended by signal {code - _SIGNALS}" if code > _SIGNALS else f"exit code {code}"
+    return ended.stderr.decode("utf-8", "replace").strip() or signal

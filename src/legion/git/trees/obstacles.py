@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,14 @@ MOST_ENTRIES = 2_000
 """Entries that are looked at where nothing points to an obstacle."""
 _MOST_IN_REPOSITORY = 20_000
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
-ALL_BUT = ("--no-literal-pathspecs", "add", "--all", "--verbose", "--ignore-errors", *_FROM_STDIN)
+_ADD = ("--no-literal-pathspecs", "add", "--verbose", "--ignore-errors", *_FROM_STDIN)
+ALL_BUT = (*_ADD, "--all")
 """Adds what `pathspecs` names on stdin, and names each entry of the index that it changes or removes.
 
 Ends with 1 where git could not read a file; the others are added.
 """
+CHANGES_BUT = (*_ADD, "--update")
+"""The same without files that the index does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +36,21 @@ class Obstacles:
     """Paths, ignored or not."""
 
     large: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Named pipes that git would have opened."""
 
 
-def obstacles(work_tree: Path, *, most: int | None = None) -> Obstacles:
-    """Among the first `most` entries. Named pipes that git would open are removed; git passes over others."""
-    large = []
-    for path, facts in _files(work_tree, skip=(".git",), most=most):
+def obstacles(work_tree: Path, *, most: int | None = None, skip: Sequence[str] = ()) -> Obstacles:
+    """Among the first `most` entries, without those below the folders in `skip`. Named pipes that git would open are
+    removed; git passes over others."""
+    large, removed = [], []
+    for path, facts in _files(work_tree, skip=(".git", *skip), most=most):
         if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
             large.append(path)
         elif stat.S_ISFIFO(facts.st_mode) and any(part.startswith(".git") for part in path.split("/")):
             trees.remove_pipe(work_tree, path)
-    return Obstacles(large=tuple(sorted(large)))
+            removed.append(path)
+    return Obstacles(large=tuple(sorted(large)), removed=tuple(removed))
 
 
 def remove_pipes(repository: Path) -> None:
@@ -63,3 +71,8 @@ def _files(folder: Path, *, skip: tuple[str, ...], most: int | None) -> Iterator
 def pathspecs(left_out: Iterable[str]) -> bytes:
     """Everything but these paths."""
     return b"".join((b".\0", *(b":(exclude,literal)%s\0" % os.fsencode(path) for path in left_out)))
+
+
+def exactly(path: str) -> str:
+    """An ignore pattern that matches this path from the top and nothing else."""
+    return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", path.strip("/"))

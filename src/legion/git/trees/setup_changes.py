@@ -13,7 +13,9 @@ from pathlib import Path
 from legion.git.core.command import fields, git
 from legion.git.hub.objects import tree_entries
 from legion.git.hub.repository import Hub
-from legion.git.trees.tree import Tree
+from legion.git.trees.live import Call, LiveTree, quarantine, readable
+from legion.git.trees.obstacles import ALL_BUT, CHANGES_BUT, pathspecs
+from legion.system.process import FinishedProcess
 
 Entry = tuple[str, str]
 """Mode and id of a file."""
@@ -28,28 +30,81 @@ class SetupEdit:
     after: Entry | None
 
 
-def state(hub: Hub, folder: Path, index: Path, *, known: Path, target: str) -> str:
-    """The files of the folder that are not ignored, as a tree. `index` is made from `known` and describes them."""
-    shutil.copy2(known, index)
-    tree = Tree(hub, folder, index)
-    tree.add("--all", filters=hub.filters(target))
-    return tree.git("write-tree").text.strip()
+@dataclass(frozen=True, kw_only=True)
+class FoundFiles:
+    """What a tree held before setup."""
+
+    others: tuple[str, ...]
+    """The paths besides the files of the project, a whole folder as one."""
+    state: str = ""
+    """The files of the project, as a tree; empty where that is not known."""
 
 
-def edits(hub: Hub, folder: Path, index: Path, before: str, *, target: str) -> tuple[SetupEdit, ...]:
-    """The files of the state `before`, which `index` describes, that were changed since."""
-    tree = Tree(hub, folder, index)
-    tree.add("--update", filters=hub.filters(target))
-    after = tree.git("write-tree").text.strip()
-    return tuple(
+def before(tree: LiveTree, commit: str, *, known: Path | None = None, index: Path | None = None) -> FoundFiles:
+    """What the tree holds besides the files of `commit`.
+
+    In a worktree, of which `known` is what is known, all that is not ignored counts as a file of the project, and
+    `index` describes it afterwards. Raises TreeUnreadable.
+    """
+    with quarantine(tree.hub, tree.hub.filters(commit)) as place, readable(tree):
+        if known is None or index is None:
+            return FoundFiles(others=_paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]))
+        # The time of an index decides which files git looks at twice, so the copy keeps it.
+        shutil.copy2(known, place.index)
+        answers, _ = place.read(
+            tree,
+            lambda large: (
+                _show(commit, "-i", "-m"),
+                Call(ALL_BUT, stdin=pathspecs(large), accept=(0, 1)),
+                _WRITE,
+                _OTHERS,
+            ),
+        )
+        place.admit()
+        place.take_index(index)
+        return FoundFiles(others=_paths(answers[-1]), state=answers[-2].text.strip())
+
+
+def after(tree: LiveTree, commit: str, state: str, index: Path) -> tuple[tuple[str, ...], tuple[SetupEdit, ...]]:
+    """What the tree holds now besides the files that `before` found, and which of those were changed since."""
+    with quarantine(tree.hub, tree.hub.filters(commit)) as place, readable(tree):
+        if not state:
+            return _paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]), ()
+        if index.exists():
+            shutil.copy2(index, place.index)
+        answers, _ = place.read(
+            tree,
+            lambda large: (
+                _show(state, *(("-i", "-m") if place.index.exists() else ())),
+                _OTHERS,
+                Call(CHANGES_BUT, stdin=pathspecs(large), accept=(0, 1)),
+                _WRITE,
+            ),
+        )
+        place.admit()
+        now = answers[-1].text.strip()
+    edits = (
         SetupEdit(
             path=os.fsdecode(path),
             before=(old.mode.decode(), old.id),
             after=None if new is None else (new.mode.decode(), new.id),
         )
-        for path, old, new in hub.differences(before, after)
+        for path, old, new in tree.hub.differences(state, now)
         if old is not None
     )
+    return _paths(answers[1]), tuple(edits)
+
+
+_OTHERS = Call(("ls-files", "-z", "--others", "--directory"))
+_WRITE = Call(("write-tree",))
+
+
+def _show(commit_or_tree: str, *known: str) -> Call:
+    return Call(("read-tree", *known, commit_or_tree))
+
+
+def _paths(listed: FinishedProcess) -> tuple[str, ...]:
+    return tuple(os.fsdecode(path.rstrip(b"/")) for path in fields(listed.stdout))
 
 
 def without(hub: Hub, tree: str, *, base: str, edited: Sequence[SetupEdit], made: Sequence[str]) -> str:

@@ -15,20 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields
-from legion.git.core.errors import GitError, GitTimedOut, TreeUnreadable
-from legion.git.core.history import TreeEntry
+from legion.git.core.errors import GitError
+from legion.git.core.history import GITLINK, TreeEntry
 from legion.git.hub.filters import failed_id, filters_after
 from legion.git.hub.objects import Signature, write_commit
-from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine
-from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, obstacles, pathspecs
+from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine, readable
+from legion.git.trees.obstacles import ALL_BUT, pathspecs
 from legion.git.trees.unsaved import not_ignored
 from legion.system import crash, trees
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
 
-_GITLINK = b"160000"
-_TRIES = 3
-"""Readings of a tree that changes under git: a file that shrinks ends it."""
 _Difference = tuple[bytes, TreeEntry | None, TreeEntry | None]
 
 
@@ -107,7 +104,7 @@ class TreeLook:
     def refuse_incomplete(self) -> None:
         """Once the objects were admitted: raises GitError where one is missing."""
         for path, _, new in self.differences:
-            if new is not None and new.mode != _GITLINK and not self.place.hub.has(new.id):
+            if new is not None and new.mode != GITLINK and not self.place.hub.has(new.id):
                 raise GitError(("git", "add"), f"it did not store {as_text(path)}")
 
 
@@ -122,10 +119,8 @@ def look(
         with contextlib.suppress(FileNotFoundError):
             # The time of an index decides which files git looks at twice, so the copy keeps it.
             shutil.copy2(index_file, place.index)
-        try:
+        with readable(tree):
             seen = _read(place, tree, parent, timeout, durable=durable)
-        except GitError as broken:
-            raise TreeUnreadable(tree.path, broken.complaint) from None
         yield seen
         place.take_index(index_file)
 
@@ -228,35 +223,24 @@ _UNREAD = (
 def _add(
     place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool
 ) -> tuple[Sequence[FinishedProcess], Sequence[str]]:
-    """Everything but files that are too large, and those. In a very large tree they are searched once git was slow."""
-    most: int | None = MOST_ENTRIES
-    for tries_left in reversed(range(_TRIES)):
-        found = obstacles(tree.path, most=most)
+    """Everything but files that are too large, and those."""
+
+    def calls(large: Sequence[str]) -> tuple[Call, ...]:
         # Starting from the parent each time makes the result depend on nothing but the parent and the files.
         known = ("-i", "-m") if place.index.exists() else ()
-        calls = (
+        return (
             Call(("read-tree", *known, parent)),
-            Call(ALL_BUT, stdin=pathspecs(found.large), accept=(0, 1)),
+            Call(ALL_BUT, stdin=pathspecs(large), accept=(0, 1)),
             Call(("write-tree",), if_printed=True),
         )
-        try:
-            return place.run(tree, *calls, timeout=timeout, durable=durable), found.large
-        except GitTimedOut:
-            if most is None or obstacles(tree.path) == found:
-                raise
-            most = None
-        except GitError as broken:
-            if not tries_left:
-                raise
-            if place.filters is not None and "clean filter" in broken.complaint:
-                place.use(place.filters.forgiving)
-    raise AssertionError("the last try returns or raises")
+
+    return place.read(tree, calls, timeout=timeout, durable=durable)
 
 
 def _filled(place: Quarantine, tree: LiveTree) -> list[bytes]:
     """Submodules whose folder holds files but no repository: git skips such a folder and reports nothing."""
     entries = fields(place.run(tree, Call(("ls-files", "--stage", "-z")))[0].stdout)
-    paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(_GITLINK)]
+    paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(GITLINK)]
     inside = {path: trees.names(tree.path, os.fsdecode(path)) for path in paths}
     return [path for path, names in inside.items() if names and ".git" not in names]
 
@@ -265,10 +249,10 @@ def _gitlinks(differences: Sequence[_Difference]) -> tuple[list[bytes], list[byt
     """Nested repositories in the new tree, changed submodules, and the index entries that take back both."""
     nested, submodules, repairs = [], [], b""
     for path, old, new in differences:
-        if old is not None and old.mode == _GITLINK:
+        if old is not None and old.mode == GITLINK:
             submodules.append(path)
             repairs += _line(path, old)
-        elif new is not None and new.mode == _GITLINK:
+        elif new is not None and new.mode == GITLINK:
             nested.append(path)
             repairs += _line(path, TreeEntry(b"0", "0" * len(new.id)))
     return nested, submodules, repairs

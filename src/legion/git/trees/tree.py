@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.landing.filter_rules import filter_names
-from legion.git.core.command import fields, git
+from legion.git.core.command import git
 from legion.git.core.errors import FilterFailed, GitError
 from legion.git.hub.attribute_files import EMPTY_TREE
 from legion.git.hub.filters import Filters
@@ -60,14 +58,6 @@ class Tree:
         else:
             self._through(filters, *calls)
 
-    def add(self, *words: str, filters: Filters | None) -> None:
-        """Take files of the folder, in which no program is at work, into the index. Unreadable ones are skipped."""
-        call = Call(("add", *words, "--ignore-errors", "--", "."), accept=(0, 1))
-        if filters is None:
-            self.git(*call.words, accept=call.accept)
-        else:
-            self._through(filters, call)
-
     def _through(self, filters: Filters, *calls: Call) -> None:
         """Run git with filters: in their sandbox, with a repository that is gone afterwards."""
         with quarantine(self.hub, filters) as place:
@@ -96,20 +86,3 @@ class Tree:
     def describe(self, commit: str) -> None:
         """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
         self.git("read-tree", *(("-i", "-m") if self.index.exists() else ()), commit)
-
-
-def untracked(hub: Hub, folder: Path, commit: str) -> tuple[str, ...]:
-    """The paths in the folder besides the files of `commit`, ignored or not; a whole new folder counts as one."""
-    # In the hub, where `tidy` sweeps away what a killed process leaves.
-    place = hub.path / "incoming"
-    place.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
-        tree = Tree(hub, folder, Path(scratch) / "index")
-        tree.describe(commit)
-        found = tree.git("ls-files", "-z", "--others", "--directory").stdout
-    return tuple(os.fsdecode(path.rstrip(b"/")) for path in fields(found))
-
-
-def exactly(path: str) -> str:
-    """An ignore pattern that matches this path from the top and nothing else."""
-    return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", path.strip("/"))

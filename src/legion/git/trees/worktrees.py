@@ -60,6 +60,10 @@ class Worktrees:
         """Our own index of a worktree, for snapshots."""
         return self._side / f"{name}.index"
 
+    def pipes(self, name: str) -> Path:
+        """Where the named pipes of a worktree are noted that had to be removed."""
+        return self._side / f"{name}.pipes"
+
     def acquire(self, name: str, commit: str, branch: str) -> Path:
         """The worktree of this name as it is, or a new one at `commit` on `branch`. No program is at work in it."""
         place = self.path(name)
@@ -101,6 +105,7 @@ class Worktrees:
             if place.exists():
                 files.move_to_trash(place, self._trash)
             crash.reach(Point.GIT_REPLANT_AFTER_TRASH)
+            self.pipes(name).unlink(missing_ok=True)
             fresh.index.replace(self.index(name))
             fresh.path.rename(place)
         return place
@@ -112,7 +117,7 @@ class Worktrees:
             if place.exists():
                 files.move_to_trash(place, self._trash)
             crash.reach(Point.GIT_DISCARD_AFTER_TRASH)
-            for record in (self.index(name), self._side / f"{name}.json"):
+            for record in (self.index(name), self.pipes(name), self._side / f"{name}.json"):
                 record.unlink(missing_ok=True)
 
     def fill(

@@ -21,7 +21,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
-from legion.jobs.workspace import setup
+from legion.jobs.workspace import setup_record
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import worktree_name
 from legion.jobs.workspace.setup import is_prepared
@@ -143,7 +143,7 @@ def _open_change(context: Context, project: ProjectContext, ticket: Ticket) -> O
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
     index = project.worktrees.index(worktree_name(ticket.id))
-    edited = setup.edited(project, tree)
+    edited = setup_record.edited(project, tree)
     live = live_tree(context, project, tree)
     return OpenChange(id=ticket.id, base=ticket.base, tree=live, index=index, edited=edited)
 

@@ -209,7 +209,7 @@ def tidy(context: Context, project: ProjectContext, *, patient: bool = False) ->
         project.worktrees.freshen(target)
 
     def prepare(tree: Path) -> None:
-        setup.ensure(context, project, tree, setup.record_of(project, tree), shows=target, landed=True)
+        setup.ensure(context, project, tree, shows=target, landed=target)
 
     if low or not moving:
         project.worktrees.fill(count, target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None)

@@ -156,7 +156,7 @@ def try_out(
     """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
     slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:
-        with prepared(context, project, slot, commit) as ready:
+        with prepared(context, project, slot, commit, cancel or CancelToken()) as ready:
             place, readable = ready.show()
             ended = commands.run(
                 context,
@@ -187,7 +187,7 @@ def _run_all(
 ) -> list[Receipt]:
     cancel.raise_if_cancelled()
     try:
-        with prepared(context, project, slot, commit) as ready:
+        with prepared(context, project, slot, commit, cancel) as ready:
             return [_run_one(context, project, ready, tree, check, owners[check.command], cancel) for check in todo]
     except setup.SetupFailed as failed:
         return [_without_setup(context, project, commit, tree, check, owners[check.command], failed) for check in todo]

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from legion.git.trees.check_trees import OWN
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import setup
+from legion.jobs.workspace import setup, setup_record
+from legion.jobs.workspace.cancellation import CancelToken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,8 @@ class PreparedTree:
     """The commit on which setup runs for it."""
     landed: bool
     """That commit was the target. Else it is the tree's own."""
+    cancel: CancelToken
+    """Of what needs the tree. Setup on the target serves others too, and is not cancelled."""
 
     @property
     def is_landed(self) -> bool:
@@ -34,7 +38,7 @@ class PreparedTree:
 
     @property
     def _record(self) -> Path:
-        return self.project.folder / f"check-setup-{self.name}.json"
+        return self.project.check_trees.setup_record(self.name)
 
     def show(self) -> tuple[Path, tuple[Path, ...]]:
         """The tree with exactly the files of its commit and the outputs of setup, and what of it is read-only.
@@ -47,56 +51,86 @@ class PreparedTree:
         place = self._shown(self.commit)
         if not setup.is_intact(self._record, place):
             self.make()
+            if self.landed and not self.serves(self.commit):
+                # The target has moved since, or setup reads something else this time.
+                self._of_its_own(self.name).make()
             place = self._shown(self.commit)
-        return place, setup.shown(place, setup.outputs(self._record))
+        return place, setup.shown(place, setup_record.outputs(self._record))
 
     def make(self) -> None:
-        """Run setup from nothing. Raises SetupFailed."""
+        """Run setup from nothing. Raises SetupFailed, or Cancelled."""
         self._record.unlink(missing_ok=True)
-        place = self._shown(self.made_on)
-        setup.ensure(self.context, self.project, place, self._record, shows=self.made_on, landed=self.landed)
+        setup.ensure(
+            self.context,
+            self.project,
+            self._shown(self.made_on),
+            record=self._record,
+            shows=self.made_on,
+            landed=self.made_on if self.landed else "",
+            cancel=None if self.landed else self.cancel,
+        )
 
     def serves(self, commit: str) -> bool:
         """Whether what setup made is there, and is what it would make on this commit."""
         setup.forget_cut_off(self._record)
         return setup.serves(self.project, self._record, commit)
 
+    def is_served(self) -> bool:
+        """Whether the slot holds what setup would make on the commit. Setup runs on the target first where that may
+        be of use. Raises SetupFailed where the commit is the target."""
+        if self.serves(self.commit):
+            return True
+        is_target = self.commit == self.made_on
+        if not is_target and (
+            self.serves(self.made_on) or setup.would_read(self.project, self._record, self.made_on, self.commit)
+        ):
+            return False
+        try:
+            self.make()
+        except setup.SetupFailed:
+            if is_target:
+                raise
+            # The commit may be what fixes it.
+            return False
+        return self.serves(self.commit)
+
+    @contextmanager
+    def own(self) -> Iterator[PreparedTree]:
+        """Another tree with what setup makes on the commit itself. Nothing of it stays."""
+        own = self._of_its_own(f"{self.name}{OWN}")
+        try:
+            own.remove()
+            own.make()
+            yield own
+        finally:
+            own.remove()
+
     def remove(self) -> None:
         self.project.check_trees.remove(self.name)
-        self._record.unlink(missing_ok=True)
+
+    def _of_its_own(self, name: str) -> PreparedTree:
+        return replace(self, name=name, made_on=self.commit, landed=False)
 
     def _shown(self, commit: str) -> Path:
-        return self.project.check_trees.prepare(self.name, commit, keep=setup.outputs(self._record))
+        return self.project.check_trees.prepare(self.name, commit, keep=setup_record.outputs(self._record))
 
 
 @contextmanager
-def prepared(context: Context, project: ProjectContext, slot: int, commit: str) -> Iterator[PreparedTree]:
-    """Raises SetupFailed where setup fails on the commit, or on the target if the commit is the target."""
-    target = project.target
-    shared = PreparedTree(context=context, project=project, name=str(slot), commit=commit, made_on=target, landed=True)
-    if not project.config.setup.run or _is_served(shared, commit, target):
+def prepared(
+    context: Context, project: ProjectContext, slot: int, commit: str, cancel: CancelToken
+) -> Iterator[PreparedTree]:
+    """Raises SetupFailed where setup fails on the commit, or on the target if the commit is the target; Cancelled."""
+    shared = PreparedTree(
+        context=context,
+        project=project,
+        name=str(slot),
+        commit=commit,
+        made_on=project.target,
+        landed=True,
+        cancel=cancel,
+    )
+    if not project.config.setup.run or shared.is_served():
         yield shared
         return
-    own = replace(shared, name=f"{slot}-own", made_on=commit, landed=False)
-    try:
-        own.remove()
-        own.make()
+    with shared.own() as own:
         yield own
-    finally:
-        own.remove()
-
-
-def _is_served(shared: PreparedTree, commit: str, target: str) -> bool:
-    """Whether the slot holds what setup would make on the commit. Setup runs on the target first, if that is needed."""
-    if shared.serves(commit):
-        return True
-    if commit != target and shared.serves(target):
-        return False
-    try:
-        shared.make()
-    except setup.SetupFailed:
-        if commit == target:
-            raise
-        # The commit may be what fixes it.
-        return False
-    return shared.serves(commit)

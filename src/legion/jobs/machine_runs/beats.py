@@ -49,16 +49,16 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
         )
         machines.named(tx, machine.id, {run for run, _ in facts.running})
         machines.acknowledge(tx, machine.id, facts.acks)
+        is_full = facts.disk_free_mb is not None and facts.disk_free_mb < facts.disk_floor_mb
+        if is_full is not machine.is_full:
+            machines.note_disk(tx, machine, is_full=is_full)
         if _fits_again(context, machine, facts, tx.now):
             # A ticket may be parked until then.
             tx.tell()
 
 
 def _fits_again(context: Context, machine: Machine, facts: BeatFacts, now: float) -> bool:
-    """Whether it may take runs or checks that it did not take until now: it was silent, full, or was updated."""
-    has_room = facts.disk_free_mb is None or facts.disk_free_mb >= facts.disk_floor_mb
-    if machine.is_full and has_room:
-        return True
+    """Whether it may take runs or checks that it did not take until now: it was silent, or was updated."""
     silent = machine.heard_at is None or now - machine.heard_at >= context.machines.times.quiet
     return silent or machine.protocol != facts.protocol or facts.toolchain not in (None, machine.toolchain)
 

@@ -44,7 +44,7 @@ def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run:
     if chosen.capabilities.reads_only:
         env = environment.bare(context, this_run)
     else:
-        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        setup.ensure(context, project, tree)
         env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     given = folder / "given"

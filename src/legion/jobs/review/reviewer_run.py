@@ -49,7 +49,7 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: 
     )
     stage, chosen = _program(context, project, ticket, reading)
     if not _only_reads(stage, chosen):
-        setup.ensure(context, project, tree, setup.record_of(project, tree), shows=reading.commit)
+        setup.ensure(context, project, tree, shows=reading.commit)
         env = environment.prepare(context, project, this_run, tree)
     else:
         # Nothing of the change is executed, so it cannot show its reviewer other files than its own.

@@ -102,7 +102,7 @@ def prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run:
     )
     crash.reach(Point.ADVISE_AFTER_WORKTREE)
     if stage.tools is None or stage.tools - READING:
-        setup.ensure(context, project, tree, setup.record_of(project, tree))
+        setup.ensure(context, project, tree)
     env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     (folder / "given").mkdir(parents=True, exist_ok=True)

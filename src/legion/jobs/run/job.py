@@ -283,9 +283,9 @@ def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run
         tree = _tree(context, project, ticket, this_run, name, branch)
     crash.reach(Point.RUN_AFTER_WORKTREE)
     with context.store.read() as tx:
-        # No agent has worked in the tree before the first run, so it is as the target was.
+        # No agent has worked in the tree before the first run, so it is as the target was, unless it was planted.
         first = ticket.plant is None and runs.of_ticket(tx, ticket.id, role="")[0].id == this_run.id
-    setup.ensure(context, project, tree, setup.record_of(project, tree), landed=first)
+    setup.ensure(context, project, tree, landed=ticket.base if first else "")
     env = environment.prepare(context, project, this_run, tree)
     folder = run_dir(context, this_run)
     given = folder / "given"

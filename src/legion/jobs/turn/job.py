@@ -191,7 +191,7 @@ def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: 
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
     tree = project.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
-    setup.ensure(context, project, tree, setup.record_of(project, tree))
+    setup.ensure(context, project, tree)
     env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     given = folder / "given"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.filter_sandbox import confines, visible_tools
-from legion.jobs.workspace import shell_variables
+from legion.jobs.workspace import setup_record, shell_variables
 from legion.runner import etc, seccomp
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from legion.system import process
@@ -114,7 +115,16 @@ def live_tree(context: Context, project: ProjectContext, path: Path) -> LiveTree
         wrapped = wrap(argv, box, cwd=cwd, env=env)
         return wrapped.argv, wrapped.env
 
-    return LiveTree(hub=project.hub, path=path, confine=confine)
+    return LiveTree(
+        hub=project.hub, path=path, confine=confine, made=_made(project, path), pipes=project.worktrees.pipes(path.name)
+    )
+
+
+def _made(project: ProjectContext, tree: Path) -> tuple[str, ...]:
+    """What [setup] made in a worktree; nothing where that is gone."""
+    with contextlib.suppress(OSError):
+        return setup_record.outputs(setup_record.record_of(project, tree)) if project.config.setup.run else ()
+    return ()
 
 
 def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:

@@ -20,7 +20,7 @@ from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.unsaved import kept_out, unsaved
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.workspace import sandbox, setup
+from legion.jobs.workspace import sandbox, setup_record
 from legion.store.work import runs
 from legion.system import crash, trees
 from legion.system.crash import Point
@@ -117,9 +117,9 @@ def _without_setup(
     project: ProjectContext, run: Run, tree: Path, shot: TreeSnapshot, *, base: str, parent: str, message: str
 ) -> TreeSnapshot:
     """The snapshot without what only [setup] did. What it made can be in there only by the agent's own commits."""
-    made = setup.outputs(setup.record_of(project, tree)) if parent != base else ()
+    made = setup_record.outputs(setup_record.record_of(project, tree)) if parent != base else ()
     hub = project.hub
-    rest = without(hub, shot.tree, base=base, edited=setup.edited(project, tree), made=made)
+    rest = without(hub, shot.tree, base=base, edited=setup_record.edited(project, tree), made=made)
     if rest == shot.tree:
         return shot
     if rest == hub.tree_of(parent):
@@ -140,16 +140,17 @@ def found_tree(context: Context, project: ProjectContext, ticket: Ticket, base: 
 
 def _edited(project: ProjectContext, tree: LiveTree) -> tuple[str, ...]:
     """Paths that [setup] made and that were touched since, if no other rule keeps them out of the change."""
-    record = setup.record_of(project, tree.path)
-    made = kept_out(tree, setup.outputs(record))
+    record = setup_record.record_of(project, tree.path)
+    made = kept_out(tree, setup_record.outputs(record))
     return tuple(path for path in made if _touched(tree.path, path, since=record.stat().st_mtime_ns))
 
 
 def _unsaved(project: ProjectContext, tree: LiveTree, shot: TreeSnapshot) -> tuple[str, ...]:
-    made = setup.outputs(setup.record_of(project, tree.path))
+    made = setup_record.outputs(setup_record.record_of(project, tree.path))
     found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
     found |= dict.fromkeys(shot.large, f"larger than {LARGEST_FILE >> 30} GB")
     found |= unsaved(tree, skip={".git", *made})
+    found |= dict.fromkeys(tree.removed_pipes(), "a named pipe in the place of a file that git reads; it was removed")
     return tuple(f"{path} ({kind})" for path, kind in found.items())
 
 

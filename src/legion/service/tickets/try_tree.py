@@ -36,7 +36,7 @@ def try_changes(context: Context, wanted: TryChanges) -> TriedChanges:
     place = project.worktrees.acquire(name, commit, f"legion/{name}")
     notes = ""
     try:
-        setup.ensure(context, project, place, setup.record_of(project, place))
+        setup.ensure(context, project, place)
     except LegionError as trouble:
         notes = f" [setup] failed in it: {trouble.message}"
     return TriedChanges(

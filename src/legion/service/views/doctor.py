@@ -32,7 +32,7 @@ from legion.service.views.status import unreadable_settings
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
-from legion.system import cgroups
+from legion.system import cgroups, read_marks
 from legion.wire.projects import Doctor, DoctorFinding
 
 _MOST_EVENTS = 20_000
@@ -250,6 +250,22 @@ def _hub(project: ProjectContext) -> DoctorFinding:
     return DoctorFinding(name="hub", ok=False, detail=f"{place} is gone, so nothing can start or land", advice=advice)
 
 
+def _setup_reads(project: ProjectContext) -> list[DoctorFinding]:
+    """Whether Legion can see which files [setup] reads. If not, checks are as reliable and cost more."""
+    if not project.config.setup.run or not project.folder.is_dir():
+        return []
+    if read_marks.are_recorded(project.folder):
+        return [DoctorFinding(name="reads of [setup]", ok=True, detail="seen, by the times of access")]
+    return [
+        DoctorFinding(
+            name="reads of [setup]",
+            ok=True,
+            detail="not seen: the file system records no times of access (noatime), so setup runs for every change",
+            advice=f"mount the file system of {project.folder} with relatime",
+        )
+    ]
+
+
 def _canary(context: Context, project: ProjectContext) -> list[DoctorFinding]:
     """Whether the checks notice that the source is gone."""
     name, blind = "checks see the code", canary.found(project)
@@ -317,6 +333,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
+        *_setup_reads(project),
         *_canary(context, project),
         _shell(context, project),
         *_filters(project),

@@ -22,6 +22,7 @@ from legion.domain.machines.machine import (
     PlacementState,
     RunCommand,
 )
+from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import Run
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -190,6 +191,13 @@ def beat(
     if toolchain is not None:
         values["toolchain"] = toolchain
     tx.execute(update(schema.machines).where(_TABLE.id == machine).values(values))
+
+
+def note_disk(tx: Transaction, machine: Machine, *, is_full: bool) -> None:
+    """Its disk got full, or has room again. That may last for seconds, and is found in the events afterwards."""
+    states = (PlaceState.OPEN.value, PlaceState.FULL.value)
+    before, now = states if is_full else reversed(states)
+    tx.record(EventKind.MACHINE_STATE, project=None, data={"machine": machine.name, "from": before, "to": now})
 
 
 def note_loss(tx: Transaction, run: PlacedRun) -> None:
