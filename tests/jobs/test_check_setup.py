@@ -85,7 +85,8 @@ class Ground:
         return self.verdict(commit) is CheckResult.GREEN
 
     def forget_reads(self) -> None:
-        """As on a file system that records none."""
+        """As on a file system that records none, where no outputs are kept either."""
+        shutil.rmtree(self.project.folder / "kept", ignore_errors=True)
         record = self.project.folder / "check-setup-0.json"
         record.write_text(json.dumps({**json.loads(record.read_text()), "read": None}))
 
