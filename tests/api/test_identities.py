@@ -22,6 +22,7 @@ from legion.wire.table import IDENTITIES, OpenTo, operation, rows
 from legion.wire.web import OfferDevice
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
+from tests.support.spellings import NUMBERS, PATHS
 
 PORT = 6670
 HOME, AWAY = f"127.0.0.1:{PORT}", f"192.168.1.5:{PORT}"
@@ -158,30 +159,6 @@ def test_a_route_lets_in_those_of_its_row_and_nobody_else(guarded: Asked, entry:
                 assert label(guarded.reached[-1]) == label(entry)
 
 
-NUMBERS = {
-    "plus": ("+1", "+1"),
-    "space before": ("%201", " 1"),
-    "space behind": ("1%20", "1 "),
-    "point": ("1.0", "1.0"),
-    "exponent": ("1e0", "1e0"),
-    "leading zero": ("01", "01"),
-    "many zeros": ("0" * 21 + "1", "0" * 21 + "1"),
-    "underscore": ("1_0", "1_0"),
-    "minus": ("-1", "-1"),
-    "zero": ("0", "0"),
-    "hexadecimal": ("0x1", "0x1"),
-    "too large": ("9" * 19, "9" * 19),
-    "Arabic digit": ("%D9%A1", "\u0661"),
-    "wide digit": ("%EF%BC%91", "\uff11"),
-    "escaped digit": ("%31", "1"),
-    "newline": ("1%0A", "1\n"),
-    "nul": ("1%00", "1\0"),
-    "semicolon": ("1;x", "1;x"),
-    "letter": ("x", "x"),
-    "empty": ("", ""),
-    "dots": ("..", ".."),
-    "comma": ("1,2", "1,2"),
-}
 WITH_NUMBER = [entry for entry in ENTRIES if concrete(entry, "1") != concrete(entry, "2")]
 
 
@@ -208,26 +185,6 @@ def test_a_number_has_one_spelling(guarded: Asked, spelling: str):
         status = guarded.ask(identity, "POST", concrete(shell, raw), concrete(shell, decoded))
         assert status in (REACHED, 401)
         assert status == 401 or guarded.reached[-1] is None, "the app has no route for it, so its answer is 404"
-
-
-PATHS = {
-    "two slashes before": lambda path: (f"/{path}", f"/{path}"),
-    "two slashes inside": lambda path: ("//".join(path.rsplit("/", 1)),) * 2,
-    "slash behind": lambda path: (f"{path}/", f"{path}/"),
-    "dot segment": lambda path: (f"/.{path}", f"/.{path}"),
-    "way up": lambda path: (f"/v1/..{path}", f"/v1/..{path}"),
-    "escaped way up": lambda path: (f"/v1/%2e%2e{path}", f"/v1/..{path}"),
-    "escaped slash": lambda path: (f"/{path[1:].replace('/', '%2F')}", path),
-    "escaped letter": lambda path: (f"{path[:-1]}%{ord(path[-1]):02x}", path),
-    "semicolon": lambda path: (f"{path};x=1", f"{path};x=1"),
-    "newline": lambda path: (f"{path}%0a", f"{path}\n"),
-    "carriage return": lambda path: (f"{path}%0d", f"{path}\r"),
-    "nul": lambda path: (f"{path}%00", f"{path}\0"),
-    "space": lambda path: (f"{path}%20", f"{path} "),
-    "capitals": lambda path: (path.upper(), path.upper()),
-    "backslash": lambda path: (path.replace("/", "\\"),) * 2,
-    "absolute": lambda path: (f"http://127.0.0.1{path}",) * 2,
-}
 
 
 @attack(Attacker.AGENT, Door.RIGHTS)

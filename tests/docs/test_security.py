@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from legion.api import app, machines
+from legion.domain.agents.tools import Tool
+from legion.gateway.access.admission import ROUTES
+from legion.jobs.machines.relayed import RelayDoor
 from legion.wire.table import IDENTITIES, OpenTo
 from tests.support.codebase import ROOT
 
@@ -33,8 +36,22 @@ def machine_routes() -> str:
     return table(["route", "needs"], lines)
 
 
+def gateway_routes() -> str:
+    """Those of the gateway, and whether a machine's relay passes them on; then what else it passes on."""
+    lines = []
+    for one in ROUTES:
+        path = one.path.format(model="m", name="m")
+        relayed = "x" if any(RelayDoor.GATEWAY.opens(method, path) for method in one.methods) else ""
+        needs = "the pass of a living run" if one.needs_pass else "nothing"
+        lines.append([f"`{' '.join(one.methods)} {one.path}`", needs, relayed])
+    assert all(RelayDoor.TOOLS.opens("POST", f"/v1/tools/{one.value}") for one in Tool)
+    lines.append(["`POST /v1/tools/{name}` of the daemon", "the token of a living run", "x"])
+    return table(["route", "needs", "through a machine's relay"], lines)
+
+
 def written(page: str) -> str:
-    for mark, content in (("<!-- routes -->\n", routes()), ("<!-- machines -->\n", machine_routes())):
+    tables = {"routes": routes(), "gateway": gateway_routes(), "machines": machine_routes()}
+    for mark, content in ((f"<!-- {name} -->\n", content) for name, content in tables.items()):
         before, start, rest = page.partition(mark)
         _, end, after = rest.partition(END)
         page = f"{before}{start}{content}{end}{after}"

@@ -7,10 +7,12 @@ import threading
 
 import pytest
 
+from legion.gateway.access.admission import ROUTES
 from legion.gateway.files.folder import VERSION
 from legion.gateway.files.passes import Pass, grant, granted, pass_file, revoke
 from tests.gateway.gateways import Running, eventually
 from tests.gateway.upstream import STOP, delta, start
+from tests.support.attacks import Attacker, Door, attack
 
 
 def costly(dollars: float):
@@ -143,3 +145,13 @@ def test_a_pass_for_a_provider_that_is_gone_says_so(gateway):
         "legion: there is no provider gone; add it with `legion provider add gone` or choose another.",
     )
     assert gateway.entry(run).error == "no_provider"
+
+
+@attack(Attacker.LOCAL_USER, Door.RIGHTS)
+def test_every_route_that_needs_a_pass_refuses_every_other_token(gateway):
+    others = ("", "wrong", "the-token-of-the-person", f"legion-agent-{'x' * 43}", f"legion-{'x' * 43}")
+    for route in ROUTES:
+        path = route.path.format(model="gemini-2.5-pro", name="claude-x")
+        for method in route.methods:
+            found = {gateway.ask(token, b"", path=path, method=method)[0] for token in others}
+            assert found == {401 if route.needs_pass else 200}, f"{method} {path}"

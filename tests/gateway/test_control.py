@@ -59,7 +59,7 @@ def test_a_setting_that_does_not_exist_is_refused(gateway):
 
 
 def test_nothing_is_told_without_a_token(gateway):
-    for path in ("status", "providers", "nothing"):
+    for path in ("status", "providers"):
         assert gateway.refused("nobody", b"", path=f"/legion/{path}", method="GET")[0] == 401
     _, token = gateway.grant()
     assert gateway.refused(token, b"", path="/legion/nothing", method="GET")[0] == 404

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from legion.gateway.access.admission import Endpoint, endpoint_of, model_in_path, token_of
+from legion.gateway.access.admission import Endpoint, model_in_path, route_of, token_of
 from legion.gateway.dialects.collect import events_of
 from legion.gateway.dialects.messages import (
     AnswerFailed,
@@ -127,6 +127,6 @@ def test_an_error_has_googles_name(kind, status, name):
 
 def test_its_paths_name_the_model_and_nothing_else():
     path = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
-    assert endpoint_of("POST", path) is Endpoint.STREAM_GENERATE
+    assert route_of("POST", path).endpoint is Endpoint.STREAM_GENERATE
     assert model_in_path(path) == "gemini-2.5-pro"
     assert token_of({"x-goog-api-key": "legion-1"}) == "legion-1"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from legion.gateway.access.answers import Refused
 from legion.gateway.access.provider import Provider, parse_providers
@@ -52,37 +53,52 @@ COUNTING = (Endpoint.COUNT_TOKENS, Endpoint.COUNT_CONTENT)
 
 
 @dataclass(frozen=True)
-class _EndpointFacts:
-    endpoint: Endpoint
-    path: re.Pattern[str]
+class GatewayRoute:
+    path: str
     methods: tuple[str, ...]
+    endpoint: Endpoint | None = None
+    """None: the gateway answers by itself."""
+    needs_pass: bool = True
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.path.replace("{model}", _MODEL).replace("{name}", r"[\w@:-][\w.@:-]*"), re.ASCII)
 
 
 _NOTHING_HERE = (
-    "there is nothing at this path; use /v1/messages, /v1/chat/completions, /v1/responses, /v1/models or "
-    "/v1beta/models/MODEL:generateContent."
+    "there is nothing at this path; use /v1/messages, /v1/chat/completions, /v1/responses, /v1/models, "
+    "/v1beta/models/MODEL:generateContent, or /legion/status."
 )
 
-_GEMINI_MODEL = r"/v1beta/models/(?P<model>[\w@-][\w.@-]*)"
+_MODEL = r"(?P<model>[\w@-][\w.@-]*)"
+_GEMINI_MODEL = f"/v1beta/models/{_MODEL}"
 
 # Nothing else is forwarded: another path or method of a provider might send the key back to the caller.
-_ENDPOINTS = (
-    _EndpointFacts(Endpoint.MESSAGES, re.compile(r"/v1/messages"), ("POST",)),
-    _EndpointFacts(Endpoint.COUNT_TOKENS, re.compile(r"/v1/messages/count_tokens"), ("POST",)),
-    _EndpointFacts(Endpoint.CHAT, re.compile(r"/v1/chat/completions"), ("POST",)),
-    _EndpointFacts(Endpoint.RESPONSES, re.compile(r"/v1/responses"), ("POST",)),
-    _EndpointFacts(Endpoint.GENERATE, re.compile(_GEMINI_MODEL + ":generateContent", re.ASCII), ("POST",)),
-    _EndpointFacts(Endpoint.STREAM_GENERATE, re.compile(_GEMINI_MODEL + ":streamGenerateContent", re.ASCII), ("POST",)),
-    _EndpointFacts(Endpoint.COUNT_CONTENT, re.compile(_GEMINI_MODEL + ":countTokens", re.ASCII), ("POST",)),
-    _EndpointFacts(Endpoint.MODELS, re.compile(r"/v1/models(/[\w@:-][\w.@:-]*)?", re.ASCII), ("GET", "HEAD")),
+ROUTES = (
+    GatewayRoute("/v1/messages", ("POST",), Endpoint.MESSAGES),
+    GatewayRoute("/v1/messages/count_tokens", ("POST",), Endpoint.COUNT_TOKENS),
+    GatewayRoute("/v1/chat/completions", ("POST",), Endpoint.CHAT),
+    GatewayRoute("/v1/responses", ("POST",), Endpoint.RESPONSES),
+    GatewayRoute("/v1beta/models/{model}:generateContent", ("POST",), Endpoint.GENERATE),
+    GatewayRoute("/v1beta/models/{model}:streamGenerateContent", ("POST",), Endpoint.STREAM_GENERATE),
+    GatewayRoute("/v1beta/models/{model}:countTokens", ("POST",), Endpoint.COUNT_CONTENT),
+    GatewayRoute("/v1/models", ("GET", "HEAD"), Endpoint.MODELS),
+    GatewayRoute("/v1/models/{name}", ("GET", "HEAD"), Endpoint.MODELS),
+    GatewayRoute("/legion/status", ("GET",)),
+    GatewayRoute("/legion/providers", ("GET",)),
+    GatewayRoute("/legion/config", ("POST",)),
+    GatewayRoute("/", ("GET", "HEAD"), needs_pass=False),
+    GatewayRoute("/health", ("GET", "HEAD"), needs_pass=False),
 )
+"""All that the gateway answers, by the path as it was sent: nothing is decoded, and no dot is resolved."""
 
 
-def endpoint_of(method: str, path: str) -> Endpoint:
-    for known in _ENDPOINTS:
-        if known.path.fullmatch(path):
+def route_of(method: str, path: str) -> GatewayRoute:
+    """Raises Refused."""
+    for known in ROUTES:
+        if known.pattern.fullmatch(path):
             if method in known.methods:
-                return known.endpoint
+                return known
             sentence = f"{path} takes {' or '.join(known.methods)}, not {method}."
             raise Refused(405, ModelErrorKind.INVALID, sentence, RequestError.METHOD)
     raise Refused(404, ModelErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)

@@ -12,21 +12,14 @@ from aiohttp import web
 
 from legion.gateway.access.admission import Admission, Endpoint
 from legion.gateway.access.answers import Refused, json_answer, unreadable
-from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import Meter
 from legion.gateway.dialects.messages import ModelErrorKind
 from legion.gateway.files.passes import Pass
 from legion.gateway.http.dispatch import Incoming
 from legion.gateway.json_text import Json, NestedTooDeeply, UnreadableMessage, dumps, loads
 
-_PREFIX = "/legion/"
 _NOT_YOURS = ("target_url", "api_key", "api_format")
 _MAX_RUNS = 10_000
-_NOTHING_HERE = "there is nothing at this path; use /legion/status, /legion/config or /legion/providers."
-
-
-def is_control(path: str) -> bool:
-    return path.startswith(_PREFIX)
 
 
 class Control:
@@ -37,16 +30,16 @@ class Control:
         """By run; lost when the gateway ends."""
 
     def answer(self, method: str, path: str, pass_: Pass, body: bytes) -> web.Response:
-        match method, path.removeprefix(_PREFIX):
-            case "GET", "status":
+        match method, path:
+            case "GET", "/legion/status":
                 return json_answer(200, self._status(pass_))
-            case "GET", "providers":
+            case "GET", "/legion/providers":
                 return json_answer(200, self._providers(pass_))
-            case "POST", "config":
+            case "POST", "/legion/config":
                 self._configure(pass_, body)
                 return json_answer(200, {"ok": True})
             case _:
-                raise Refused(404, ModelErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
+                raise AssertionError(f"{method} {path} has a row and no answer")
 
     def apply(self, pass_: Pass, incoming: Incoming) -> Incoming:
         """The request with the model that its run has chosen. Raises Refused."""

@@ -20,7 +20,7 @@ from aiohttp import web
 from legion import __version__
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
 from legion.gateway.access import answers
-from legion.gateway.access.admission import Admission, Endpoint, endpoint_of, token_of
+from legion.gateway.access.admission import Admission, Endpoint, route_of, token_of
 from legion.gateway.access.answers import Refused
 from legion.gateway.access.keys import Keys
 from legion.gateway.access.token_exchange import Exchange
@@ -33,7 +33,7 @@ from legion.gateway.dialects.registry import Dialect
 from legion.gateway.files.address import GatewayAddress, announce, last_port, own_variables, withdraw
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass
-from legion.gateway.http.control import Control, is_control
+from legion.gateway.http.control import Control
 from legion.gateway.http.dispatch import ProviderDispatch, read_incoming
 from legion.gateway.http.forward import MAX_HEADER, Forwarder, new_session
 from legion.gateway.recording.recorder import new_recorder, save
@@ -116,14 +116,15 @@ class Gateway:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.raw_path.partition("?")[0]
-        if path in ("/", "/health") and request.method in ("GET", "HEAD"):
-            return answers.healthy(__version__)
         try:
-            endpoint = None if is_control(path) else endpoint_of(request.method, path)
+            route = route_of(request.method, path)
+            if not route.needs_pass:
+                return answers.healthy(__version__)
             pass_ = self._admission.caller(request.headers)
         except Refused as refused:
             self._meter.refuse(refused.status, refused.error)
             raise
+        endpoint = route.endpoint
         if endpoint is None:
             return await self._control_answer(request, path, pass_)
         record = self._meter.open(pass_)
@@ -176,9 +177,10 @@ class Gateway:
 def _dialect(request: web.BaseRequest) -> Dialect:
     """The dialect of errors for this caller."""
     try:
-        return endpoint_of("POST", request.raw_path.partition("?")[0]).dialect
+        endpoint = route_of("POST", request.raw_path.partition("?")[0]).endpoint
     except Refused:
-        return Dialect.ANTHROPIC
+        endpoint = None
+    return Dialect.ANTHROPIC if endpoint is None else endpoint.dialect
 
 
 async def _read_body(request: web.BaseRequest) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from legion.domain.agents.tools import Tool
-from legion.gateway.access.admission import endpoint_of
+from legion.gateway.access.admission import route_of
 from legion.gateway.access.answers import Refused
 
 
@@ -22,7 +22,10 @@ class RelayDoor(Enum):
         """Whether a request with this method and raw path is passed on."""
         if self is RelayDoor.TOOLS:
             return (method, path) in _TOOLS
-        return (method, path) in _OWN_STATUS or _is_endpoint(method, path)
+        try:
+            return route_of(method, path).needs_pass
+        except Refused:
+            return False
 
     def headers(self, sent: Mapping[str, str]) -> dict[str, str]:
         """The headers that are passed on, by their names in lower case. A tool needs no others than these; a provider
@@ -37,19 +40,10 @@ class RelayDoor(Enum):
 TOKEN = "legion-machine"
 """The header with a machine's token. A relayed request carries the run's pass in the usual one."""
 _TOOLS = frozenset(("POST", f"/v1/tools/{one.value}") for one in Tool)
-_OWN_STATUS = frozenset((("GET", "/legion/status"), ("GET", "/legion/providers"), ("POST", "/legion/config")))
 _OF_TOOLS = frozenset(("authorization", "content-type"))
 _NOT_PASSED = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length")
 ) | {TOKEN, "accept-encoding", "cookie", "set-cookie", "location", "expect"}
-
-
-def _is_endpoint(method: str, path: str) -> bool:
-    try:
-        endpoint_of(method, path)
-    except Refused:
-        return False
-    return True
 
 
 def passed_back(received: Mapping[str, str]) -> dict[str, str]:
