@@ -23,15 +23,27 @@ from legion.api.app import make_app
 from tests.support.board import Board
 
 PACKAGES = ("@modelcontextprotocol/conformance@0.1.16", "node@22")
-NOT_OFFERED = {
-    *("logging-set-level", "completion-complete", "tools-call-image", "tools-call-audio"),
-    *("tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-with-logging"),
-    *("tools-call-with-progress", "tools-call-sampling", "tools-call-elicitation", "json-schema-2020-12"),
-    *("elicitation-sep1034-defaults", "elicitation-sep1330-enums", "server-sse-polling", "server-sse-multiple-streams"),
-    *("resources-list", "resources-read-text", "resources-read-binary", "resources-templates-read"),
-    *("resources-subscribe", "resources-unsubscribe", "prompts-list", "prompts-get-simple", "prompts-get-with-args"),
-    *("prompts-get-embedded-resource", "prompts-get-with-image"),
+REASONS = {
+    "there is nothing to read but what tools return: no resources": (
+        *("resources-list", "resources-read-text", "resources-read-binary", "resources-templates-read"),
+        *("resources-subscribe", "resources-unsubscribe"),
+    ),
+    "the plugin brings commands, so there are no prompts, nor anything to complete": (
+        *("prompts-list", "prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource"),
+        *("prompts-get-with-image", "completion-complete"),
+    ),
+    "no session is kept, so nothing is sent to a client but the answer to its call": (
+        *("logging-set-level", "tools-call-with-logging", "tools-call-with-progress", "tools-call-sampling"),
+        *("tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"),
+        *("server-sse-polling", "server-sse-multiple-streams"),
+    ),
+    "it calls tools of the suite's own example server, and Legion's answer with JSON alone": (
+        *("tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content"),
+        "json-schema-2020-12",
+    ),
 }
+"""Why each of these scenarios fails. The suite also complains about one that passes after all."""
+NOT_OFFERED = {name for names in REASONS.values() for name in names}
 
 
 @pytest.fixture(scope="module")
