@@ -161,6 +161,22 @@ def test_what_lies_in_the_folder_of_a_submodule_goes_too(person: Person, tmp_pat
     assert list((tree / "lib").iterdir()) == []
 
 
+def test_a_link_in_the_place_of_a_folder_of_submodules_leads_nowhere(person: Person, tmp_path: Path):
+    person.git("update-index", "--add", "--cacheinfo", f"160000,{person.head},vendor/lib")
+    person.git("commit", "-q", "-m", "submodule")
+    grounds = Grounds(tmp_path / "legion", person)
+    checks = CheckTrees(grounds.hub, grounds.folder / "checks", grounds.side)
+    tree = checks.prepare("0", grounds.target)
+    outside = Person.with_repository(tmp_path / "outside")
+    outside.write("lib/file", "not yours\n")
+    shutil.rmtree(tree / "vendor")
+    (tree / "vendor").symlink_to(outside.path)
+    tree = checks.prepare("0", grounds.target)
+    assert (outside.path / "lib/file").exists()
+    assert (outside.git_dir / "HEAD").exists()
+    assert not (tree / "vendor").is_symlink()
+
+
 def test_outputs_of_setup_are_told_and_kept(grounds: Grounds, checks: CheckTrees):
     tree = checks.prepare("0", grounds.target)
     for name in ("build/out", "node_modules/[x]/file", "src/native.log", "new.txt"):

@@ -17,7 +17,6 @@ def test_a_clean_repository_has_its_facts(person: Person):
     assert facts.common_dir == facts.git_dir == person.git_dir
     assert (facts.branch, facts.head) == ("main", person.head)
     assert (facts.is_bare, facts.is_shallow, facts.is_partial, facts.dirty_files) == (False, False, False, 0)
-    assert not facts.submodules
 
 
 def test_a_subfolder_belongs_to_its_repository(person: Person):
@@ -61,11 +60,6 @@ def test_a_partial_clone_is_told(person: Person, tmp_path):
     person.git("config", "uploadpack.allowFilter", "true")
     person.git("clone", "-q", "--filter=blob:none", f"file://{person.path}", tmp_path / "partial")
     assert look(tmp_path / "partial").is_partial
-
-
-def test_submodules_are_told(person: Person):
-    person.commit({".gitmodules": ""})
-    assert look(person.path).submodules
 
 
 @pytest.mark.parametrize("where", ["nowhere", "folder", "file"])

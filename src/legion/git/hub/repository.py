@@ -24,7 +24,7 @@ from legion.system.crash import Point
 
 TARGET = "refs/legion/target"
 _OURS = "refs/legion/"
-_RESERVED = ("target", "person", "branches")
+_RESERVED = ("target", "person", "branches", "submodules")
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
 _PLAIN = re.compile(r"[A-Za-z0-9_%-]+(/[A-Za-z0-9_%-]+)*")
 """Without a dot there is no part of a name that git forbids."""

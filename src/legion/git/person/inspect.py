@@ -23,7 +23,6 @@ class RepositoryFacts:
     is_shallow: bool
     is_partial: bool
     dirty_files: int
-    submodules: bool
 
 
 def look(path: Path) -> RepositoryFacts:
@@ -47,7 +46,6 @@ def look(path: Path) -> RepositoryFacts:
         is_shallow=is_shallow,
         is_partial=ask("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0,
         dirty_files=0 if is_bare else _dirty(git_dir, root),
-        submodules=head is not None and ask("ls-tree", "HEAD", "--", ".gitmodules").stdout != b"",
     )
 
 

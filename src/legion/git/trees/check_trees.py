@@ -139,15 +139,18 @@ class CheckTrees:
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
         # A pipe that a check left must not make git wait.
         obstacles(tree.path, skip=keep)
-        tree.show(commit)
+        filled = tree.show(commit)
         # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
         _remove_unseen(tree.path)
         for mode, _, path in tree_entries(tree.git("ls-tree", "-r", "-d", "-z", commit).stdout):
             place = tree.path / os.fsdecode(path)
-            if mode == GITLINK.decode():
+            # Git leaves a link where a folder holds nothing but submodules. Outer folders come first.
+            if place.is_symlink():
+                raise GitError(("git", "clean"), f"a link is in the place of {as_text(path)}")
+            if mode == GITLINK.decode() and os.fsdecode(path) not in filled:
                 trees.remove(place)
                 place.mkdir(parents=True)
-            else:
+            elif mode != GITLINK.decode():
                 _remove_unseen(place)
         kept = [word for path in keep for word in ("-e", exactly(path))]
         tree.git("clean", "-ffdxq", *kept)

@@ -141,11 +141,12 @@ class Quarantine:
         timeout: float = _PATIENCE,
         durable: bool = True,
         writes: bool = False,
+        below: str = "",
     ) -> tuple[FinishedProcess, ...]:
         """How each call ended, to the last one or to one whose condition does not hold. Raises TreeGone, GitTimedOut,
         or GitError for an exit code that is not accepted, and where an answer is missing or too long.
 
-        `writes`: the calls write files of the tree, in which no program is at work.
+        `writes`: the calls write files of the tree, in which no program is at work. `below`: they read this folder.
         """
         tree.refuse_gone()
         self._leave_out(tree)
@@ -158,6 +159,7 @@ class Quarantine:
         words = [f"?{text}" if call.if_printed else text for call, text in zip(calls, words, strict=True)]
         command = ("/bin/sh", "-c", _BATCH, git_program(), *words)
         argv, env = self._confined(tree, command, durable=durable, writable=(tree.path,) if writes else ())
+        env = {**env, "GIT_WORK_TREE": str(tree.path / below)}
         began = time.monotonic()
         ended = process.run(argv, env=env, timeout=timeout, idle=None if writes else _IDLE)
         if ended.timed_out:

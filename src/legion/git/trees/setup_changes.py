@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from legion.git.hub.repository import Hub
 from legion.git.trees.live import Call, LiveTree, quarantine, readable
 from legion.git.trees.obstacles import ALL_BUT, CHANGES_BUT, pathspecs
 from legion.system.process import FinishedProcess
+from legion.git.trees.tree import scratch_index
 
 Entry = tuple[str, str]
 """Mode and id of a file."""
@@ -115,7 +114,7 @@ def without(hub: Hub, tree: str, *, base: str, edited: Sequence[SetupEdit], made
     """
     if not edited and not made:
         return tree
-    with _scratch(hub) as index:
+    with scratch_index(hub) as index:
 
         def run(*words: str, stdin: bytes = b"") -> bytes:
             return git(*words, git_dir=hub.path, index=index, stdin=stdin).stdout
@@ -158,12 +157,3 @@ def staged(answer: bytes) -> dict[str, Entry]:
         mode, id, _ = facts.decode().split(" ")
         found[os.fsdecode(path)] = (mode, id)
     return found
-
-
-@contextmanager
-def _scratch(hub: Hub) -> Iterator[Path]:
-    # In the hub, where `tidy` sweeps away what a killed process leaves.
-    place = hub.path / "incoming"
-    place.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
-        yield Path(scratch) / "index"

@@ -144,7 +144,7 @@ def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, dur
         fix = Call(("update-index", "-z", "--replace", "--index-info"), stdin=repairs)
         now = place.run(tree, fix, Call(("write-tree",)), durable=durable)[-1].text.strip()
     if os.path.lexists(tree.path / ".gitmodules"):
-        submodules += _filled(place, tree)
+        submodules += _edited_submodules(place, tree)
     unreadable = unfiltered
     if answers[1].code != 0:
         others, changed = place.run(tree, *_UNREAD)
@@ -237,12 +237,26 @@ def _add(
     return place.read(tree, calls, timeout=timeout, durable=durable)
 
 
-def _filled(place: Quarantine, tree: LiveTree) -> list[bytes]:
-    """Submodules whose folder holds files but no repository: git skips such a folder and reports nothing."""
+def _edited_submodules(place: Quarantine, tree: LiveTree) -> list[bytes]:
+    """Submodules whose folder holds other files than their commit, and no repository: git reports nothing of it."""
     entries = fields(place.run(tree, Call(("ls-files", "--stage", "-z")))[0].stdout)
-    paths = [entry.split(b"\t", 1)[1] for entry in entries if entry.startswith(GITLINK)]
-    inside = {path: trees.names(tree.path, os.fsdecode(path)) for path in paths}
-    return [path for path, names in inside.items() if names and ".git" not in names]
+    links = [entry.split(b"\t", 1) for entry in entries if entry.startswith(GITLINK)]
+    named = [(facts.split(b" ")[1].decode(), path) for facts, path in links]
+    inside = {path: trees.names(tree.path, os.fsdecode(path)) for _, path in named}
+    return [path for id, path in named if inside[path] and ".git" not in inside[path] and _is_edited(tree, id, path)]
+
+
+def _is_edited(tree: LiveTree, commit: str, path: bytes) -> bool:
+    hub = tree.hub
+    if hub.resolve(commit) is None:
+        return True
+    calls = (Call(("read-tree", commit)), Call(ALL_BUT, stdin=pathspecs(()), accept=(0, 1)), Call(("write-tree",)))
+    with quarantine(hub, hub.filters(commit)) as apart:
+        try:
+            now = apart.run(tree, *calls, durable=False, below=os.fsdecode(path))[-1]
+        except GitError:
+            return True
+        return now.text.strip() != hub.tree_of(commit)
 
 
 def _gitlinks(differences: Sequence[_Difference]) -> tuple[list[bytes], list[bytes], bytes]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from legion.domain.landing.filter_rules import filter_names
 from legion.git.core.command import git
@@ -13,7 +16,9 @@ from legion.git.core.errors import FilterFailed, GitError
 from legion.git.hub.attribute_files import EMPTY_TREE
 from legion.git.hub.filters import Filters
 from legion.git.hub.repository import Hub
+from legion.git.hub.submodules import Submodule, bring, submodules
 from legion.git.trees.live import Call, LiveTree, quarantine
+from legion.system import trees
 from legion.system.process import FinishedProcess
 
 
@@ -42,8 +47,11 @@ class Tree:
             accept=accept,
         )
 
-    def show(self, commit_or_tree: str) -> None:
+    def show(self, commit_or_tree: str, *, modules: Path | None = None) -> tuple[str, ...]:
         """Make tracked files exactly these, replacing what is in their way. Other files stay.
+
+        The folders of submodules that the person's clone has are filled anew; their paths are returned. `modules` is
+        where that clone keeps them.
 
         A file whose times alone are others is read again first, and not written: it would be newer than what a build
         made of it.
@@ -57,6 +65,23 @@ class Tree:
                 self.git(*call.words, accept=call.accept)
         else:
             self._through(filters, *calls)
+        if modules is None and self.hub.source is not None:
+            modules = self.hub.source.common_dir / "modules"
+        return () if modules is None else self._fill(submodules(self.hub, commit_or_tree, modules))
+
+    def _fill(self, found: Sequence[Submodule]) -> tuple[str, ...]:
+        """Check out submodules as plain files. Raises GitError where a program left a link in the place of a folder."""
+        here = [one for one in found if bring(self.hub, one)]
+        for one in here:
+            parents = [self.path / folder for folder in PurePosixPath(one.path).parents]
+            if any(folder.is_symlink() for folder in parents):
+                raise GitError(("git", "read-tree"), f"a link leads to {one.path}")
+            place = self.path / one.path
+            trees.remove(place)
+            place.mkdir(parents=True)
+            with scratch_index(self.hub) as index:
+                Tree(self.hub, place, index).show(one.commit, modules=one.repository / "modules")
+        return tuple(one.path for one in here)
 
     def _through(self, filters: Filters, *calls: Call) -> None:
         """Run git with filters: in their sandbox, with a repository that is gone afterwards."""
@@ -86,3 +111,13 @@ class Tree:
     def describe(self, commit: str) -> None:
         """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
         self.git("read-tree", *(("-i", "-m") if self.index.exists() else ()), commit)
+
+
+@contextmanager
+def scratch_index(hub: Hub) -> Iterator[Path]:
+    """A place for an index that is gone afterwards."""
+    # In the hub, where `tidy` sweeps away what a killed process leaves.
+    place = hub.path / "incoming"
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
+        yield Path(scratch) / "index"

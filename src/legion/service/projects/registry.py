@@ -24,6 +24,7 @@ from legion.git.core.errors import NotARepository
 from legion.git.core.history import History
 from legion.git.hub.filters import defined, rules_of
 from legion.git.hub.repository import TARGET, Hub
+from legion.git.hub.submodules import Submodule, submodules
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
 from legion.jobs.landing import upstream
@@ -374,9 +375,17 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     if facts.dirty_files:
         what = count(facts.dirty_files, "file is", "files are")
         notes.append(f"{what} not committed; agents see only what is committed.")
-    if facts.submodules:
-        notes.append("Submodules are not checked out in worktrees; their entries stay as they are.")
+    missing = [one.path for one in _submodules(facts) if not one.repository.is_dir()]
+    if missing:
+        notes.append(
+            f"Submodules that your clone does not have stay empty in worktrees ({', '.join(missing[:5])}): run "
+            "`git submodule update --init --recursive`."
+        )
     return notes
+
+
+def _submodules(facts: RepositoryFacts) -> tuple[Submodule, ...]:
+    return submodules(History(facts.common_dir), facts.head or "", facts.common_dir / "modules")
 
 
 def _filter_notes(facts: RepositoryFacts) -> list[str]:
