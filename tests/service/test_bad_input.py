@@ -48,11 +48,12 @@ def detached(folder: Path) -> Path:
     return repository.root
 
 
-def shallow(folder: Path) -> Path:
+def damaged(folder: Path) -> Path:
     repository = Repository(folder / "ada")
-    repository.commit("second", {"a.txt": "a\n"})
-    git(folder, "clone", "-q", "--depth=1", f"file://{repository.root}", "shallow")
-    return folder / "shallow"
+    repository.commit("second", {"a.txt": "a text of its own\n"})
+    id = repository.git("rev-parse", "HEAD:a.txt").strip()
+    (repository.root / ".git/objects" / id[:2] / id[2:]).unlink()
+    return repository.root
 
 
 def a_folder_for_a_file(folder: Path) -> Path:
@@ -74,7 +75,7 @@ UNFIT = [
     (empty, USAGE, "has no commit yet: make a first one"),
     (bare, USAGE, "bare repository: run `legion init` in a checkout of it"),
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
-    (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
+    (damaged, USAGE, "The repository lacks 1 objects that commit"),
     (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
     (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]

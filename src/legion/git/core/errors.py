@@ -4,7 +4,9 @@ GitProblem
 ├── GitMissing, GitTooOld             the program itself
 ├── GitError                          git ended with an unexpected exit code
 │   ├── GitTimedOut
-│   └── FilterFailed                  a filter of the person's git settings
+│   └── TreeNotMade                   files of a commit cannot be written
+│       ├── ObjectsUnreadable
+│       └── FilterFailed              a filter of the person's git settings
 ├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
 ├── FolderGone                        a folder in which git should run, a hub for example
 ├── RemoteUnreachable                a remote does not answer, or refuses
@@ -17,6 +19,7 @@ GitProblem
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from legion.domain.errors import BadInput, LegionError, Retryable, StateConflict
@@ -53,7 +56,24 @@ class GitTimedOut(GitError):
         super().__init__(argv, f"it was stopped after {seconds:g} seconds")
 
 
-class FilterFailed(GitError):
+class TreeNotMade(GitError):
+    """Files of a commit cannot be written, and trying again changes nothing: the message says what would."""
+
+
+class ObjectsUnreadable(TreeNotMade):
+    SAID = re.compile("unable to read|missing (blob|tree|object)|bad object|corrupt|is empty|not a valid object", re.I)
+
+    def __init__(self, failed: GitError) -> None:
+        self.argv, self.complaint = failed.argv, failed.complaint
+        said = " ".join(failed.complaint.split())[:_LONGEST]
+        GitProblem.__init__(
+            self,
+            f"Git cannot read all files of the project ({said}): `git fsck` in your repository shows what is damaged; "
+            "repair it, or clone it again and run `legion init` there.",
+        )
+
+
+class FilterFailed(TreeNotMade):
     """A filter of the person's git settings ended with an error."""
 
     def __init__(self, names: tuple[str, ...], failed: GitError) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from legion.git.core.command import git
-from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved, UnusableRepository
+from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved
 from legion.git.hub.filters import Filters, FilterSource, filters_of
+from legion.git.hub.incomplete import allow_missing, complete, promisor
 from legion.git.hub.loose_refs import write_ref
 from legion.git.hub.writable import WritableRepository
 from legion.system import crash
@@ -46,11 +47,17 @@ class Hub(WritableRepository):
         self.source = source
 
     @classmethod
-    def create(cls, repo_common_dir: Path, hub_path: Path, source: FilterSource | None = None) -> Hub:
-        """Make the hub out of the person's repository, or adopt the one that is there."""
+    def create(
+        cls, repo_common_dir: Path, hub_path: Path, source: FilterSource | None = None, *, tip: str | None = None
+    ) -> Hub:
+        """Make the hub out of the person's repository, or adopt the one that is there.
+
+        `tip` is the commit that work will start from. Raises UnusableRepository where objects of it are missing.
+        """
         hub = cls(hub_path, source)
         if not hub.path.exists():
-            _refuse_incomplete(repo_common_dir)
+            if tip is not None:
+                complete(repo_common_dir, tip)
             hub.path.parent.mkdir(parents=True, exist_ok=True)
             half = _clone(repo_common_dir, hub.path)
             crash.reach(Point.GIT_HUB_BEFORE_PUBLISH)
@@ -79,11 +86,13 @@ class Hub(WritableRepository):
             known = self.resolve(ours)
             if known == tip.text.split()[-1]:
                 return known
+            if promisor(repo_common_dir) is not None:
+                complete(repo_common_dir, tip.text.split()[-1], known)
             try:
                 # Tags travel along for `git describe`; pruning lets a tag `a/b` follow a deleted tag `a`.
                 self._writing(
                     "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head",
-                    "--no-show-forced-updates", "--end-of-options", repo_common_dir,
+                    "--no-show-forced-updates", "--update-shallow", "--end-of-options", repo_common_dir,
                     f"+{theirs}:{ours}", "+refs/tags/*:refs/tags/*",
                 )  # fmt: skip
             except GitError:
@@ -165,7 +174,9 @@ class Hub(WritableRepository):
 
     def tidy(self) -> None:
         """Pack objects and refs. Nothing is ever pruned: private repositories borrow from here."""
-        self._writing("repack", "--geometric=2", "-d", "-q", "--no-write-bitmap-index")
+        # Where objects are missing on purpose, git cannot join packs: loose objects are packed alone.
+        joined = ("--geometric=2",) if promisor(self.path) is None else ()
+        self._writing("repack", *joined, "-d", "-q", "--no-write-bitmap-index")
         self._writing("pack-refs", "--all")
         self._sweep()
 
@@ -193,14 +204,6 @@ class Hub(WritableRepository):
                 shutil.rmtree(half, ignore_errors=True)
 
 
-def _refuse_incomplete(repo_common_dir: Path) -> None:
-    if (repo_common_dir / "shallow").exists():
-        raise UnusableRepository("This is a shallow clone; run `git fetch --unshallow` in it first.")
-    partial = git("config", "--get-regexp", r"^remote\..*\.promisor$", git_dir=repo_common_dir, accept=(0, 1))
-    if partial.code == 0:
-        raise UnusableRepository("This is a partial clone that lacks files; make a full clone and use that.")
-
-
 def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
     """A bare copy under a temporary name: no remote, no template, no branches of the person."""
     half = hub_path.with_name(f".{hub_path.name}.{uuid.uuid4().hex}")
@@ -224,6 +227,8 @@ def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
             break
         shutil.rmtree(half)
     git("config", "--remove-section", "remote.origin", git_dir=half)
+    if promisor(repo_common_dir) is not None:
+        allow_missing(half)
     branches = git("for-each-ref", "--format=delete %(refname)", "refs/heads/", git_dir=half).stdout
     git("update-ref", "--stdin", git_dir=half, stdin=branches)
     return half

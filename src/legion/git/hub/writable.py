@@ -76,6 +76,9 @@ class WritableRepository(History):
         for _ in range(_NEAR):
             if at is None or at in known:
                 return at is not None
+            if not self.has(at):
+                # A shallow history ends here.
+                return False
             parent = _FIRST_PARENT.match(self.content(at))
             at = parent[1].decode() if parent is not None else None
         return False

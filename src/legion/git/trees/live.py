@@ -124,7 +124,7 @@ class Quarantine:
         self.history = BorrowingHistory(hub, (self.objects,))
         for below in ("objects/pack", "refs", "info"):
             (folder / below).mkdir(parents=True, exist_ok=True)
-        for file in ("HEAD", "config", _RULES):
+        for file in ("HEAD", "config", _RULES, "shallow"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(hub.path / file, folder / file)
         self.use(filters)

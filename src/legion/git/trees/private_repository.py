@@ -54,10 +54,10 @@ def write_private(place: Path, *, hub: Hub, commit: str, branch: str | None, ind
         ref.write_text(f"{commit}\n")
         (place / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
     shutil.copy2(index, place / "index")
-    left_out = hub.path / "info/exclude"
-    if left_out.exists():
-        # What setup makes: the agent's own `git add --all` leaves it out, too.
-        shutil.copyfile(left_out, place / "info/exclude")
+    # What setup makes: the agent's own `git add --all` leaves it out, too. And where a shallow history ends.
+    for file in ("info/exclude", "shallow"):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(hub.path / file, place / file)
 
 
 def remove_stale_locks(place: Path) -> None:

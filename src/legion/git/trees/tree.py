@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from legion.domain.landing.filter_rules import filter_names
 from legion.git.core.command import git
-from legion.git.core.errors import FilterFailed, GitError
+from legion.git.core.errors import FilterFailed, GitError, ObjectsUnreadable
 from legion.git.hub.attribute_files import EMPTY_TREE
 from legion.git.hub.filters import Filters
 from legion.git.hub.repository import Hub
@@ -60,11 +60,16 @@ class Tree:
         self._clear_other_form(filters, commit_or_tree)
         calls = [Call(("update-index", "-q", "--refresh"), accept=(0, 1))] if self.index.exists() else []
         calls.append(Call(("read-tree", "--reset", "-u", commit_or_tree)))
-        if filters is None:
-            for call in calls:
-                self.git(*call.words, accept=call.accept)
-        else:
-            self._through(filters, *calls)
+        try:
+            if filters is None:
+                for call in calls:
+                    self.git(*call.words, accept=call.accept)
+            else:
+                self._through(filters, *calls)
+        except GitError as failed:
+            if ObjectsUnreadable.SAID.search(failed.complaint):
+                raise ObjectsUnreadable(failed) from failed
+            raise
         if modules is None and self.hub.source is not None:
             modules = self.hub.source.common_dir / "modules"
         return () if modules is None else self._fill(submodules(self.hub, commit_or_tree, modules))

@@ -27,7 +27,7 @@ from legion.domain.tickets.ticket import (
     Step,
     Ticket,
 )
-from legion.git.core.errors import TreeGone
+from legion.git.core.errors import TreeGone, TreeNotMade
 from legion.jobs.agent import plan_approval, spec
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.spec import NoProgram
@@ -117,6 +117,10 @@ def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Ru
     except NoModelAccess as missing:
         end = RunEnd(outcome=Outcome.REFUSED, detail=missing.message)
         return _Verdict(end=end, step=Park(ParkReason.PROVIDER, missing.message))
+    except TreeNotMade as broken:
+        end = RunEnd(outcome=Outcome.NOT_STARTED, detail=broken.message)
+        resume = f" Then `legion resume {ticket.id}`."
+        return _Verdict(end=end, step=Park(ParkReason.PAUSED, broken.message + resume))
     if ended is None:
         return _Verdict(end=RunEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE), step=Resume(_TOO_LATE))
     if this_run.part is RolePart.ADVISE:

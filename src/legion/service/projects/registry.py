@@ -23,6 +23,7 @@ from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.core.history import History
 from legion.git.hub.filters import defined, rules_of
+from legion.git.hub.incomplete import complete
 from legion.git.hub.repository import TARGET, Hub
 from legion.git.hub.submodules import Submodule, submodules
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
@@ -94,6 +95,9 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
         else _free_folder(worktrees_folder(context.user, root), _owner_text(context, root))
     )
     known = project is not None
+    if not request.dry_run and not known:
+        assert facts.head is not None, "an unfit repository was refused"
+        complete(facts.common_dir, facts.head)
     if not request.dry_run:
         refuse_unwritable(worktrees)
         if moved is not None:
@@ -170,8 +174,6 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
         raise BadInput(
             "HEAD is detached here: switch to the branch that work should land on, then run `legion init` again."
         )
-    if facts.is_shallow:
-        raise BadInput("This is a shallow clone: run `git fetch --unshallow` first, so that agents see its history.")
 
 
 def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
@@ -291,7 +293,7 @@ def register(
             )
     folder = context.data.project(known.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    hub = Hub.create(facts.common_dir, folder / "hub.git")
+    hub = Hub.create(facts.common_dir, folder / "hub.git", tip=facts.head)
     tip = hub.fetch_person(facts.common_dir, branch)
     target = hub.start_target(tip)
     landed = hub.read_file(target, FILE)
@@ -375,6 +377,8 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     if facts.dirty_files:
         what = count(facts.dirty_files, "file is", "files are")
         notes.append(f"{what} not committed; agents see only what is committed.")
+    if facts.is_shallow:
+        notes.append("This is a shallow clone: agents see its history only as far as it goes.")
     missing = [one.path for one in _submodules(facts) if not one.repository.is_dir()]
     if missing:
         notes.append(
