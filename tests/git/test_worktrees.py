@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.core.errors import FolderGone, GitError
+from legion.git.core.errors import FolderGone, GitError, ObjectsUnreadable
 from legion.system import trees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, as_user, change, dies_at, photograph
@@ -389,3 +389,12 @@ def test_an_index_as_young_as_its_files_stays_so(grounds: Grounds):
     os.utime(index, (later, later))
     tree = grounds.worktrees.acquire("ticket-1", grounds.target, "legion/1")
     assert (tree / ".git/index").stat().st_mtime == pytest.approx(later, abs=0.01)
+
+
+def test_an_object_that_is_gone_is_named_in_one_sentence(grounds: Grounds):
+    commit = change(grounds.hub, grounds.target, {"big.txt": "a text of its own\n"}, grounds.folder)
+    (file,) = [file for file in grounds.hub.changed_files(grounds.target, commit) if file.path == "big.txt"]
+    id = file.content.split(" ")[-1]
+    (grounds.hub.objects / id[:2] / id[2:]).unlink()
+    with pytest.raises(ObjectsUnreadable, match="`git fsck` in your repository"):
+        grounds.worktrees.acquire("9", commit, "legion/9")

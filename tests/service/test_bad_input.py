@@ -75,7 +75,7 @@ UNFIT = [
     (empty, USAGE, "has no commit yet: make a first one"),
     (bare, USAGE, "bare repository: run `legion init` in a checkout of it"),
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
-    (damaged, USAGE, "The repository lacks 1 objects that commit"),
+    (damaged, USAGE, "The repository lacks 1 object that commit"),
     (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
     (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]

@@ -61,7 +61,7 @@ class TreeNotMade(GitError):
 
 
 class ObjectsUnreadable(TreeNotMade):
-    SAID = re.compile("unable to read|missing (blob|tree|object)|bad object|corrupt|is empty|not a valid object", re.I)
+    SAID = re.compile("(unable to|cannot|could not) read|missing (blob|tree|object)|bad object|corrupt|is empty", re.I)
 
     def __init__(self, failed: GitError) -> None:
         self.argv, self.complaint = failed.argv, failed.complaint

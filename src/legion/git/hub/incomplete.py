@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from legion.domain.text import count
 from legion.git.core.command import git
 from legion.git.core.errors import UnusableRepository
 from legion.system.process import run
@@ -29,7 +30,7 @@ def complete(common_dir: Path, tip: str, known: str | None = None) -> None:
         lacking = missing(common_dir, tip, known)
     if lacking:
         raise UnusableRepository(
-            f"The repository lacks {len(lacking)} objects that commit {tip[:9]} needs, {lacking[0][:9]} for one: "
+            f"The repository lacks {count(len(lacking), 'object')} that commit {tip[:9]} needs, {lacking[0][:9]} for one: "
             "`git fsck` lists them; fetch or clone it again."
         )
 
@@ -73,6 +74,6 @@ def _fetch(common_dir: Path, remote: str, ids: list[str]) -> None:
     if answer.code != 0:
         said = " ".join(answer.complaint.split())[-200:]
         raise UnusableRepository(
-            f"This is a partial clone, and your git could not fetch {len(ids)} objects from {remote} ({said}): see "
+            f"This is a partial clone, and your git could not fetch {count(len(ids), 'object')} from {remote} ({said}): see "
             "that `git fetch` works there, then try again."
         )

@@ -136,7 +136,8 @@ def read_commit(hub: Hub, commit: str) -> CommitText:
             author = value
         elif key == b"encoding":
             encoding = value
-    return CommitText(parents=tuple(parents), author=author, encoding=encoding, message=message)
+    here = () if hub.is_boundary(commit) else tuple(parents)
+    return CommitText(parents=here, author=author, encoding=encoding, message=message)
 
 
 def parents_of(stored: bytes) -> list[str]:

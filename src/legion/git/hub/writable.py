@@ -76,12 +76,16 @@ class WritableRepository(History):
         for _ in range(_NEAR):
             if at is None or at in known:
                 return at is not None
-            if not self.has(at):
-                # A shallow history ends here.
-                return False
             parent = _FIRST_PARENT.match(self.content(at))
-            at = parent[1].decode() if parent is not None else None
+            at = parent[1].decode() if parent is not None and not self.is_boundary(at) else None
         return False
+
+    def is_boundary(self, commit: str) -> bool:
+        """Whether a shallow history ends with this commit: it names parents, and they are not here."""
+        try:
+            return commit in (self.path / "shallow").read_text()
+        except FileNotFoundError:
+            return False
 
     def straight_line(self, base: str, head: str) -> tuple[tuple[str, str], ...] | None:
         """Parent and commit of each step from `base` to `head`, the oldest first, read without a process.

@@ -50,7 +50,7 @@ class Tree:
     def show(self, commit_or_tree: str, *, modules: Path | None = None) -> tuple[str, ...]:
         """Make tracked files exactly these, replacing what is in their way. Other files stay.
 
-        The folders of submodules that the person's clone has are filled anew; their paths are returned. `modules` is
+        The folders of submodules that the person's clone has are filled again; their paths are returned. `modules` is
         where that clone keeps them.
 
         A file whose times alone are others is read again first, and not written: it would be newer than what a build
