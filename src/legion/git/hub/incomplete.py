@@ -30,8 +30,8 @@ def complete(common_dir: Path, tip: str, known: str | None = None) -> None:
         lacking = missing(common_dir, tip, known)
     if lacking:
         raise UnusableRepository(
-            f"The repository lacks {count(len(lacking), 'object')} that commit {tip[:9]} needs, {lacking[0][:9]} for one: "
-            "`git fsck` lists them; fetch or clone it again."
+            f"The repository lacks {count(len(lacking), 'object')} that commit {tip[:9]} needs, {lacking[0][:9]} "
+            "for one: `git fsck` lists them; fetch or clone it again."
         )
 
 
@@ -74,6 +74,6 @@ def _fetch(common_dir: Path, remote: str, ids: list[str]) -> None:
     if answer.code != 0:
         said = " ".join(answer.complaint.split())[-200:]
         raise UnusableRepository(
-            f"This is a partial clone, and your git could not fetch {count(len(ids), 'object')} from {remote} ({said}): see "
-            "that `git fetch` works there, then try again."
+            f"In this partial clone your git could not fetch {count(len(ids), 'object')} from {remote} ({said}): "
+            "see that `git fetch` works there, then try again."
         )

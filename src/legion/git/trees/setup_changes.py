@@ -13,8 +13,8 @@ from legion.git.hub.objects import tree_entries
 from legion.git.hub.repository import Hub
 from legion.git.trees.live import Call, LiveTree, quarantine, readable
 from legion.git.trees.obstacles import ALL_BUT, CHANGES_BUT, pathspecs
-from legion.system.process import FinishedProcess
 from legion.git.trees.tree import scratch_index
+from legion.system.process import FinishedProcess
 
 Entry = tuple[str, str]
 """Mode and id of a file."""
