@@ -181,7 +181,8 @@ def _own_commits(context: Context, project: ProjectContext, base: str, tree: Pat
 
     Where the project has git filters they stay where they are: the agent's git has none, so it stores plain files.
     """
-    if is_at(tree, base) or project.hub.filters(base) is not None:
+    # A link in place of the tree is reported by the snapshot.
+    if tree.is_symlink() or is_at(tree, base) or project.hub.filters(base) is not None:
         return None
 
     def run(argv: Sequence[str]) -> FinishedProcess:
