@@ -70,6 +70,10 @@ def main() -> int:
     chosen = words[1:] if words[:1] == ["projects"] else []
     wanted = words[:1] if chosen else words or [name for name in PARTS if name not in _ONLY_BY_NAME]
     unknown = [name for name in wanted if name not in PARTS]
+    strange = [name for name in chosen if name not in {one.name for one in projects.listed()}]
+    if strange:
+        sys.stderr.write(f"There is no project {strange[0]!r} in bench/projects.toml.\n")
+        return 2
     if unknown:
         sys.stderr.write(f"There is no part {unknown[0]!r}: choose from {', '.join(PARTS)}.\n")
         return 2

@@ -64,7 +64,8 @@ class Tried:
 
 
 def run(folder: Path, report: Report, names: Sequence[str] = ()) -> None:
-    samples = [one for one in listed() if not names or one.name in names]
+    known = {one.name: one for one in listed()}
+    samples = [known[name] for name in names or known]
     results: list[Tried] = []
     say(_COLUMNS.format("project", "version", "language", "guess", "trial s", "sees", "good", "bad"))
     for sample in samples:

@@ -17,6 +17,8 @@ Finder = Callable[[Folder], ProjectPart | None]
 _TEST = "test"
 _TYPES = ("typecheck", "type-check", "check-types", "check:types")
 _STYLE = ("lint",)
+_RUNNERS = {"vitest": "vitest run", "jest": "jest", "ava": "ava", "mocha": "mocha", "tsd": "tsd"}
+"""The command of a test runner that is installed and that no script starts."""
 _NODE_LOCKS = {"pnpm": ("pnpm-lock.yaml",), "yarn": ("yarn.lock",), "bun": ("bun.lock", "bun.lockb")}
 
 
@@ -34,6 +36,9 @@ def node(files: Folder) -> ProjectPart | None:
     if not names:
         names = [name for name in scripts if name in ("check", "build")][:1]
     checks = {_check_name(name): f"CI=true {run} {name}" for name in names}
+    if _TEST not in names:
+        runner = next((one for one in _RUNNERS if one in table(package.get("devDependencies"))), None)
+        checks |= {_TEST: f"CI=true npx {_RUNNERS[runner]}"} if runner else {}
     if _TEST in names and len(names) > 1:
         notes += (f"Besides the tests, {', '.join(names[1:])} became checks: remove those that you do not want.",)
     needs = any(package.get(kind) for kind in ("dependencies", "devDependencies", "workspaces"))

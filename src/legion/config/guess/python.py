@@ -8,8 +8,11 @@ that is installed, also where the tree has moved since.
 
 from __future__ import annotations
 
+import configparser
 import re
 import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from legion.config.guess.package_roots import python_path
@@ -21,9 +24,14 @@ _REQUIREMENTS = (
     "requirements.lock",
     *(f"requirements{joint}{kind}.txt" for joint in "-_./" for kind in ("dev", "test", "tests")),
     *(f"{kind}-requirements.txt" for kind in ("dev", "test")),
+    *(f"{folder}/requirements.txt" for folder in ("test", "tests")),
 )
 _TESTS = ("**/test_*.py", "**/*_test.py", "**/tests.py")
 _EXTRAS = ("test", "tests", "testing", "dev")
+_MOST_TESTS = 200
+_IMPORT = re.compile(r"^(?:import|from)\s+([a-zA-Z]\w*)", re.MULTILINE)
+_PLAIN_NEED = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?\s*(?:[<>=!~;].*)?")
+"""A requirement as pip reads it, without the variables of other tools."""
 _ITSELF = re.compile(r"^\s*(?:-e\s+|--editable[ =]\s*)?\.(?:\[[^\]]*\])?\s*(?:#.*)?$", re.MULTILINE)
 """A line of requirements that installs the project."""
 
@@ -35,11 +43,12 @@ class _Setup:
 
 
 def python(files: Folder) -> ProjectPart | None:
-    requirements = files.those(*_REQUIREMENTS)
+    requirements = _requirements(files)
     if not (files.those(*_MARKERS) or requirements or files.like("*.py", "tests/*.py", "test/*.py")):
         return None
     with_pytest = _wants_pytest(files, requirements)
-    setup = _locked(files) or _with_pip(files, requirements, with_pytest)
+    locked = _locked(files)
+    setup = locked or _with_pip(files, requirements, with_pytest)
     program = ".venv/bin/python" if setup else "python3"
     path = python_path(files)
     command = _test_command(files, with_pytest)
@@ -48,8 +57,29 @@ def python(files: Folder) -> ProjectPart | None:
         checks={"test": f"{path}{program} {command}"} if command else {},
         setup=setup.run if setup else "",
         key=setup.key if setup else (),
-        notes=_missing_tool(files),
+        notes=_missing_tool(files) if locked else (*_missing_tool(files), *_pip_notes(files, requirements, setup)),
     )
+
+
+def _requirements(files: Folder) -> tuple[str, ...]:
+    """Those for development hold tools that tests do not need: they count where there are none for tests."""
+    found = files.those(*_REQUIREMENTS)
+    return tuple(name for name in found if "dev" not in name or not any("test" in other for other in found))
+
+
+def _pip_notes(files: Folder, requirements: tuple[str, ...], setup: _Setup | None) -> Iterator[str]:
+    for name in requirements:
+        if line := _ITSELF.search(files.read(name)):
+            yield f"{name} names `{line[0].strip()}`, the project itself: setup installs it by that file alone."
+    own = {part for name in files.names if name.endswith(".py") for part in name.removesuffix(".py").split("/")}
+    texts = [*map(files.read, (*requirements, *files.those(*_MARKERS))), setup.run if setup else "python3"]
+    named = re.sub(r"[-_.]", "", " ".join(texts).lower())
+    tests = [files.read(name) for name in files.like(*_TESTS, "**/conftest.py")[:_MOST_TESTS]]
+    imported = {module for test in tests for module in _IMPORT.findall(test)} - own - sys.stdlib_module_names
+    unknown = sorted(module for module in imported if re.sub(r"[-_.]", "", module.lower()) not in named)
+    if unknown:
+        shown = ", ".join(unknown[:6])
+        yield f"The tests import {shown}, which no file here names: if they need it, add it to `run` of [setup]."
 
 
 def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
@@ -82,13 +112,13 @@ def _locked(files: Folder) -> _Setup | None:
     """The tool whose lock file exists installs exactly what it lists, if the tool is installed."""
     project = files.toml("pyproject.toml")
     if "uv.lock" in files and files.has("uv"):
-        groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
+        groups = "".join(f" --extra {name}" for name in _extras(files)) + "".join(
             f" --group {name}" for name in _groups(project) if name != "dev"
         )
         return _Setup(f"uv sync --frozen{groups}", ("uv.lock", "pyproject.toml"))
     if "poetry.lock" in files and files.has("poetry"):
         run = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root"
-        return _Setup(run + "".join(f" --extras {name}" for name in _extras(project)), ("poetry.lock",))
+        return _Setup(run + "".join(f" --extras {name}" for name in _extras(files)), ("poetry.lock",))
     if "pdm.lock" in files and files.has("pdm"):
         return _Setup("pdm sync --no-self", ("pdm.lock",))
     if "Pipfile.lock" in files and files.has("pipenv"):
@@ -105,7 +135,7 @@ def _missing_tool(files: Folder) -> tuple[str, ...]:
 
 def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -> _Setup | None:
     project = files.toml("pyproject.toml")
-    extras, groups = _extras(project), _groups(project)
+    extras, groups = _extras(files), _groups(project)
     wanted = [f"-r {name}" for name in requirements]
     if any(_ITSELF.search(files.read(name)) for name in requirements):
         pass  # pip refuses to install a project twice in one command.
@@ -114,7 +144,16 @@ def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -
     else:
         wanted += [shlex.quote(need) for need in _needs(project, extras)]
     wanted += [f"--group {name}" for name in groups]
-    declared = [*_needs(project, extras), *map(files.read, requirements), *(["pytest"] if groups else [])]
+    others = [] if requirements or extras or groups else _needs_of_tools(files)
+    wanted += map(shlex.quote, others)
+    optional = [need for name in extras for need in _optional(files)[name]]
+    declared = [
+        *_needs(project, ()),
+        *optional,
+        *map(files.read, requirements),
+        *others,
+        *(["pytest"] if groups else []),
+    ]
     if with_pytest and not any("pytest" in need for need in declared):
         wanted.append("pytest")
     if not wanted:
@@ -125,16 +164,51 @@ def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -
     return _Setup(run, (*requirements, *files.those("pyproject.toml", "setup.py", "setup.cfg")))
 
 
-def _needs(project: object, extras: list[str]) -> list[str]:
+def _needs(project: object, extras: Iterable[str]) -> list[str]:
     """The requirements of pyproject.toml, with these extras."""
     named = table(table(project).get("project"))
     optional = table(named.get("optional-dependencies"))
     return [*text_list(named.get("dependencies")), *(need for name in extras for need in text_list(optional.get(name)))]
 
 
-def _extras(project: object) -> list[str]:
+def _needs_of_tools(files: Folder) -> list[str]:
+    """What the tests need, where it is written for poetry, pdm, hatch or tox alone."""
+    tool = table(files.toml("pyproject.toml").get("tool"))
+    poetry, pdm, hatch = (table(tool.get(name)) for name in ("poetry", "pdm", "hatch"))
+    groups, envs = table(poetry.get("group")), table(hatch.get("envs"))
+    found = [*table(poetry.get("dev-dependencies"))]
+    for name in _EXTRAS:
+        found += table(table(groups.get(name)).get("dependencies"))
+        found += text_list(table(pdm.get("dev-dependencies")).get(name))
+    for name in ("default", "hatch-test", *_EXTRAS):
+        env = table(envs.get(name))
+        found += [*text_list(env.get("dependencies")), *text_list(env.get("extra-dependencies"))]
+    found += _ini(files, "tox.ini").get("testenv", {}).get("deps", "").splitlines()
+    return list(dict.fromkeys(need.strip() for need in text_list(found) if _PLAIN_NEED.fullmatch(need.strip())))
+
+
+def _ini(files: Folder, name: str) -> Mapping[str, Mapping[str, str]]:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(files.read(name))
+    except configparser.Error:
+        return {}
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def _optional(files: Folder) -> Mapping[str, tuple[str, ...]]:
+    """The optional dependencies by name, of pyproject.toml or of setup.cfg."""
+    declared = table(table(files.toml("pyproject.toml").get("project")).get("optional-dependencies"))
+    old = _ini(files, "setup.cfg").get("options.extras_require", {})
+    return {
+        **{name: text_list(text.split("\n")) for name, text in old.items()},
+        **{name: text_list(needs) for name, needs in declared.items()},
+    }
+
+
+def _extras(files: Folder) -> list[str]:
     """The optional dependencies that the tests need: those with pytest, else the first with a fitting name."""
-    optional = table(table(table(project).get("project")).get("optional-dependencies"))
+    optional = _optional(files)
     named = [name for name in _EXTRAS if name in optional]
     return [name for name in named if _has_pytest(optional[name])] or named[:1]
 

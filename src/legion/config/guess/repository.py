@@ -21,6 +21,8 @@ class ProjectPart:
     key: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What the person should know about the guess, each a sentence."""
+    paths: tuple[str, ...] = ()
+    """What the checks are limited to; empty: they always run."""
 
 
 @dataclass(frozen=True)
