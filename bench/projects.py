@@ -24,9 +24,8 @@ from tests.support.repository import Repository
 _PATIENCE = 1500.0
 _CACHE = Path(tempfile.gettempdir()) / "legion-projects"
 _COLUMNS = "{:<27} {:<11} {:<11} {:>6} {:>8} {:>7} {:>7} {:>8}"
-_ENDS = ("done", "failed", "parked")
 
-_COMMENTS = {".py": "#", ".js": "//", ".go": "//", ".rs": "//", ".c": "//", ".cpp": "//"}
+_COMMENTS = {".py": "# A comment.", **dict.fromkeys((".js", ".go", ".rs", ".c", ".cpp"), "/* A comment. */")}
 _TRAP = "__attribute__((constructor)) static void planted(void) { __builtin_trap(); }"
 _BREAKS = {
     ".py": 'raise RuntimeError("planted")',
@@ -119,7 +118,7 @@ def _tried(place: Path, sample: Sample) -> Tried:
         began = time.monotonic()
         project = one.init(repository)
         seconds = time.monotonic() - began
-        good = _change(project, sample, "good", f"{_COMMENTS[Path(sample.file).suffix]} A comment.")
+        good = _change(project, sample, "good", _COMMENTS[Path(sample.file).suffix])
         bad = _change(project, sample, "bad", _BREAKS[Path(sample.file).suffix])
         return Tried(trial=seconds, sees=_sees(one, project), good=good[0], bad=bad[0], why=good[1])
 
@@ -135,7 +134,7 @@ def _change(project: Project, sample: Sample, title: str, line: str) -> tuple[st
     red = [
         f"{receipt.command}: {receipt.tail.strip()[-600:]}" for receipt in page.receipts if receipt.verdict != "green"
     ]
-    return page.ticket.state, " | ".join([page.ticket.reason, *red[-1:]])
+    return page.ticket.state, " | ".join([page.ticket.reason or page.ticket.doing, *red[-1:]])
 
 
 def _sees(one: Squad, project: Project) -> str:

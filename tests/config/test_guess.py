@@ -1,21 +1,15 @@
-"""What `legion init` writes for sample repositories; some of the commands are really run."""
+"""What `legion init` writes for sample repositories."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 import tomllib
-import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from legion.config.files.project import ProjectConfig, parse
 from legion.config.guess.legion_toml import Guess, guess
-from legion.system.process import FinishedProcess, run
 
 BUILT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "a"\n'
 UNITTEST = "import unittest\n"
@@ -363,83 +357,6 @@ def test_parts_in_folders_are_found_where_the_root_is_nothing():
     assert config.setup.key == ("front/yarn.lock", "front/package.json")
 
 
-def test_packages_are_checked_for_changes_of_what_they_depend_on():
-    files = {
-        "package.json": package(workspaces=["packages/*"]),
-        "package-lock.json": "",
-        "packages/base/package.json": package(name="@x/base", scripts={"test": "jest"}),
-        "packages/base/index.js": "",
-        "packages/app/package.json": package(name="@x/app", scripts={"test": "jest"}, dependencies={"@x/mid": "*"}),
-        "packages/mid/package.json": package(name="@x/mid", scripts={"test": "jest"}, dependencies={"@x/base": "*"}),
-        "services/api/go.mod": "module example.com/api\n",
-        "services/api/main_test.go": 'const schema = "../../packages/base/schema.json"',
-        "examples/demo/package.json": JEST,
-    }
-    _, config = guessed(files)
-    assert config.setup.run.startswith("npm ci ")
-    assert {one.name: (one.command, one.paths) for one in config.checks} == {
-        "base-test": ("cd packages/base && CI=true npm run test", ("packages/base",)),
-        "app-test": ("cd packages/app && CI=true npm run test", ("packages/app", "packages/base", "packages/mid")),
-        "mid-test": ("cd packages/mid && CI=true npm run test", ("packages/mid", "packages/base")),
-        "api-test": ("cd services/api && go test ./...", ("services/api", "packages/base")),
-    }
-
-
-def test_a_package_with_too_many_files_to_read_is_always_checked():
-    many = {f"a/{number}.go": "" for number in range(501)}
-    _, config = guessed({"a/go.mod": "module a\n", "b/go.mod": "module b\n", **many})
-    assert {one.name: one.paths for one in config.checks} == {"a-test": (), "b-test": ("b",)}
-
-
-def test_tests_in_another_language_than_the_root_are_named():
-    found, config = guessed({"setup.py": "", "tests/test_a.py": "", "web/package.json": JEST})
-    assert [one.name for one in config.checks] == ["test"]
-    assert "Not among the checks, though it has tests of its own: `cd web && CI=true npm run test`." in found.notes
-
-
-CI_RUNS = {
-    ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - name: Run pytest and mypy\n"
-    "      - run: pip install ruff mypy\n      - run: mypy src\n"
-    "      - run: |\n          ruff check .\n          pytest -x\n",
-    ".gitlab-ci.yml": "test:\n  script:\n    - python -m mypy src\n    - npm run lint\n",
-    "noxfile.py": 'session.install("pylint")\nsession.run("pylint", "pkg", "--strict")\n',
-    ".pre-commit-config.yaml": "repos:\n- hooks:\n  - id: flake8\n  - id: mypy\n",
-    "tox.ini": "[testenv:types]\ndeps = pyright\ncommands =\n  pyright {posargs}\n",
-    "Makefile": "bandit:\n\tbandit -r src\n",
-}
-
-
-def test_what_ci_runs_beyond_the_checks_is_named():
-    found, _ = guessed({"tests/test_a.py": "", "setup.py": "", **CI_RUNS})
-    (note,) = [note for note in found.notes if note.startswith("CI also runs")]
-    named = dict(re.findall(r"`([^`]+)` \(([^)]+)\)", note))
-    assert named == {
-        "mypy src": ".github/workflows/ci.yml",
-        "ruff check .": ".github/workflows/ci.yml",
-        "npm run lint": ".gitlab-ci.yml",
-        "pylint pkg --strict": "noxfile.py",
-        "flake8": ".pre-commit-config.yaml",
-    }
-    assert note.endswith("and 2 more: not among the checks. Add a [checks.NAME] for what changes must pass.")
-
-
-def test_what_a_script_that_is_a_check_runs_is_no_difference_to_ci():
-    scripts = package(scripts={"test": "vitest", "lint": "eslint ."}, devDependencies={"vitest": "^3"})
-    runs = "steps:\n  - run: npx eslint .\n  - run: pnpm lint\n  - run: npx vitest run\n"
-    found, _ = guessed({"package.json": scripts, ".github/workflows/ci.yml": runs})
-    assert not [note for note in found.notes if "CI also" in note]
-
-
-def test_what_the_tests_import_and_nothing_installs_is_named():
-    test = "import os\nimport a\nimport pytest\nimport yaml\nfrom trustme import CA\n"
-    files = {"pyproject.toml": BUILT, "a.py": "", "tests/test_a.py": test, "requirements.txt": "-e .[full]\nPyYAML"}
-    found, _ = guessed(files)
-    assert found.notes == (
-        "requirements.txt names `-e .[full]`, the project itself: setup installs it by that file alone.",
-        "The tests import trustme, which no file here names: if they need it, add it to `run` of [setup].",
-    )
-
-
 def test_two_kinds_in_one_folder_keep_both_their_checks():
     _, config = guessed({"app/go.mod": "", "app/package.json": JEST})
     assert sorted(check.command for check in config.checks) == [
@@ -467,101 +384,3 @@ def test_a_file_that_cannot_be_read_is_as_good_as_empty():
         raise FileNotFoundError(name)
 
     assert guess(["package.json", "Makefile"], broken).kind == ""
-
-
-# From here on the guessed commands are run.
-
-
-def made(root: Path, files: Mapping[str, str]) -> ProjectConfig:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
-    names = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-    return parse(guess(names, lambda name: (root / name).read_text()).text, origin="legion.toml")
-
-
-def shell(command: str, root: Path) -> FinishedProcess:
-    offline = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_offline": "true"}
-    return run(["sh", "-c", command], cwd=root, env={**os.environ, **offline}, timeout=100)
-
-
-def assert_passes_then_fails(config: ProjectConfig, root: Path, breakage: str) -> None:
-    """Every check is green, and red once the sources are broken."""
-    for check in config.checks:
-        finished = shell(check.command, root)
-        assert finished.code == 0, finished.complaint
-    source, content = breakage.split("=", 1)
-    (root / source).write_text(content)
-    assert [shell(check.command, root).code == 0 for check in config.checks] == [False]
-
-
-PYTHON_TEST = """\
-import unittest
-import code_here
-
-class Test(unittest.TestCase):
-    def test_it(self):
-        self.assertEqual(code_here.answer(), 42)
-"""
-
-
-@pytest.mark.parametrize("package_file", [{}, {"tests/__init__.py": ""}], ids=["folder", "package"])
-def test_python_without_dependencies_is_checked_as_guessed(tmp_path, package_file):
-    files = {"code_here.py": "def answer(): return 42\n", "tests/test_it.py": PYTHON_TEST, **package_file}
-    # Of another length: Python takes a source of the same second and length for the one that it has compiled.
-    assert_passes_then_fails(made(tmp_path, files), tmp_path, "code_here.py=def answer(): return 4100\n")
-
-
-@pytest.mark.slow
-def test_python_with_dependencies_is_prepared_once_and_checked_in_another_tree(tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    with zipfile.ZipFile(first / "needed-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("needed.py", "value = 42\n")
-        wheel.writestr("needed-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
-        wheel.writestr("needed-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("needed-1.0.dist-info/RECORD", "")
-    code = "import needed\ndef answer(): return needed.value\n"
-    files = {"requirements.txt": "./needed-1.0-py3-none-any.whl\n", "src/code_here.py": code, "test_it.py": PYTHON_TEST}
-    config = made(first, files)
-    prepared = shell(config.setup.run, first)
-    assert prepared.code == 0, prepared.complaint
-    assert shell("git init -q . && git status --porcelain .venv", first).stdout == b""
-
-    first.rename(second)
-    assert_passes_then_fails(config, second, "src/code_here.py=def answer(): return 41\n")
-
-
-@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-def test_node_is_prepared_and_checked_as_guessed(tmp_path):
-    lock = {
-        "name": "a",
-        "lockfileVersion": 3,
-        "requires": True,
-        "packages": {
-            "": {"name": "a", "dependencies": {"needed": "file:./needed"}},
-            "needed": {"version": "1.0.0"},
-            "node_modules/needed": {"resolved": "needed", "link": True},
-        },
-    }
-    config = made(
-        tmp_path,
-        {
-            "package.json": package(
-                name="a", scripts={"test": "node test.js"}, dependencies={"needed": "file:./needed"}
-            ),
-            "package-lock.json": json.dumps(lock),
-            "needed/package.json": package(name="needed", version="1.0.0"),
-            "needed/index.js": "module.exports = 42\n",
-            "test.js": "if (require('needed') !== 42) process.exit(1)\n",
-        },
-    )
-    prepared = shell(config.setup.run, tmp_path)
-    assert prepared.code == 0, prepared.complaint
-    assert_passes_then_fails(config, tmp_path, "needed/index.js=module.exports = 41\n")
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_is_checked_as_guessed(tmp_path):
-    config = made(tmp_path, {"Makefile": "test:\n\t@grep -q 42 answer\n", "answer": "42"})
-    assert_passes_then_fails(config, tmp_path, "answer=41")

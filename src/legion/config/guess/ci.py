@@ -43,7 +43,7 @@ _MOST = 5
 
 def left_out(files: Folder, checks: Sequence[str]) -> tuple[str, ...]:
     """A note about what CI runs beyond the checks; empty where there is nothing."""
-    started = set(_words(checks))
+    started = set(_task_names(checks))
     scripts = table(files.json("package.json").get("scripts"))
     texts = [*checks, *(str(text) for name, text in scripts.items() if name in started)]
     known = {_tool(command) for text in texts for command in _commands(text)} | started
@@ -89,7 +89,7 @@ def _tool(command: str) -> str:
     return " ".join(words[:2]) if words[0] in ("cargo", "go", "dotnet") else words[0]
 
 
-def _words(checks: Iterable[str]) -> Iterator[str]:
+def _task_names(checks: Iterable[str]) -> Iterator[str]:
     """Task runners, and the tasks that checks start by name: `make lint` covers what CI calls `lint`."""
     for check in checks:
         for runner, task in re.findall(r"\b(make|just|npm run|bun run|pnpm|yarn) ([\w:-]+)", check):

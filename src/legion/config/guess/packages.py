@@ -1,7 +1,7 @@
 """Finds the packages of a repository that holds several, and what each of them depends on.
 
 A package depends on another if its manifest names it, or if one of its files refers to a path inside it. Where that
-cannot be told, every package counts: a check that runs too often proves more, not less.
+is not clear, every package counts: a check that runs too often proves more, not less.
 """
 
 from __future__ import annotations

@@ -1,0 +1,84 @@
+"""What `legion init` finds out beyond single commands: packages, what CI runs, what tests import."""
+
+from __future__ import annotations
+
+import re
+
+from tests.config.test_guess import BUILT, JEST, guessed, package
+
+
+def test_packages_are_checked_for_changes_of_what_they_depend_on():
+    files = {
+        "package.json": package(workspaces=["packages/*"]),
+        "package-lock.json": "",
+        "packages/base/package.json": package(name="@x/base", scripts={"test": "jest"}),
+        "packages/base/index.js": "",
+        "packages/app/package.json": package(name="@x/app", scripts={"test": "jest"}, dependencies={"@x/mid": "*"}),
+        "packages/mid/package.json": package(name="@x/mid", scripts={"test": "jest"}, dependencies={"@x/base": "*"}),
+        "services/api/go.mod": "module example.com/api\n",
+        "services/api/main_test.go": 'const schema = "../../packages/base/schema.json"',
+        "examples/demo/package.json": JEST,
+    }
+    _, config = guessed(files)
+    assert config.setup.run.startswith("npm ci ")
+    assert {one.name: (one.command, one.paths) for one in config.checks} == {
+        "base-test": ("cd packages/base && CI=true npm run test", ("packages/base",)),
+        "app-test": ("cd packages/app && CI=true npm run test", ("packages/app", "packages/base", "packages/mid")),
+        "mid-test": ("cd packages/mid && CI=true npm run test", ("packages/mid", "packages/base")),
+        "api-test": ("cd services/api && go test ./...", ("services/api", "packages/base")),
+    }
+
+
+def test_a_package_with_too_many_files_to_read_is_always_checked():
+    many = {f"a/{number}.go": "" for number in range(501)}
+    _, config = guessed({"a/go.mod": "module a\n", "b/go.mod": "module b\n", **many})
+    assert {one.name: one.paths for one in config.checks} == {"a-test": (), "b-test": ("b",)}
+
+
+def test_tests_in_another_language_than_the_root_are_named():
+    found, config = guessed({"setup.py": "", "tests/test_a.py": "", "web/package.json": JEST})
+    assert [one.name for one in config.checks] == ["test"]
+    assert "Not among the checks, though it has tests of its own: `cd web && CI=true npm run test`." in found.notes
+
+
+CI_RUNS = {
+    ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - name: Run pytest and mypy\n"
+    "      - run: pip install ruff mypy\n      - run: mypy src\n"
+    "      - run: |\n          ruff check .\n          pytest -x\n",
+    ".gitlab-ci.yml": "test:\n  script:\n    - python -m mypy src\n    - npm run lint\n",
+    "noxfile.py": 'session.install("pylint")\nsession.run("pylint", "pkg", "--strict")\n',
+    ".pre-commit-config.yaml": "repos:\n- hooks:\n  - id: flake8\n  - id: mypy\n",
+    "tox.ini": "[testenv:types]\ndeps = pyright\ncommands =\n  pyright {posargs}\n",
+    "Makefile": "bandit:\n\tbandit -r src\n",
+}
+
+
+def test_what_ci_runs_beyond_the_checks_is_named():
+    found, _ = guessed({"tests/test_a.py": "", "setup.py": "", **CI_RUNS})
+    (note,) = [note for note in found.notes if note.startswith("CI also runs")]
+    named = dict(re.findall(r"`([^`]+)` \(([^)]+)\)", note))
+    assert named == {
+        "mypy src": ".github/workflows/ci.yml",
+        "ruff check .": ".github/workflows/ci.yml",
+        "npm run lint": ".gitlab-ci.yml",
+        "pylint pkg --strict": "noxfile.py",
+        "flake8": ".pre-commit-config.yaml",
+    }
+    assert note.endswith("and 2 more: not among the checks. Add a [checks.NAME] for what changes must pass.")
+
+
+def test_what_a_script_that_is_a_check_runs_is_no_difference_to_ci():
+    scripts = package(scripts={"test": "vitest", "lint": "eslint ."}, devDependencies={"vitest": "^3"})
+    runs = "steps:\n  - run: npx eslint .\n  - run: pnpm lint\n  - run: npx vitest run\n"
+    found, _ = guessed({"package.json": scripts, ".github/workflows/ci.yml": runs})
+    assert not [note for note in found.notes if "CI also" in note]
+
+
+def test_what_the_tests_import_and_nothing_installs_is_named():
+    test = "import os\nimport a\nimport pytest\nimport yaml\nfrom trustme import CA\n"
+    files = {"pyproject.toml": BUILT, "a.py": "", "tests/test_a.py": test, "requirements.txt": "-e .[full]\nPyYAML"}
+    found, _ = guessed(files)
+    assert found.notes == (
+        "requirements.txt names `-e .[full]`, the project itself: setup installs it by that file alone.",
+        "The tests import trustme, which no file here names: if they need it, add it to `run` of [setup].",
+    )
