@@ -29,6 +29,7 @@ from legion.system.paths import DataDir
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.projects import AddProject, Trust
 from tests.support.repository import Repository
+from tests.support.settings import without_trial
 
 PATIENCE = 90.0
 
@@ -123,7 +124,7 @@ class Ground:
 def prepare(ground: Ground) -> None:
     """What is there before Legion comes."""
     ground.shared.mkdir(parents=True)
-    ground.settings.write_text(settings_text(ground))
+    ground.settings.write_text(without_trial(settings_text(ground)))
     ground.reader.write_text(agent(ground, READS))
     ada = Repository(ground.repository, CONFIG)
     ada.commit("setup", {"check.sh": CHECK, "lock.txt": "1\n", ".gitignore": "*.ignored\n"})

@@ -15,6 +15,7 @@ import psutil
 
 from tests.support.codebase import SOURCE
 from tests.support.legion import Squad
+from tests.support.settings import without_trial
 from tests.support.stand_in import build
 from tests.support.warm import Forked, warm
 
@@ -121,7 +122,7 @@ class Person:
         git(self.repository, "add", "--all")
         git(self.repository, "commit", "--quiet", "--message", "first")
         (self.folder / "plan.toml").write_text(dedent(PLAN))
-        (self.folder / "config.toml").write_text(SETTINGS)
+        (self.folder / "config.toml").write_text(without_trial(SETTINGS))
         return self
 
     @property

@@ -1,13 +1,11 @@
-"""Source files, and checks that do not notice their absence: every kind of layout, and every outcome of few checks."""
+"""Source files of every kind of layout, the packages that they form, and the checks that look at them."""
 
 from __future__ import annotations
-
-import itertools
 
 import pytest
 
 from legion.domain.checks import Check
-from legion.domain.review.source_files import blind, remedy, source_files
+from legion.domain.review.source_files import CheckKind, kind_of, packages, remedy, source_files
 
 SOURCE = (
     "src/h11/_state.py",
@@ -73,43 +71,50 @@ def test_tests_settings_documents_and_data_are_not(path: str):
         ("bash 'tools/verify.sh'", "tools/verify.sh"),
     ],
 )
-def test_what_a_check_starts_is_not_source_for_an_empty_script_passes(command: str, path: str):
+def test_what_a_check_starts_is_not_source_for_a_broken_script_is_no_broken_program(command: str, path: str):
     assert source_files([path, "src/shop/price.py"], [command]) == ("src/shop/price.py",)
 
 
-TEST, LINT, TYPES = (Check(name=name, command=run) for name, run in (("test", "run"), ("lint", "ruff"), ("t", "mypy")))
-
-
-def test_a_green_check_proves_nothing_if_it_runs_tests_or_if_every_check_is_green():
-    for outcome in itertools.product((True, False, None), repeat=3):
-        passes = dict(zip((TEST, LINT, TYPES), outcome, strict=True))
-        found = blind(passes)
-        green = tuple(check for check, passed in passes.items() if passed)
-        if all(outcome):
-            assert found == green
-        else:
-            assert found == tuple(check for check in green if check is TEST)
+@pytest.mark.parametrize(
+    "command", ["eslint src/a.js", "mypy src/a.py tool.py", "sh -c 'cat lib/*.sh'", "tsc src/a.ts"]
+)
+def test_what_a_check_only_reads_is_source(command: str):
+    paths = ("src/a.js", "src/a.py", "lib/x.sh", "src/a.ts", "tool.py")
+    assert source_files(paths, [command]) == paths
 
 
 @pytest.mark.parametrize(
-    ("name", "command", "tests"),
+    ("name", "command", "kind"),
     [
-        ("test", "make", True),
-        ("py", "python -m pytest -q", True),
-        ("web", "npm test", True),
-        ("unit-tests", "make unit", True),
-        ("contest", "make contest", False),
-        ("lint", "ruff check .", False),
-        ("types", "mypy src", False),
+        ("test", "make", CheckKind.TESTS),
+        ("py", "python -m pytest -q", CheckKind.TESTS),
+        ("web", "npm test", CheckKind.TESTS),
+        ("unit-tests", "make unit", CheckKind.TESTS),
+        ("contest", "make contest", CheckKind.OTHER),
+        ("lint", "ruff check .", CheckKind.READER),
+        ("types", "mypy src", CheckKind.READER),
+        ("style", "npx eslint .", CheckKind.READER),
+        ("docs", "mkdocs build", CheckKind.OTHER),
     ],
 )
-def test_which_checks_run_tests(name: str, command: str, tests: bool):
-    one = Check(name=name, command=command)
-    assert blind({one: True, LINT: False}) == ((one,) if tests else ())
+def test_which_checks_run_the_code_and_which_read_it(name: str, command: str, kind: CheckKind):
+    assert kind_of(Check(name=name, command=command)) is kind
 
 
-def test_without_checks_nothing_is_blind():
-    assert blind({}) == ()
+def test_source_files_belong_to_the_nearest_folder_that_declares_a_package():
+    paths = (
+        "pyproject.toml",
+        "packages/aa/pyproject.toml",
+        "packages/aa/src/aa/x.py",
+        "tool/run.py",
+        "web/package.json",
+    )
+    source = ("packages/aa/src/aa/x.py", "tool/run.py", "web/src/a.ts")
+    assert packages(paths, source) == {
+        "packages/aa": ("packages/aa/src/aa/x.py",),
+        "": ("tool/run.py",),
+        "web": ("web/src/a.ts",),
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
 from legion.demo.forge.server import StandIn
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import TicketPull
@@ -30,9 +29,10 @@ from legion.wire.forge import AddForge
 from legion.wire.projects import AddProject, Trust
 from tests.support.migrated import migrated_store
 from tests.support.repository import Repository
+from tests.support.settings import PLAIN_SETTINGS
 
 CONFIG = '[landing]\ntarget = "pr"\nmode = "squash"\n'
-SETTINGS = UserConfig()
+SETTINGS = PLAIN_SETTINGS
 
 
 class Desk:

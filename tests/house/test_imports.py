@@ -13,7 +13,7 @@ from tests.support.codebase import ROOT, SOURCE, imported_modules, place, python
 
 # Nothing here reads a clock, draws at random or touches the outside.
 DOMAIN_MAY_IMPORT = {
-    "__future__", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools",
+    "__future__", "ast", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "fnmatch", "functools",
     "graphlib", "heapq", "ipaddress", "itertools", "json", "math", "operator", "re", "shlex", "statistics", "tomllib",
     "types", "typing", "unicodedata",
 }  # fmt: skip

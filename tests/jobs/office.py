@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message
@@ -37,6 +36,7 @@ from legion.store.work import claims, runs, usage
 from legion.system.paths import DataDir
 from tests.store.making import add_project
 from tests.support.migrated import migrated_store
+from tests.support.settings import PLAIN_SETTINGS
 
 ENDINGS = (*([Outcome.FINISHED] * 4), Outcome.LOST, Outcome.LOST, Outcome.LIMITED, Outcome.FAILED, Outcome.INTERRUPTED)
 _MARK = re.compile(r"^--- end of ([0-9a-f-]{36})$", re.MULTILINE)
@@ -49,7 +49,7 @@ class Office:
         data = DataDir(folder / "data")
         data.prepare()
         store = migrated_store(data.database)
-        user = UserConfig()
+        user = PLAIN_SETTINGS
         self.context = Context(
             data=data,
             store=store,

@@ -34,7 +34,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 
 def limited(board: Board, megabytes: float) -> Context:
-    settings = UserConfig(protection=ProtectionSettings(file_mb=megabytes))
+    settings = UserConfig(protection=ProtectionSettings(trial=False, file_mb=megabytes))
     return replace(board.context, settings=CurrentSettings(settings))
 
 

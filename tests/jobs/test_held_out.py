@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
 from legion.config.sections.evidence import Acceptance
 from legion.config.sections.machine import NetworkMode, SandboxSettings
 from legion.domain.checks import CheckResult
@@ -18,6 +17,7 @@ from legion.jobs.checks import execution, held_out
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
 from tests.support.repository import Repository
+from tests.support.settings import PLAIN_SETTINGS
 
 SENDS = """\
 import os, socket, sys
@@ -47,7 +47,7 @@ def run_acceptance(folder: Path, listener: socket.socket, network: NetworkMode |
         port = listener.getsockname()[1]
         one = Acceptance(run=f"python3 app.py {port}", folder=secrets)
         one = one if network is None else replace(one, network=network)
-        user = UserConfig(acceptance={"answer": one}, sandbox=SandboxSettings(network=sandbox))
+        user = replace(PLAIN_SETTINGS, acceptance={"answer": one}, sandbox=SandboxSettings(network=sandbox))
         object.__setattr__(board.context, "settings", CurrentSettings(user))
         ticket = board.put(1, acceptance=["answer"])
         project = board.context.project(1)

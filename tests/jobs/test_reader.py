@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SystemCalls
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import probe
 from tests.jobs.office import Office
+from tests.support.settings import PLAIN_SETTINGS
 
 MAKES_A_NAMESPACE = ("unshare", "--user", "true")
 
@@ -34,7 +34,7 @@ def test_it_reads_writes_nothing_and_makes_no_namespace(tmp_path: Path):
     assert read(context, office.project, tree, "cat", str(tmp_path / "elsewhere")) == 1
     assert read(context, office.project, tree, "touch", "new") == 1
     assert read(context, office.project, tree, *MAKES_A_NAMESPACE) != 0
-    user = UserConfig()
+    user = PLAIN_SETTINGS
     open_calls = replace(user, sandbox=replace(user.sandbox, system_calls=SystemCalls.ALL))
     unfiltered = replace(context, settings=CurrentSettings(open_calls))
     assert read(unfiltered, office.project, tree, *MAKES_A_NAMESPACE) == 0, "the filter refused it, nothing else"

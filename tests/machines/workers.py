@@ -17,6 +17,7 @@ from legion.wire.machines import InviteMachine
 from tests.support.legion import SOURCE, Squad, processes_of
 from tests.support.looking import until_seen
 from tests.support.migrated import migrated_database
+from tests.support.settings import without_trial
 from tests.support.warm import Forked, warm
 
 LEASE = 9.0
@@ -42,7 +43,7 @@ class WorkerProcess:
         self.line = line
         folder.mkdir(parents=True, exist_ok=True)
         self.settings = folder / "config.toml"
-        self.settings.write_text(settings)
+        self.settings.write_text(without_trial(settings))
         self.log_file = folder / "worker.log"
         self.env = env or {}
         self.process: subprocess.Popen[bytes] | Forked | None = None

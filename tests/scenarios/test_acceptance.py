@@ -10,6 +10,7 @@ import pytest
 from legion.wire.errors import BadInput
 from tests.support.legion import Project, Squad, squad
 from tests.support.repository import CHECK, Repository
+from tests.support.settings import without_trial
 
 SECRET = "forty-two-exactly"
 
@@ -41,7 +42,7 @@ def secrets(legion: Squad) -> Path:
 def project(legion: Squad, tmp_path: Path, secrets: Path) -> Iterator[Project]:
     settings = legion.settings.read_text()
     yield legion.adopt(Repository(tmp_path / "ada", f"{CHECK}\n[checkpoints]\nfixes = 0\n"))
-    legion.settings.write_text(settings)
+    legion.settings.write_text(without_trial(settings))
 
 
 def test_red_says_only_which_one_failed_and_the_work_goes_on(project: Project, secrets: Path):
@@ -81,12 +82,12 @@ def test_a_ticket_whose_acceptance_is_gone_waits_and_does_not_land(project: Proj
     settings = project.squad.settings.read_text()
     project.pause()
     ticket = project.dispatch("the answer", "echo 'echo 42' > app.sh", accept=["answer"])
-    project.squad.settings.write_text("")
+    project.squad.settings.write_text(without_trial(""))
     project.resume()
     page = project.until(ticket, "parked")
     assert "no longer have [acceptance.answer]" in page.ticket.reason
     assert project.landed("app.sh") is None
-    project.squad.settings.write_text(settings)
+    project.squad.settings.write_text(without_trial(settings))
     project.squad.client.resume_ticket(ticket)
     project.until(ticket, "done")
 
@@ -96,9 +97,9 @@ def test_what_agents_could_read_and_what_is_not_there_is_refused(project: Projec
         project.dispatch("x", "true", accept=["nope"])
     inside = project.repository.root / "inside"
     inside.mkdir()
-    project.squad.settings.write_text(f'[acceptance.a]\nrun = "true"\nfolder = "{inside}"\n')
+    project.squad.settings.write_text(without_trial(f'[acceptance.a]\nrun = "true"\nfolder = "{inside}"\n'))
     with pytest.raises(BadInput, match="agents can read the folder"):
         project.dispatch("x", "true", accept=["a"])
-    project.squad.settings.write_text('[acceptance.a]\nrun = "true"\nfolder = "/nowhere/at/all"\n')
+    project.squad.settings.write_text(without_trial('[acceptance.a]\nrun = "true"\nfolder = "/nowhere/at/all"\n'))
     with pytest.raises(BadInput, match="does not exist"):
         project.dispatch("x", "true", accept=["a"])

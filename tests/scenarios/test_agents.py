@@ -12,6 +12,7 @@ from legion.wire.tickets import TicketPage
 from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository
+from tests.support.settings import without_trial
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +231,7 @@ def equipped(tmp_path: Path) -> Iterator[Project]:
         project = one.adopt(Repository(tmp_path / "ada"))
         with pytest.raises(BadInput, match="There is no driver"):
             project.dispatch("by name", driver="second")
-        one.settings.write_text(f"{drivers}\n{walls}")
+        one.settings.write_text(without_trial(f"{drivers}\n{walls}"))
         yield project
 
 

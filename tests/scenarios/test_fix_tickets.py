@@ -14,6 +14,7 @@ from legion.gateway.files.folder import GatewayFolder
 from tests.gateway.upstream import Upstream
 from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
+from tests.support.settings import without_trial
 
 WRITES = """
 [[step]]
@@ -38,7 +39,7 @@ def here(house: Company) -> Iterator[Company]:
     definitions(house).unlink(missing_ok=True)
     settings = house.squad.settings.read_text()
     yield house
-    house.squad.settings.write_text(settings)
+    house.squad.settings.write_text(without_trial(settings))
 
 
 def definitions(one: Company) -> Path:
@@ -95,14 +96,14 @@ def test_a_provider_written_by_hand_and_then_its_key_let_a_ticket_go_on(here: Co
 def test_settings_mended_by_hand_let_a_ticket_go_on_once_nothing_is_missing_any_more(here: Company):
     settings = here.squad.settings.read_text()
     both = '[claude]\nprovider = "nobody"\nprogram = "/nowhere/claude"\n'
-    here.squad.settings.write_text(f"{settings}\n{both}")
+    here.squad.settings.write_text(without_trial(f"{settings}\n{both}"))
     here.provide()
     ticket = parked(here, "settings")
-    here.squad.settings.write_text(f'{settings}\n[claude]\nprogram = "/nowhere/claude"\n')
+    here.squad.settings.write_text(without_trial(f'{settings}\n[claude]\nprogram = "/nowhere/claude"\n'))
     # Who comes now gets as far as the program.
     assert "/nowhere/claude" in here.project.ticket(parked(here, "half")).ticket.reason
     assert here.project.state(ticket) == "parked"
-    here.squad.settings.write_text(settings)
+    here.squad.settings.write_text(without_trial(settings))
     assert here.project.until(ticket, "done").ticket.attempt == 1
     assert outcomes(here, ticket) == ["refused", "finished"]
 

@@ -13,6 +13,7 @@ from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.models import company
 from tests.support.repository import Repository
+from tests.support.settings import without_trial
 
 TEST = "def test_total():\n    assert total() == 3\n    assert total() != 4\n"
 NAMES = ("yes", "no", "bounced", "stubborn", "once", "broken", "added", "declared", "total")
@@ -208,13 +209,13 @@ def test_an_open_question_survives_a_kill_and_the_settings_say_what_is_asked_and
         assert [left.id for left in one.client.inbox().questions] == [asked.id], "a resume asks nothing new"
         project.stop(ticket)
 
-        one.settings.write_text("[questions]\nanswer_within = 1\n")
+        one.settings.write_text(without_trial("[questions]\nanswer_within = 1\n"))
         page = project.until(project.dispatch("silence", config, max_attempts=1), "failed")
         assert page.ticket.reason == "gave up after 1 attempt: it changed protected files (legion.toml), unanswered"
         assert project.squad.client.inbox().questions == []
 
-        one.settings.write_text('[protection]\nallow = ["tests"]\n')
+        one.settings.write_text('[protection]\ntrial = false\nallow = ["tests"]\n')
         project.until(project.dispatch("weaker", weaker("total")), "done")
-        one.settings.write_text('[protection]\nmode = "off"\n')
+        one.settings.write_text('[protection]\ntrial = false\nmode = "off"\n')
         project.until(project.dispatch("ci", "mkdir .github && touch .github/ci.yml"), "done")
         assert project.landed(".github/ci.yml") == ""

@@ -17,6 +17,7 @@ from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
 from tests.support.readers import ALWAYS, approve
 from tests.support.repository import Repository
+from tests.support.settings import without_trial
 from tests.support.staff import Staff
 
 
@@ -255,7 +256,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def test_while_so_many_wait_for_the_person_nothing_new_begins(calm: Project):
     one = calm.squad
-    one.settings.write_text("[rhythm]\nwaiting = 1\n")
+    one.settings.write_text(without_trial("[rhythm]\nwaiting = 1\n"))
     asks = calm.dispatch("asks", "mkdir .github; echo a > .github/a.yml")
     calm.until(asks, "parked")
     held = calm.dispatch("held", "echo b > b.txt")
@@ -269,7 +270,7 @@ def test_while_so_many_wait_for_the_person_nothing_new_begins(calm: Project):
 
 
 def test_agents_begin_one_after_the_other(calm: Project):
-    calm.squad.settings.write_text("[rhythm]\nstagger = 1.5\n")
+    calm.squad.settings.write_text(without_trial("[rhythm]\nstagger = 1.5\n"))
     ids = [calm.dispatch(f"t{n}", f"sleep 4; echo {n} > {n}.txt") for n in range(3)]
     calm.until_settled(*ids)
     starts = sorted(calm.ticket(id).runs[0].started_at for id in ids)
@@ -278,8 +279,8 @@ def test_agents_begin_one_after_the_other(calm: Project):
 
 
 def test_in_quiet_hours_nothing_begins_and_it_is_said(calm: Project):
-    calm.squad.settings.write_text('[rhythm]\nquiet = "00:00-23:59"\n')
+    calm.squad.settings.write_text(without_trial('[rhythm]\nquiet = "00:00-23:59"\n'))
     ticket = calm.dispatch("t", "echo a > a.txt")
     until_seen(calm.squad, lambda: "quiet hours" in calm.ticket(ticket).ticket.doing, "what it waits for")
-    calm.squad.settings.write_text("")
+    calm.squad.settings.write_text(without_trial(""))
     calm.until(ticket, "done")

@@ -13,7 +13,6 @@ from sqlalchemy import bindparam, delete, insert, text, update
 
 from legion import __version__
 from legion.config.files.current import CurrentSettings
-from legion.config.files.user import UserConfig
 from legion.domain.events import EventKind
 from legion.domain.questions import Question, QuestionKind
 from legion.domain.runs import Outcome
@@ -56,6 +55,7 @@ from legion.wire.table import Operation
 from tests.store.making import add_ticket
 from tests.support.migrated import migrated_store
 from tests.support.repository import Repository
+from tests.support.settings import PLAIN_SETTINGS
 
 CHECKS = '[checks.test]\nrun = "make test"\n'
 _KEPT = (schema.projects, schema.counters)
@@ -117,7 +117,7 @@ class Board:
             data=self.data,
             store=self.store,
             launcher=Launcher(),
-            settings=CurrentSettings(UserConfig()),
+            settings=CurrentSettings(PLAIN_SETTINGS),
             sandbox=SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=not sandbox, why=sandbox or "it works"),
             url="",
             machine="here",

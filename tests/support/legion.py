@@ -27,6 +27,7 @@ from legion.wire.tickets import Acted, Action, TicketPage
 from tests.support.migrated import migrated_file
 from tests.support.repository import Repository
 from tests.support.session import under_test
+from tests.support.settings import without_trial
 from tests.support.warm import Forked, warm
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -59,7 +60,7 @@ class Squad:
         self.data = DataDir(folder / "data")
         self.settings = folder / "config.toml"
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
-        self.settings.write_text(f"{settings}\n{lines}")
+        self.settings.write_text(without_trial(f"{settings}\n{lines}"))
         self._on_sqlite = not database
         self.process: subprocess.Popen[bytes] | Forked | None = None
         self._found: tuple[object, Legion] | None = None
@@ -69,7 +70,7 @@ class Squad:
     def with_settings(self, text: str) -> Iterator[None]:
         """These settings instead of the person's own, for the length of the block."""
         before = self.settings.read_text()
-        self.settings.write_text(text)
+        self.settings.write_text(without_trial(text))
         yield
         self.settings.write_text(before)
 

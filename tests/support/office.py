@@ -37,6 +37,7 @@ from legion.wire.tools import ToolAnswer
 from tests.support.legion import Squad
 from tests.support.migrated import migrated_store
 from tests.support.repository import CHECK, Repository
+from tests.support.settings import PLAIN_SETTINGS
 
 PERSONS = "the-persons-token"
 
@@ -144,7 +145,7 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    with wired(user or UserConfig(), data, url) as (context, news, _conductor, _keeper):
+    with wired(user or PLAIN_SETTINGS, data, url) as (context, news, _conductor, _keeper):
         # No run starts here, and a fork server that is left alone imports every driver.
         context.launcher.close()
         line = DaemonLine(pid=os.getpid(), url=url, version="", data_dir="", started_at=time.time(), sandbox="")

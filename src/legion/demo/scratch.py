@@ -59,6 +59,10 @@ provider = "{provider}"
 allow = ["Bash"]
 permission_mode = "{permission_mode}"
 
+[protection]
+# Whether checks notice broken code is tried in a project of its own, not in a show.
+trial = false
+
 [models]
 # Another name would not make a scripted model stronger.
 escalation = []

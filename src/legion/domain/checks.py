@@ -1,7 +1,7 @@
 """Checks and receipts: a check is a command that Legion runs, a receipt the proof that it ran on one tree.
 
 A receipt counts for exactly one command on exactly one tree. A green receipt is reused; a red one never is, because the
-machine may have caused the failure.
+machine may have caused the failure. After a red one on the same tree, one green is not enough: the next run decides.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class CheckResult(Enum):
     RED = "red"
     BROKEN = "broken"
     """The check did not run to its end (its runner was killed twice): neither a fault nor a proof."""
+    SETUP = "setup"
+    """[setup] failed, so the check was not started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,8 @@ class Receipt:
     """SHA-256 of the full output."""
     machine: str = ""
     """Where it ran; empty: on the head."""
+    trusted: str = ""
+    """Who trusts the check although it was not shown to go red when the code is broken; empty where it was."""
 
     @property
     def held_out(self) -> bool:
@@ -77,6 +81,24 @@ class Receipt:
 
 def missing(checks: Iterable[Check], tree: str, receipts: Iterable[Receipt]) -> tuple[Check, ...]:
     """The checks that must still run on this tree."""
-    have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is CheckResult.GREEN}
-    todo = {check.command: check for check in checks if check.command not in have}
+    on_tree: dict[str, list[Receipt]] = {}
+    for receipt in receipts:
+        if receipt.tree == tree:
+            on_tree.setdefault(receipt.command, []).append(receipt)
+    todo = {check.command: check for check in checks if not is_proven(on_tree.get(check.command, ()))}
     return tuple(todo.values())
+
+
+def is_proven(receipts: Iterable[Receipt]) -> bool:
+    """Whether these receipts of one command on one tree, oldest first, end green: twice, where one of them is red."""
+    ran = [one.verdict for one in receipts if one.verdict in (CheckResult.GREEN, CheckResult.RED)]
+    needed = 2 if CheckResult.RED in ran else 1
+    return len(ran) >= needed and all(verdict is CheckResult.GREEN for verdict in ran[-needed:])
+
+
+def what_failed(red: Iterable[Receipt]) -> str:
+    """For people: a check that [setup] did not let start has not failed."""
+    failed = tuple(red)
+    if any(one.verdict is CheckResult.SETUP for one in failed):
+        return "[setup] failed"
+    return f"checks failed: {', '.join(f'`{one.label}`' for one in failed)}"

@@ -36,6 +36,8 @@ class QuestionKind(Enum):
     """An agent's own question."""
     BRANCH = "branch"
     """The branch of a session was deleted, renamed or rewritten."""
+    CHECKS = "checks"
+    """The checks of a project were not shown to go red when the code is broken. Its tickets wait before they land."""
     GOAL = "goal"
     """A planner asks before it plans, with proposals to choose from."""
 
@@ -61,6 +63,8 @@ REJECT = "reject"
 MORE = "more"
 """The same amount again."""
 LEAVE = "leave"
+TRUST = "trust"
+"""Changes land on these checks all the same."""
 RETRY = "retry"
 LAND = "land"
 """As it is."""
@@ -90,6 +94,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.IDLE: (RELEASE, LEAVE),
     QuestionKind.ASK: (),
     QuestionKind.BRANCH: (RECREATE, BIND, REBASE, REBUILD, LEAVE),
+    QuestionKind.CHECKS: (TRUST, LEAVE),
     QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""
@@ -106,6 +111,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.IDLE: RELEASE,
     QuestionKind.ASK: "",
     QuestionKind.BRANCH: LEAVE,
+    QuestionKind.CHECKS: LEAVE,
     QuestionKind.GOAL: "",
 }
 """The answer of a deadline: always that nothing more happens than without an answer; an idle claim just ends."""

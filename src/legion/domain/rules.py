@@ -139,7 +139,7 @@ WORDS = {
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
     Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
     Rule.REVERSAL_TELLS: "a proof that passes without the change proves nothing, and is reported",
-    Rule.CHECKS_SEE_THE_TREE: "a check that stays green without the source proves nothing, and is reported",
+    Rule.CHECKS_SEE_THE_TREE: "a check that stays green when the code is broken proves nothing",
     Rule.UNNAMED: "the table of moves",
 }
 
@@ -281,6 +281,7 @@ _OF_KINDS = {
     EventKind.QUESTION_ASKED: Rule.QUESTION_WAITS,
     EventKind.REVERSED: Rule.REVERSAL_TELLS,
     EventKind.EMPTIED: Rule.CHECKS_SEE_THE_TREE,
+    EventKind.TRIED: Rule.CHECKS_SEE_THE_TREE,
     EventKind.REVIEW_ASKED: Rule.REVIEWED,
     EventKind.BASELINE_RED: Rule.BLAMELESS,
     EventKind.BASELINE_GREEN: Rule.BLAMELESS,

@@ -128,10 +128,57 @@ class QueueState:
     """Lines that a queued change adds and removes. A commit never changes, so git is asked once."""
 
 
+class TrialState:
+    """Trials of checks that run now. Written by the thread that runs one; readers may wait for the next step."""
+
+    def __init__(self) -> None:
+        self.running: SharedMap[int, tuple[str, ...]] = SharedMap()
+        """By project: the steps so far, the last of which runs."""
+        self.troubles: SharedMap[int, str] = SharedMap()
+        """By project: why its trial could not run; it is tried again."""
+        self.again: SharedMap[int, bool] = SharedMap()
+        """Projects whose next trial repeats everything, because a person asked for it."""
+        self._changed = threading.Condition()
+        self._number = 0
+        self._locks: dict[int, threading.Lock] = {}
+
+    @property
+    def number(self) -> int:
+        """Grows with each step."""
+        return self._number
+
+    def lock(self, project: int) -> threading.Lock:
+        """Held while the trial of the project runs."""
+        with self._changed:
+            return self._locks.setdefault(project, threading.Lock())
+
+    def begin(self, project: int, step: str) -> None:
+        self.running.update({project: (*(self.running.get(project) or ()), step)})
+        self._tell()
+
+    def end(self, project: int, trouble: str = "") -> None:
+        self.running.remove([project])
+        self.troubles.remove([project])
+        if trouble:
+            self.troubles.update({project: trouble})
+        self._tell()
+
+    def wait(self, after: int, timeout: float) -> None:
+        """Until there is a step later than `after`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > after, timeout)
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._number += 1
+            self._changed.notify_all()
+
+
 @dataclass(frozen=True, kw_only=True)
 class LiveState:
     scheduler: SchedulerState = field(default_factory=SchedulerState)
     queue: QueueState = field(default_factory=QueueState)
+    trials: TrialState = field(default_factory=TrialState)
     warnings: SharedMap[int, str] = field(default_factory=SharedMap)
     """By run, written by the watchdog: why it makes no progress. A run that does has no entry."""
     predicted_conflicts: SharedMap[int, tuple[PredictedConflict, ...]] = field(default_factory=SharedMap)

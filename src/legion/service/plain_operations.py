@@ -17,7 +17,7 @@ from legion.service.leader import routines as regular
 from legion.service.machines import listing, steer
 from legion.service.plans import create, decisions, epic_templates, pages
 from legion.service.plans import templates as plan_templates
-from legion.service.projects import collect, epic_branches, registry
+from legion.service.projects import collect, epic_branches, registry, trials
 from legion.service.projects import memories as remembering
 from legion.service.projects import numbers as project_numbers
 from legion.service.projects import sessions as session_cases
@@ -71,6 +71,8 @@ class PlainOperations(Operations):
     projects = use_case(status.all_projects)
     worktrees = use_case(installation.worktrees)
     doctor = use_case(diagnosis.doctor)
+    trial = use_case(trials.page)
+    try_checks = use_case(trials.try_checks)
     config = use_case(installation.config)
     preview_collect = use_case(collect.preview)
     numbers = use_case(project_numbers.numbers)

@@ -19,6 +19,7 @@ from legion.domain.questions import (
     NO,
     RELEASE,
     RETRY,
+    TRUST,
     YES,
     Question,
     QuestionKind,
@@ -175,6 +176,10 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
         case (QuestionKind.REVIEW | QuestionKind.GATE, choice):
             effects = {LAND: "lands as it is", BACK: "goes back to its agent, with your text"}
             return f"Ticket {settled.ticket} {effects.get(choice, 'is stopped')}."
+        case (QuestionKind.CHECKS, choice) if choice == TRUST:
+            return "Changes land on these checks from now on, and every receipt says that you trust them."
+        case (QuestionKind.CHECKS, _):
+            return "Finished tickets wait; `legion doctor --try` tries the checks again, and asks again."
         case (QuestionKind.IDLE, choice) if choice == RELEASE:
             return f"Ticket {settled.ticket} is back on the board."
         case (_, choice) if choice == LEAVE:

@@ -11,6 +11,68 @@ from legion.wire.tickets import TicketLine, UsageLine
 
 
 @dataclass(kw_only=True)
+class TryChecks:
+    """`legion init` and `legion doctor --try`: try the checks of the project with broken code, in the background."""
+
+    cwd: str
+    again: bool = False
+    """Also where the result for these checks is known."""
+
+
+@dataclass(kw_only=True)
+class TrialCheck:
+    """How one check did in the trial."""
+
+    name: str
+    command: str
+    ok: bool
+    """It passes on the code as it is."""
+    seconds: float
+    """How long that took."""
+    tests: int | None
+    """How many ran; null where the runner does not tell."""
+    sight: str
+    """sees, blind, elsewhere, red base or nothing to break."""
+    words: str = ""
+    """The end of its output where it does not pass."""
+
+
+@dataclass(kw_only=True)
+class TrialPage:
+    """The last trial of a project's checks, or the one that runs."""
+
+    schema: str = "legion.trial/1"
+    state: str
+    """off, untrusted, due, running, failed (it could not run) or done."""
+    number: int
+    """Grows with each step of any trial: the next request may wait for a greater one."""
+    steps: list[str] = field(default_factory=list)
+    """While it runs: the steps so far; the last one runs now."""
+    lines: list[str] = field(default_factory=list)
+    """What was found, for a person."""
+    sees: str = "unknown"
+    """yes, no or unknown: whether the checks go red when the code is broken."""
+    doubts: list[str] = field(default_factory=list)
+    """Why changes do not land on these checks before a person trusts them."""
+    remedy: str = ""
+    """What to do about the doubts."""
+    question: int | None = None
+    """The open question about the doubts: `legion inbox`."""
+    trusted: bool = False
+    """A person trusts the checks all the same."""
+    setup_seconds: float | None = None
+    """Null where there is no [setup]."""
+    setup_fault: str = ""
+    """The end of its output where it failed."""
+    checks: list[TrialCheck] = field(default_factory=list)
+    """One per check."""
+    commit: str = ""
+    """The commit that was tried."""
+    trouble: str = ""
+    """Why it could not run."""
+
+
+@dataclass(kw_only=True)
 class AddProject:
     """`legion init`: register the repository at `path`; write a legion.toml where there is none and trust it."""
 
@@ -48,6 +110,8 @@ class ProjectAdded:
     """The command that prepares a worktree."""
     checks: dict[str, str] = field(default_factory=dict)
     """By name: the command that must pass before a change lands."""
+    trial: TrialPage | None = None
+    """Of its checks, where the command has waited for it."""
 
 
 @dataclass(kw_only=True)
@@ -221,6 +285,8 @@ class DoctorFinding:
     ok: bool
     detail: str
     advice: str = ""
+    known: bool = True
+    """False where it was not found out yet, which is no fault."""
 
 
 @dataclass(kw_only=True)
@@ -228,6 +294,8 @@ class Doctor:
     schema: str = "legion.doctor/1"
     ok: bool
     findings: list[DoctorFinding]
+    trial: TrialPage | None = None
+    """Of the project's checks; null outside of a project."""
 
 
 @dataclass(kw_only=True)

@@ -108,6 +108,8 @@ class ReceiptLine:
     """The file with the whole output."""
     machine: str = ""
     """Where it ran; empty: on the head."""
+    trusted: str = ""
+    """Who trusts the check although it stays green when the code is broken; empty where it was shown to go red."""
 
 
 @dataclass(kw_only=True)

@@ -37,7 +37,7 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
         yield from question_lines(question, screen)
 
 
-_BY_LEGION = ("change", "attempts", "review", "gate", "branch")
+_BY_LEGION = ("change", "attempts", "review", "gate", "branch", "checks")
 """Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
 
 

@@ -11,6 +11,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize, size, width
 from legion.cli.base.progress import progress
 from legion.cli.base.states import style_of, symbol
+from legion.cli.project.trial import follow
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.wire.errors import LegionError
@@ -41,12 +42,15 @@ def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
     yield from screen.aside(rest)
 
 
-@command("doctor", example="legion doctor\nlegion doctor --rebuild")
+@command("doctor", example="legion doctor\nlegion doctor --try")
+@click.option(
+    "--try", "again", is_flag=True, help="First try the checks again: as the code is, and with an error planted in it."
+)
 @click.option(
     "--rebuild", "restore", is_flag=True, help="Build a lost or damaged database again from the boards in the hubs."
 )
 @click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
-def doctor(call: CommandCall, restore: bool, sure: bool) -> int:
+def doctor(call: CommandCall, again: bool, restore: bool, sure: bool) -> int:
     """Check this machine, the daemon and the project. Ends with 1 when something is wrong."""
     if restore:
         rebuild(call, sure)
@@ -54,6 +58,8 @@ def doctor(call: CommandCall, restore: bool, sure: bool) -> int:
     if sure:
         raise click.UsageError("--yes only works with --rebuild")
     try:
+        if again and follow(call, call.cwd, again=True) is None:
+            return 0
         with progress("Checking"):
             found = call.legion().doctor(call.cwd)
     except NotRunning:
@@ -66,8 +72,8 @@ def doctor(call: CommandCall, restore: bool, sure: bool) -> int:
 
 def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
     for finding in found.findings:
-        state = "done" if finding.ok else "failed"
-        mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", style_of(state).colour)
+        state, word = ("failed", "no") if not finding.ok else ("done", "ok") if finding.known else ("parked", "?")
+        mark = Cell(f"{symbol(screen, state)} {word:<3} ", style_of(state).colour)
         name, detail = Cell(f"{sanitize(finding.name)}: ", Colour.BOLD), sanitize(finding.detail)
         fits = width(mark.text + name.text + detail) <= screen.width
         yield screen.line(mark, name, Cell(detail if fits else ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, reveal_lines, sanitize, sanitize_lines
 from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
+from legion.cli.project.trial import follow, lines
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.wire.errors import BadInput, NotFound, Retryable
@@ -21,11 +23,14 @@ from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust,
 @command("init", example="legion init\nlegion init ~/src/shop --dry-run")
 @click.argument("path", default=".", shell_complete=folders)
 @click.option("--dry-run", is_flag=True, help="Show what would be written; change nothing.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the trial of the checks; it runs in the background.")
 @click.option("--remove", is_flag=True, help="Forget the project; the repository stays as it is.")
-def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
+def init(call: CommandCall, path: str, dry_run: bool, no_wait: bool, remove: bool) -> None:
     """Make a git repository a project.
 
     Writes a legion.toml guessed from the content of the repository, unless there is one, and trusts what it wrote.
+    Then tries the checks: on the code as it is, and with an error planted in it, which they must notice before a
+    change lands on them. Ctrl-C leaves that to the background.
     """
     if dry_run and remove:
         raise click.UsageError("--dry-run and --remove exclude each other", click.get_current_context())
@@ -41,8 +46,14 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     call.use_shell(str(place))
     with progress("Preparing the project"):
         added = legion.add_project(AddProject(path=str(place), dry_run=dry_run))
+    wanted = added.trusted and not dry_run and not no_wait and bool(added.checks)
+    if wanted and call.json:
+        added = replace(added, trial=follow(call, added.root))
     call.answer(added, lambda: _added(added, call.screen))
     call.notes(added.notes)
+    if wanted and not call.json and (found := follow(call, added.root)) is not None:
+        for line in lines(found, call.screen):
+            call.out(line)
     if not call.json and not dry_run:
         call.say(
             "Next: legion dispatch -t TITLE TEXT, or legion plan 'GOAL'"

@@ -26,7 +26,7 @@ from legion.cli.base.output import (
     width,
 )
 from legion.cli.base.parameters import ticket_argument
-from legion.cli.base.states import state_cell, verdict_cell
+from legion.cli.base.states import state_cell, trusted, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
@@ -288,7 +288,8 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
 
 
 def _at(receipt: ReceiptLine) -> str:
-    return f", machine {sanitize(receipt.machine)}" if receipt.machine else ""
+    machine = f", machine {sanitize(receipt.machine)}" if receipt.machine else ""
+    return f"{machine}{f', {trusted(receipt.trusted)}' if receipt.trusted else ''}"
 
 
 _BACKING = {

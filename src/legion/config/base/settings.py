@@ -49,6 +49,8 @@ class SettingRule:
     """The value for `legion config`: plain data, and no password."""
     secret: bool = False
     """A refused value is not repeated in the message."""
+    former: str = ""
+    """Its name in earlier releases, which is still read."""
 
 
 REQUIRED: Any = dataclasses.MISSING
@@ -81,7 +83,7 @@ def number(default: float, low: float, high: float, *, unit: str, help: str) -> 
     return setting(default, allowed=f"{unit} from {low:g} to {high:.0f}", help=help, read=read, show=show)
 
 
-def flag(default: bool, *, help: str) -> Any:  # noqa: ANN401
+def flag(default: bool, *, help: str, former: str = "") -> Any:  # noqa: ANN401
     """true or false."""
 
     def read(value: object) -> bool:
@@ -89,7 +91,7 @@ def flag(default: bool, *, help: str) -> Any:  # noqa: ANN401
             raise Unfit(value)
         return value
 
-    return setting(default, allowed="true or false", help=help, read=read)
+    return setting(default, allowed="true or false", help=help, read=read, former=former)
 
 
 def choice(default: Enum, kind: type[Enum] | None = None, *, help: str) -> Any:  # noqa: ANN401
@@ -168,8 +170,10 @@ def read_section(section: type[_Section], source: SettingsText, path: Path) -> _
     """The section at `path` of the file, with defaults for what is not there."""
     table = table_at(source, path)
     known = rules(section)
+    renamed = {rule.former: name for name, rule in known.items() if rule.former}
     values: dict[str, Any] = {}
-    for name, value in table.items():
+    for written, value in table.items():
+        name = renamed.get(written, written)
         if name not in known:
             raise unknown(source, [*path, name], known)
         values[name] = _read(source, [*path, name], known[name], value)

@@ -53,8 +53,11 @@ class ProtectionSettings:
     secrets: bool = flag(
         True, help="Whether a change with keys, tokens or passwords in it waits for you, in any of its commits."
     )
-    canary: bool = flag(
-        True, help="Whether new checks run once with every source file empty, to report one that stays green."
+    trial: bool = flag(
+        True,
+        help="Whether checks are tried with broken code before changes land on them; one that stays green is asked "
+        "about.",
+        former="canary",
     )
 
 

@@ -1,13 +1,10 @@
-"""Which files of a repository are its source, and which checks do not notice that the source is gone.
-
-A check that stays green when every source file is empty does not test this tree. Most often [setup] has installed a
-copy of the package, and the check tests that copy: every change would land green.
-"""
+"""Which files of a repository are its source, which packages they form, and which checks look at them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from enum import Enum
 
 from legion.domain.checks import Check
 from legion.domain.review.path_patterns import extension, matches
@@ -50,16 +47,34 @@ _TESTING = re.compile(
     r"(?![a-z])",
     re.IGNORECASE,
 )
+_READING = re.compile(
+    r"(?<![a-z])(?:[a-z]*lint(?:er|ing)?|xo|ruff|flake8|mypy|pyright|tsc|vue-tsc|tsd|clippy|fmt|gofmt|rustfmt|format|"
+    r"prettier|black|isort|vet|rubocop|phpstan|psalm|shellcheck|biome|standard|checkstyle|detekt|dialyzer|credo|"
+    r"type-?check|check-types|types)(?![a-z])",
+    re.IGNORECASE,
+)
+_DECLARES = (
+    *("pyproject.toml", "setup.py", "setup.cfg", "package.json", "Cargo.toml", "go.mod", "pom.xml", "build.gradle"),
+    *("build.gradle.kts", "composer.json", "mix.exs", "Package.swift", "pubspec.yaml", "deno.json", "deno.jsonc"),
+    *("*.csproj", "*.fsproj", "*.gemspec", "*.cabal"),
+)
+"""Names of files that make their folder a package."""
+_LOCKS = (
+    *("*.lock", "*.lockb", "*.lockfile", "*-lock.json", "*-lock.yaml", "*requirements*.txt", "npm-shrinkwrap.json"),
+    *("go.sum", "gradle.properties", "Gemfile", "pnpm-workspace.yaml", "tox.ini", "noxfile.py"),
+)
+_STARTS = re.compile(r"python[\d.]*|node|deno|bun|run|tsx|ts-node|(?:ba|da|z)?sh|ruby|perl|php|lua|Rscript|julia")
+"""Programs that run the file that is named after them."""
 _COPIES = re.compile(
     r"\bpip3? install\b(?![^&|;]*(?:\s-e\b|--editable\b))[^&|;]*\s['\"]?\.(?:\[[^\]]*\])?(?=[\s'\";&|]|$)"
 )
 
 
 def source_files(paths: Iterable[str], commands: Sequence[str]) -> tuple[str, ...]:
-    """Of the tracked paths, those that the program consists of. `commands` are the checks: an emptied script of theirs
-    would pass, so what a check names is not source.
+    """Of the tracked paths, those that the program consists of. `commands` are the checks: a broken script of theirs is
+    no broken program, so what a check names is not source.
     """
-    named = (*deciding(commands), *_named(commands))
+    named = (*(one for one in deciding(commands) if "*" not in one), *_named(commands))
     return tuple(path for path in paths if _is_code(path) and not matches(path, named))
 
 
@@ -70,29 +85,53 @@ def _is_code(path: str) -> bool:
 
 
 def _named(commands: Iterable[str]) -> list[str]:
-    """The files that commands start by name: `manage.py`, or the module after `-m`."""
+    """The files that commands start by name: `manage.py` behind an interpreter, or the module after `-m`."""
     found = []
     for command in commands:
-        words = [word.strip("\"'();&|") for word in command.split()]
-        for before, word in zip(["", *words], words, strict=False):
+        before = ""
+        for word in (one.strip("\"'();&|") for one in command.split()):
             if before == "-m":
                 place = word.replace(".", "/")
                 found += [f"**/{place}.py", f"**/{place}/__main__.py"]
-            elif extension(word) in _CODE and not word.startswith("/"):
+            elif extension(word) in _CODE and "*" not in word and _STARTS.fullmatch(before.rpartition("/")[2]):
                 found.append(f"**/{word.removeprefix('./')}")
+            # What an option says about the interpreter stays in front of the file.
+            before = word if word == "-m" or not word.startswith("-") else before
     return found
 
 
-def blind(passes: Mapping[Check, bool | None]) -> tuple[Check, ...]:
-    """The checks that prove nothing, where `passes` tells which of them are green although the source is empty; None is
-    a check that was not tried.
+class CheckKind(Enum):
+    TESTS = "tests"
+    """It runs the code."""
+    READER = "reader"
+    """It reads the code: linters, type checkers, formatters."""
+    OTHER = "other"
+    """It may look at something else: documents, licences, dependencies."""
 
-    A linter may be green on empty files. A check that runs tests may not, and at least one check has to notice.
-    """
-    green = [check for check, passed in passes.items() if passed]
-    if len(green) == len(passes):
-        return tuple(green)
-    return tuple(check for check in green if _TESTING.search(f"{check.name} {check.command}"))
+
+def kind_of(check: Check) -> CheckKind:
+    words = f"{check.name} {check.command}"
+    if _TESTING.search(words):
+        return CheckKind.TESTS
+    return CheckKind.READER if _READING.search(words) else CheckKind.OTHER
+
+
+def packages(paths: Sequence[str], source: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The source files by the nearest folder above them that declares a package; the root is empty."""
+    declared = {folder for path in paths for folder, _, name in [path.rpartition("/")] if matches(name, _DECLARES)}
+    found: dict[str, list[str]] = {}
+    for path in source:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in declared:
+            folder = folder.rpartition("/")[0]
+        found.setdefault(folder, []).append(path)
+    return {folder: tuple(files) for folder, files in found.items()}
+
+
+def reads_setup(path: str) -> bool:
+    """Whether the file decides what [setup] installs: a lock file or the declaration of a package."""
+    name = path.rpartition("/")[2]
+    return matches(name, _LOCKS) or matches(name, _DECLARES)
 
 
 def remedy(setup: str) -> str:

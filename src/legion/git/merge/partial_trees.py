@@ -1,5 +1,5 @@
 """Trees that were never checked out: a commit without one hunk of its change, with some files of another commit, or
-with some files empty.
+with other contents.
 """
 
 from __future__ import annotations
@@ -7,11 +7,11 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from legion.git.core.command import git
-from legion.git.hub.objects import tree_entries
+from legion.git.hub.objects import store_object, tree_entries
 from legion.git.hub.repository import Hub
 
 _FILES = ("100644", "100755")
@@ -36,21 +36,25 @@ def with_files(hub: Hub, base: str, source: str, paths: Sequence[str]) -> str:
         return git("write-tree", git_dir=hub.path, index=index).text.strip()
 
 
-def emptied(hub: Hub, commit: str, paths: Sequence[str]) -> str:
-    """The tree of `commit` with these files empty. Each keeps its mode."""
-    empty = git("hash-object", "-w", "--stdin", git_dir=hub.path).text.strip()
-    wanted = {os.fsencode(path) for path in paths}
-    files = [(mode, path) for mode, _, path in tree_entries(_list(hub, commit)) if path in wanted and mode in _FILES]
-    entries = b"".join(b"%s %s\t%s\0" % (mode.encode(), empty.encode(), path) for mode, path in files)
+def with_contents(hub: Hub, commit: str, contents: Mapping[str, bytes]) -> str:
+    """The tree of `commit` with other contents of these files. Each keeps its mode."""
+    modes = {os.fsdecode(path): mode for mode, _, path in tree_entries(_list(hub, commit)) if mode in _FILES}
+    # Nothing refers to them, so nothing is lost with them.
+    new = {
+        path: store_object(hub.objects, b"blob", content, digits=len(commit), durable=False)
+        for path, content in contents.items()
+    }
+    lines = (f"{modes[path]} {id}\t".encode() + os.fsencode(path) for path, id in new.items())
+    entries = b"".join(line + b"\0" for line in lines)
     with _index(hub) as index:
         git("read-tree", commit, git_dir=hub.path, index=index)
         git("update-index", "-z", "--index-info", git_dir=hub.path, index=index, stdin=entries)
         return git("write-tree", git_dir=hub.path, index=index).text.strip()
 
 
-def tracked(hub: Hub, commit: str) -> tuple[str, ...]:
-    """The paths of all plain files of a commit."""
-    return tuple(os.fsdecode(path) for mode, _, path in tree_entries(_list(hub, commit)) if mode in _FILES)
+def tracked(hub: Hub, commit: str) -> dict[str, str]:
+    """The paths of all plain files of a commit, and the ids of their contents."""
+    return {os.fsdecode(path): id for mode, id, path in tree_entries(_list(hub, commit)) if mode in _FILES}
 
 
 def _list(hub: Hub, commit: str) -> bytes:

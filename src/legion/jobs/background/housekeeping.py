@@ -18,12 +18,12 @@ from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
 from legion.jobs.background import idle_claims
 from legion.jobs.background.branch_watcher import BranchWatcher
-from legion.jobs.background.canary_runner import CanaryRunner
 from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.result_conditions import ResultConditions
+from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.loop import BackgroundLoop
@@ -58,7 +58,7 @@ class Housekeeper(BackgroundLoop):
         self._lesson_proposals = LessonProposals(context)
         self._notifier = Notifier(context)
         self._result_conditions = ResultConditions(context)
-        self._woken: list[BackgroundLoop] = [CanaryRunner(context), self._notifier]
+        self._woken: list[BackgroundLoop] = [TrialRunner(context), self._notifier]
         """Loops that look after every event; the others have a rhythm of their own."""
         self._timed: list[BackgroundLoop] = [
             BranchWatcher(context),

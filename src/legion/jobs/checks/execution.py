@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.files.project import FILE
-from legion.domain.checks import Check, CheckResult, Receipt, missing
+from legion.domain.checks import Check, CheckResult, Receipt, is_proven, missing
 from legion.domain.events import EventKind
 from legion.domain.landing.needed_checks import needed
 from legion.domain.rules import Rule
-from legion.jobs.checks import on_machine
+from legion.jobs.checks import on_machine, sight
 from legion.jobs.checks.prepared_tree import PreparedTree, prepared
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import command as commands
@@ -77,20 +78,39 @@ def test_unless_cancelled(
 ) -> CheckedCommit:
     """The same, until the token is cancelled: then it raises Cancelled."""
     tree, have, todo = _open(context, project, commit, wanted)
-    new: list[Receipt] = []
-    if todo:
-        owners = {want.check.command: want.ticket for want in wanted}
-        slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
-        try:
-            new = _run_all(context, project, slot, commit, tree, todo, owners, cancel)
-        finally:
-            context.check_slots.give_back(project.id, slot)
+    new = _run_in_slot(context, project, commit, tree, todo, wanted, cancel) if todo else []
     green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
     return _tested(commit, wanted, by_command)
 
 
-def is_proven(context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]) -> bool:
+def run_again(
+    context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
+) -> CheckedCommit:
+    """The same, whatever receipts there are."""
+    todo = [want.check for want in wanted]
+    new = _run_in_slot(context, project, commit, project.hub.tree_of(commit), todo, wanted, cancel)
+    return _tested(commit, wanted, {receipt.command: receipt for receipt in new})
+
+
+def _run_in_slot(
+    context: Context,
+    project: ProjectContext,
+    commit: str,
+    tree: str,
+    todo: Sequence[Check],
+    wanted: Sequence[WantedCheck],
+    cancel: CancelToken,
+) -> list[Receipt]:
+    owners = {want.check.command: want.ticket for want in wanted}
+    slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
+    try:
+        return _run_all(context, project, slot, commit, tree, todo, owners, cancel)
+    finally:
+        context.check_slots.give_back(project.id, slot)
+
+
+def has_receipts(context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]) -> bool:
     """Whether every wanted check has a receipt already, so that a test runs nothing."""
     return not _open(context, project, commit, wanted)[2]
 
@@ -110,19 +130,16 @@ def confirm(
 ) -> CheckedCommit:
     """Run each red check once more, with no other check of the project in parallel, before a change is blamed for it.
 
-    A check that is green then is flaky, which is recorded. Raises Cancelled.
+    A check that is green then is flaky, and the run after that decides. Raises Cancelled.
     """
     if tested.green:
         return tested
     tree = project.hub.tree_of(tested.commit)
     owners = {want.check.command: want.ticket for want in tested.wanted}
-    failed = {receipt.command: receipt for receipt in tested.red}
+    failed = {receipt.command for receipt in tested.red}
     todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
     with context.check_slots.alone(project.id) as slot:
         again = _run_all(context, project, slot, tested.commit, tree, todo, owners, cancel or CancelToken())
-    for receipt in again:
-        if receipt.verdict is CheckResult.GREEN:
-            _record_flaky(context, failed[receipt.command], receipt)
     by_command = {receipt.command: receipt for receipt in (*tested.receipts, *again)}
     return _tested(tested.commit, tested.wanted, by_command)
 
@@ -154,25 +171,47 @@ def try_out(
     cancel: CancelToken | None = None,
 ) -> int | None:
     """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
-    slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:
-        with prepared(context, project, slot, commit, cancel or CancelToken()) as ready:
-            place, readable = ready.show()
-            ended = commands.run(
-                context,
-                project,
-                name=f"{why} {check.name}",
-                command=check.command,
-                tree=place,
-                timeout=check.timeout,
-                readable=readable,
-                cancel=cancel,
-            )
-        return ended.exit_code
+        with tree_of(context, project, commit, cancel or CancelToken()) as ready:
+            return try_in(context, project, ready, check, why=why, cancel=cancel).exit_code
     except setup.SetupFailed:
         return None
+
+
+@contextmanager
+def tree_of(
+    context: Context, project: ProjectContext, commit: str, cancel: CancelToken
+) -> Iterator[PreparedTree]:
+    """A check tree for the commit, as soon as a slot is free. Raises SetupFailed, or Cancelled."""
+    slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
+    try:
+        with prepared(context, project, slot, commit, cancel) as ready:
+            yield ready
     finally:
         context.check_slots.give_back(project.id, slot)
+
+
+def try_in(
+    context: Context,
+    project: ProjectContext,
+    ready: PreparedTree,
+    check: Check,
+    *,
+    why: str,
+    cancel: CancelToken | None = None,
+) -> commands.CommandEnd:
+    """Run a check in this tree, without a receipt. Raises SetupFailed."""
+    place, readable = ready.show()
+    return commands.run(
+        context,
+        project,
+        name=f"{why} {check.name}",
+        command=check.command,
+        tree=place,
+        timeout=check.timeout,
+        readable=readable,
+        cancel=cancel,
+    )
 
 
 def _run_all(
@@ -188,9 +227,30 @@ def _run_all(
     cancel.raise_if_cancelled()
     try:
         with prepared(context, project, slot, commit, cancel) as ready:
-            return [_run_one(context, project, ready, tree, check, owners[check.command], cancel) for check in todo]
+            return [_decided(context, project, ready, tree, check, owners[check.command], cancel) for check in todo]
     except setup.SetupFailed as failed:
         return [_without_setup(context, project, commit, tree, check, owners[check.command], failed) for check in todo]
+
+
+def _decided(
+    context: Context,
+    project: ProjectContext,
+    ready: PreparedTree,
+    tree: str,
+    check: Check,
+    ticket: int | None,
+    cancel: CancelToken,
+) -> Receipt:
+    """The receipt that counts: the first green one after a red one on the same tree does not."""
+    receipt = _run_one(context, project, ready, tree, check, ticket, cancel)
+    if receipt.verdict is not CheckResult.GREEN:
+        return receipt
+    with context.store.read() as tx:
+        ran = [one for one in receipts.for_tree(tx, project.id, tree) if one.command == check.command]
+    if is_proven(ran):
+        return receipt
+    _record_flaky(context, next(one for one in reversed(ran) if one.verdict is CheckResult.RED), receipt)
+    return _run_one(context, project, ready, tree, check, ticket, cancel)
 
 
 def _run_one(
@@ -234,6 +294,7 @@ def _run_one(
             output=str(ended.output.relative_to(context.data.root)),
             digest=ended.digest,
             machine=machine,
+            trusted="" if ticket is not None else sight.trusted_by(context, tx, project, check),
         )
     crash.reach(Point.CHECK_AFTER_RECEIPT)
     return receipt
@@ -268,7 +329,7 @@ def _without_setup(
     ticket: int | None,
     failed: setup.SetupFailed,
 ) -> Receipt:
-    """A red receipt: the setup failed. On a change that is its fault; on the target it is a red baseline."""
+    """The receipt of a check that could not start. On a change that is its fault; on the target, a red baseline."""
     with context.store.write() as tx:
         return receipts.add(
             tx,
@@ -278,7 +339,7 @@ def _without_setup(
             command=check.command,
             commit=commit,
             tree=tree,
-            verdict=CheckResult.RED,
+            verdict=CheckResult.SETUP,
             exit_code=None,
             duration=0.0,
             tail=failed.message,

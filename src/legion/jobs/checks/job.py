@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from legion.domain.checks import CheckResult, Receipt
+from legion.domain.checks import CheckResult, Receipt, what_failed
 from legion.domain.errors import LegionError
 from legion.domain.hooks import HookKind
 from legion.domain.landing.revert_proof import RevertProof
@@ -141,7 +141,8 @@ def refuse_broken(tested: CheckedCommit) -> None:
 def confirmed(
     context: Context, project: ProjectContext, tested: CheckedCommit, cancel: CancelToken | None = None
 ) -> CheckedCommit:
-    """The results, with a check red only if it failed twice. Raises ChecksBroken if one could not be run."""
+    """The results: red only if it failed twice, green after a red only twice. Raises ChecksBroken if one could not be
+    run."""
     refuse_broken(tested)
     confirmed = execution.confirm(context, project, tested, cancel)
     refuse_broken(confirmed)
@@ -159,8 +160,7 @@ def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket, cance
     )
     if tested.green:
         return _Judged(step=Confirm(target, unchecked=not wanted))
-    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
-    failed = Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
+    failed = Fail(f"on the landed code, {what_failed(tested.red)}", cause=Cause.CHECKS)
     return _Judged(step=failed, red=tested.red)
 
 
@@ -187,7 +187,6 @@ def sent_back_for_conflict(ticket: Ticket, target: str, conflict: MergeConflict)
 
 def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
     """The next attempt starts from the tree that was red, so that the agent sees the same failure."""
-    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None
-    return next_try(ticket, f"checks failed: {named}", feedback.checks_failed(tested.red), ground, Cause.CHECKS)
+    return next_try(ticket, what_failed(tested.red), feedback.checks_failed(tested.red), ground, Cause.CHECKS)

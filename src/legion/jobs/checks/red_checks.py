@@ -11,12 +11,13 @@ from legion.store.board import receipts
 from legion.store.database.transactions import ReadTransaction
 
 _LONGEST_LINE = 120
+_FAILED = (CheckResult.RED, CheckResult.SETUP)
 
 
 def on_commit(tx: ReadTransaction, project: int, commit: str) -> tuple[Receipt, ...]:
     """The checks whose last result on this commit is red."""
     last = {receipt.command: receipt for receipt in receipts.for_commit(tx, project, commit)}
-    return tuple(receipt for receipt in last.values() if receipt.verdict is CheckResult.RED)
+    return tuple(receipt for receipt in last.values() if receipt.verdict in _FAILED)
 
 
 def sentences(context: Context, red: Iterable[Receipt]) -> list[str]:
@@ -30,6 +31,8 @@ def by_ids(tx: ReadTransaction, ids: object) -> tuple[Receipt, ...]:
 
 
 def _sentence(context: Context, receipt: Receipt) -> str:
+    if receipt.verdict is CheckResult.SETUP:
+        return f"`{receipt.label}` was not run: {receipt.tail.strip()}"
     ended = "did not end by itself" if receipt.exit_code is None else f"ended with exit code {receipt.exit_code}"
     lines = [line.strip() for line in receipt.tail.splitlines() if line.strip()]
     last = f", after: {lines[-1][:_LONGEST_LINE]}" if lines else ""

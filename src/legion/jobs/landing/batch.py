@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
+from legion.domain.checks import what_failed
 from legion.domain.errors import BadInput
+from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
@@ -21,7 +23,7 @@ from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs import person_hooks
 from legion.jobs.attempts import feedback
-from legion.jobs.checks import approvals, execution, held_out
+from legion.jobs.checks import approvals, execution, held_out, trial
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
@@ -105,13 +107,23 @@ class Batch:
     def _finish(self, green: _CheckedChain, *, hold: bool) -> bool:
         """Move the target to what is green, or let it wait. False where a person moved one of the tickets meanwhile."""
         if not hold:
-            if self._refused_by_hook(green.links):
+            if self._refused_by_hook(green.links) or self._is_unproven(green.links):
                 return False
             land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
             return land(self._context, self._project, self._start, green.links)
         for link in green.links:
             if link.ticket is not None:
                 gate.stop_for_person(self._context, link.ticket, green.tested.receipts)
+        return True
+
+    def _is_unproven(self, links: Sequence[ChainLink]) -> bool:
+        """Whether the tickets wait because their checks were not shown to see the code. The person's commits do not."""
+        members = [link.ticket for link in links if link.ticket is not None]
+        step = trial.stops(self._context, self._project, members, tip=links[-1].commit) if members else None
+        if step is None:
+            return False
+        for ticket in members:
+            send_back(self._context, ticket, step, EventKind.WARNING)
         return True
 
     def _refused_by_hook(self, links: Sequence[ChainLink]) -> bool:
@@ -305,6 +317,5 @@ class Batch:
         """At once, by the settings of this batch: the person's commits never wait as a suspect."""
         tested = confirmed(self._context, self._project, against)
         if not tested.green:
-            failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
-            why = f"your commits fail {failed}"
+            why = f"with your commits, {what_failed(tested.red)}"
             refuse_upstream(self._context, self._project, why, _FIX, because=tested.red)

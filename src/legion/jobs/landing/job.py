@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+from legion.domain.checks import what_failed
 from legion.domain.events import EventKind
 from legion.domain.failure_causes import likely_cause
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Ticket
 from legion.git.merge.candidates import MergeConflict
-from legion.jobs.checks import held_out
+from legion.jobs.checks import held_out, trial
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
@@ -119,6 +120,8 @@ class _QueueWorker:
         ahead = () if with_upstream else self._speculation.next(project)
         batch = ahead or self._first(project)
         parked = {ticket.id: step for ticket in batch if (step := held_out.waits(self._context, ticket)) is not None}
+        if batch and (unproven := trial.stops(self._context, project, batch)) is not None:
+            parked = {ticket.id: unproven for ticket in batch}
         for ticket in batch:
             if ticket.id in parked:
                 send_back(self._context, ticket, parked[ticket.id], EventKind.WARNING)
@@ -170,10 +173,10 @@ class _QueueWorker:
 
     def _park_for_red_target(self, project: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> bool:
         """Whether the target itself fails the same checks; then the ticket waits and is not blamed."""
-        failing = {receipt.command for receipt in baseline.learn(self._context, project).red}
-        if not failing or not {receipt.command for receipt in tested.red} <= failing:
+        failing = baseline.learn(self._context, project).red
+        if not failing or not {one.command for one in tested.red} <= {one.command for one in failing}:
             return False
-        detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
+        detail = f"on the target itself, {what_failed(failing)}"
         causes = dict.fromkeys(likely_cause(receipt.tail, receipt.exit_code) for receipt in tested.red)
         likely = "; likely cause: ".join(("", *filter(None, causes)))
         park = Park(ParkReason.RED_BASELINE, f"{detail}{likely}; `legion status` shows its output")

@@ -28,7 +28,7 @@ def shown(
     upstream: bool = False,
 ) -> Iterator[None]:
     """A test of which every result is stored already is over before anyone could look at it: it is not shown."""
-    if kind is not QueueTestKind.ALONE and execution.is_proven(context, project, commit, wanted):
+    if kind is not QueueTestKind.ALONE and execution.has_receipts(context, project, commit, wanted):
         yield
         return
     test = QueueTest(

@@ -17,11 +17,13 @@ from legion.domain.questions import (
     RELEASE,
     STOP,
     TOO_LATE,
+    TRUST,
     YES,
     Question,
     QuestionKind,
     SettledBy,
 )
+from legion.domain.review.trial import WAITS
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Fail, ParkReason, Resume, Retry, State, Stop, Unpark
@@ -77,9 +79,19 @@ def settle(
     settled = questions.settle(tx, question.id, choice, why, by=by)
     if settled.kind in _PARKED_FOR and settled.ticket is not None:
         _resume(tx, settled, settled.ticket)
+    if settled.kind is QuestionKind.CHECKS and settled.choice == TRUST:
+        release_tickets(tx, settled.project)
     if settled.kind is QuestionKind.IDLE and settled.choice == RELEASE and settled.ticket is not None:
         _release(tx, settled, settled.ticket)
     return settled
+
+
+def release_tickets(tx: Transaction, project: int) -> None:
+    """The tickets that wait because their checks were not shown to see the code go on."""
+    for ticket in tickets.live(tx, project=project):
+        parked = ticket.parked
+        if parked is not None and parked.reason is ParkReason.QUESTION and parked.detail == WAITS:
+            tickets.move(tx, ticket.id, Unpark())
 
 
 def _release(tx: Transaction, settled: Question, number: int) -> None:

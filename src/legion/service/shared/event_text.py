@@ -32,6 +32,7 @@ _SENTENCES = {
     EventKind.TICKET_ADVISED: "{role} advised in run {run}",
     EventKind.TICKET_DROPPED: "dropped",
     EventKind.FLAKY: "{name} was red and then green on the same tree: flaky",
+    EventKind.TRIED: "the checks were tried with broken code; they see it: {sees}",
     EventKind.REVERSED: "tested without the change, and without {tried} pieces of it",
 }
 """Events whose facts fill a sentence as they are. A fact that an event of an earlier release lacks is left out."""

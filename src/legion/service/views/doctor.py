@@ -17,12 +17,12 @@ from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
-from legion.jobs.checks import canary
+from legion.jobs.checks import red_checks
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import health
-from legion.service.projects import registry
+from legion.service.projects import registry, trials
 from legion.service.providers import catalog
 from legion.service.providers.reachability import unreachable
 from legion.service.shared.fragments import moment
@@ -37,6 +37,7 @@ from legion.wire.projects import Doctor, DoctorFinding
 
 _MOST_EVENTS = 20_000
 _LOW_DISK = 2 * 2**30
+_FIX_TARGET = "fix that on your branch and commit; tickets that wait for it then continue by themselves"
 _NOT_NEEDED = "not needed: you use another driver"
 
 
@@ -62,7 +63,8 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
         findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
     if readable is not None:
         findings += _project(context, readable.id)
-    return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
+    trial = trials.page(context, cwd) if readable is not None and cwd else None
+    return Doctor(ok=all(finding.ok for finding in findings), findings=findings, trial=trial)
 
 
 def _git() -> DoctorFinding:
@@ -266,14 +268,33 @@ def _setup_reads(project: ProjectContext) -> list[DoctorFinding]:
     ]
 
 
-def _canary(context: Context, project: ProjectContext) -> list[DoctorFinding]:
-    """Whether the checks notice that the source is gone."""
-    name, blind = "checks see the code", canary.found(project)
-    if blind is not None:
-        return [DoctorFinding(name=name, ok=False, detail=blind.sentence, advice=blind.remedy)]
-    if not project.config.checks or not context.user.protection.canary:
+def _trial(context: Context, project: ProjectContext) -> list[DoctorFinding]:
+    """Whether the target passes its checks, and whether they notice broken code."""
+    if not project.config.checks:
         return []
-    return [DoctorFinding(name=name, ok=True, detail=canary.state(project))]
+    target, name = project.record.target, "checks see the code"
+    with context.store.read() as tx:
+        found = trials.page_of(context, tx, project)
+        red = red_checks.on_commit(tx, project.id, target) if project.record.baseline_red else ()
+    findings = [
+        DoctorFinding(name="the target passes", ok=False, detail=sentence, advice=_FIX_TARGET)
+        for sentence in red_checks.sentences(context, red)
+    ]
+    if found.setup_fault and not findings:
+        findings = [DoctorFinding(name="setup", ok=False, detail=found.setup_fault, advice=_FIX_TARGET)]
+    if not findings and found.state == "done":
+        faults = [one for one in found.checks if not one.ok]
+        detail = ", ".join(f"`{one.name}` fails: {one.words.strip()[-300:]}" for one in faults)
+        findings = [
+            DoctorFinding(name="the target passes", ok=not faults, detail=detail or "; ".join(found.lines[:-1]))
+        ]
+    if found.sees == "no" or (found.doubts and not found.trusted):
+        advice = "you trust them all the same, and every receipt says so" if found.trusted else found.remedy
+        return [*findings, DoctorFinding(name=name, ok=found.trusted, detail="; ".join(found.doubts), advice=advice)]
+    known = found.sees == "yes"
+    detail = "they fail when the code is broken" if known else found.lines[-1]
+    advice = "`legion doctor --try` tries them now" if found.state == "due" else ""
+    return [*findings, DoctorFinding(name=name, ok=found.state != "failed", detail=detail, advice=advice, known=known)]
 
 
 def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
@@ -334,7 +355,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
         *_setup_reads(project),
-        *_canary(context, project),
+        *_trial(context, project),
         _shell(context, project),
         *_filters(project),
         DoctorFinding(

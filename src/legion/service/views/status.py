@@ -16,9 +16,9 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
-from legion.jobs.checks import canary, red_checks
+from legion.jobs.checks import red_checks
 from legion.jobs.context import Context
-from legion.service.projects import registry, trust
+from legion.service.projects import registry, trials, trust
 from legion.service.projects.session_notes import rewritten_note, session_notes
 from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
@@ -26,7 +26,7 @@ from legion.store import events
 from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status
+from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status, TrialPage
 
 _RECENT = 50
 """Ended tickets that `legion status` lists without --all."""
@@ -111,8 +111,8 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
             f"fix that on {record.branch} and commit; tickets that wait for it then continue by themselves"
         )
         notes += red_checks.sentences(context, red_checks.on_commit(tx, record.id, record.target))
-    if project is not None and (blind := canary.found(project)) is not None:
-        notes.append(f"{blind.sentence}: {blind.remedy}")
+    if project is not None and trusted:
+        notes += _trial_notes(trials.page_of(context, tx, project))
     if project is not None and project.hub.path.is_dir():
         filters = project.hub.filters(record.target)
         notes += [filter_sentence(name, defined=False) for name in (filters.undefined if filters else ())]
@@ -132,6 +132,19 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
         collectable=not refused and not record.upstream_pending,
         notes=notes,
     )
+
+
+def _trial_notes(found: TrialPage) -> list[str]:
+    """What a person should know about the trial of the checks; nothing where they see the code."""
+    if found.state == "running":
+        return [f"the checks are tried before changes land on them: {found.steps[-1]}"]
+    if found.state == "failed":
+        return [f"the trial of the checks could not run, and is repeated: {found.trouble}"]
+    if not found.doubts:
+        return []
+    answer = "you trust the checks all the same" if found.trusted else found.remedy
+    asked = f"; changes wait for your answer (`legion answer {found.question} trust`)" if found.question else ""
+    return [f"{'; '.join(found.doubts)}: {answer}{asked}"]
 
 
 def unreadable_settings(project: Project) -> str:

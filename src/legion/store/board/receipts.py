@@ -33,6 +33,7 @@ def add(
     output: str,
     digest: str,
     machine: str = "",
+    trusted: str = "",
 ) -> Receipt:
     row = {
         "id": tx.next("receipt"),
@@ -50,6 +51,7 @@ def add(
         "output": output,
         "digest": digest,
         "machine": machine,
+        "trusted": trusted,
     }
     tx.execute(insert(schema.receipts), [row])
     data = {

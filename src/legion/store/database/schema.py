@@ -335,6 +335,7 @@ receipts = Table(
     Column("output", AnyText, nullable=False),
     Column("digest", Text, nullable=False),
     Column("machine", AnyText, nullable=False),
+    Column("trusted", AnyText, nullable=False),
 )
 
 verdicts = Table(

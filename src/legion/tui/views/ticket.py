@@ -181,6 +181,7 @@ def _receipt(receipt: ReceiptLine) -> list[Cell]:
         Cell(fine_duration(receipt.duration), Colour.DIM),
         Cell(f"on {receipt.commit[:9]}", Colour.DIM),
         Cell(clock(receipt.made_at), Colour.DIM),
+        *([Cell(f"trusted by {clean(receipt.trusted)}, blind", Colour.YELLOW)] if receipt.trusted else []),
     ]
 
 

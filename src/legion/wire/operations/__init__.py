@@ -105,6 +105,14 @@ class Operations(
     def trust(self, wanted: wire.projects.Trust, /) -> wire.projects.Done:
         """Allow the commands of the texts with these hashes"""
 
+    @operation("POST", "/v1/project/trial", open_to=OpenTo.ACTS, plain="cwd again")
+    def try_checks(self, wanted: wire.projects.TryChecks, /) -> wire.projects.TrialPage:
+        """Try the checks with broken code, in the background"""
+
+    @operation("GET", "/v1/project/trial", open_to=OpenTo.LOOKS, waits=True)
+    def trial(self, cwd: Folder, after: Number = 0, timeout: Seconds = 0.0) -> wire.projects.TrialPage:
+        """The trial of the checks; waits for a step later than `after`, at most 25 s"""
+
     @operation("POST", "/v1/project/pause", open_to=OpenTo.ACTS, plain="cwd")
     def pause(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
         """Start no new runs in the project"""

@@ -142,7 +142,7 @@ function Receipts({ page }) {
     ${page.not_needed.map((one) => html`<p class="hint" key=${one}>Not needed: ${one}</p>`)}
     ${[...page.receipts].reverse().map((one, position) => html`<details class="receipt" key=${position} open=${one === red}>
       <summary><span class="state ${one.verdict === "green" ? "good" : "bad"}">${one.verdict}</span> <b>${one.name}</b> <span class="hint">${duration(one.duration)}, ${clock(one.made_at)}, ${one.commit.slice(0, 10)}</span></summary>
-      <p><code>${one.command}</code></p><pre class="output short" tabindex="0">${plain(one.tail) || "No output."}</pre><p class="hint">Complete output: ${one.output}</p></details>`)}
+      <p><code>${one.command}</code></p>${one.trusted && html`<p class="hint">Trusted by ${one.trusted} although it stays green when the code is broken.</p>`}<pre class="output short" tabindex="0">${plain(one.tail) || "No output."}</pre><p class="hint">Complete output: ${one.output}</p></details>`)}
   </section>`;
 }
 

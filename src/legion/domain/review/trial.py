@@ -1,0 +1,139 @@
+"""The result of a trial of the checks: how each did on the code as it is, and whether it noticed an error in it.
+
+A check that stays green when the code is broken does not test this tree. Most often [setup] has installed a copy of the
+package, and the check tests that copy: every change would land green.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.domain.checks import CheckResult
+from legion.domain.review.source_files import CheckKind
+
+WAITS = "the checks were not shown to see the code: `legion inbox` asks about it, `legion doctor` says more"
+"""Why tickets of the project wait before they land."""
+
+
+class Sight(Enum):
+    """Whether a check looks at the code."""
+
+    SEES = "sees"
+    """It was red when the code was broken."""
+    BLIND = "blind"
+    """It stayed green when the code was broken."""
+    ELSEWHERE = "elsewhere"
+    """It stayed green and is no test, linter or type checker, while other checks see the code."""
+    RED_BASE = "red base"
+    """It is red on the code as it is, so nothing can be shown."""
+    NOTHING_TO_BREAK = "nothing to break"
+    """No source files were recognised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedCheck:
+    name: str
+    command: str
+    base: CheckResult
+    """On the code as it is."""
+    seconds: float
+    tests: int | None
+    """How many ran on the code as it is; None where the runner does not tell."""
+    sight: Sight
+    words: str = ""
+    """The end of its output where it is red on the code as it is."""
+
+    @property
+    def line(self) -> str:
+        tests = "" if self.tests is None else f", {self.tests} {'test' if self.tests == 1 else 'tests'}"
+        outcome = {CheckResult.GREEN: "ok", CheckResult.SETUP: "not run, [setup] failed"}.get(self.base, "red")
+        return f"{self.name} {self.seconds:.0f} s{tests}, {outcome}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One trial of all checks on one commit."""
+
+    key: str
+    """The same for the same setup, checks, lock files and packages."""
+    commit: str
+    at: float
+    setup: float | None
+    """Seconds; None where there is no [setup]."""
+    setup_fault: str
+    """The end of its output where it failed on the code as it is."""
+    checks: tuple[TriedCheck, ...]
+    files: int
+    """How many source files were broken."""
+    unseen: tuple[str, ...] = ()
+    """Folders of packages that no check notices an error in; `.` is the root."""
+    copies: tuple[str, ...] = ()
+    """Copies of source files that [setup] left and that a check runs instead of the tree's own."""
+
+    @property
+    def complete(self) -> bool:
+        """The code as it is passes every check, so that what was found counts for the changes to come."""
+        return not self.setup_fault and all(one.sight is not Sight.RED_BASE for one in self.checks)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why changes should not land on these checks, each a sentence for a person."""
+        if not self.complete:
+            return ()
+        if not self.files:
+            return ("no source files were recognised that could be broken, so it is not known whether checks see them",)
+        found = [_blind(name) for name in self.blind]
+        if self.unseen and not self.blind:
+            named = ", ".join("the root" if folder == "." else f"`{folder}`" for folder in self.unseen)
+            found.append(f"no check notices an error in {named}")
+        if self.copies:
+            found.append(f"a check runs `{self.copies[0]}`, a copy that [setup] made before the code was broken")
+        return tuple(found)
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.checks if one.sight is Sight.BLIND)
+
+    @property
+    def sees(self) -> str:
+        """For a person: yes, no, or what is missing to know it."""
+        if self.setup_fault:
+            return "not known: [setup] fails"
+        if red := [one.name for one in self.checks if one.sight is Sight.RED_BASE]:
+            return f"not known: {', '.join(red)} fails on the code as it is"
+        if not self.files:
+            return "not known: no source files were recognised"
+        return f"no: {'; '.join(self.doubts)}" if self.doubts else "yes"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The whole trial, for a person."""
+        outcome = "failed" if self.setup_fault else "ok"
+        first = [] if self.setup is None else [f"setup {self.setup:.0f} s, {outcome}"]
+        faults = [("[setup]", self.setup_fault), *((one.name, one.words) for one in self.checks)]
+        said = [f"{name} says: {_last_line(words)}" for name, words in faults if words]
+        tried = [] if self.setup_fault else [one.line for one in self.checks]
+        return (*first, *tried, *said, f"sees the code: {self.sees}")
+
+
+def sight_of(kind: CheckKind, red: bool, others_see: bool) -> Sight:
+    """Of a check that was tried on broken code. `red`: it noticed at least once."""
+    if red:
+        return Sight.SEES
+    return Sight.ELSEWHERE if kind is CheckKind.OTHER and others_see else Sight.BLIND
+
+
+def unseen(noticed: Mapping[str, bool]) -> tuple[str, ...]:
+    """`noticed`: by the folder of a package, whether any check noticed an error in it."""
+    return tuple(folder or "." for folder, seen in noticed.items() if not seen)
+
+
+def _blind(name: str) -> str:
+    return f"`{name}` stays green when the code is broken, so it does not test this tree"
+
+
+def _last_line(words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "nothing"

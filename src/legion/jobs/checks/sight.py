@@ -1,0 +1,199 @@
+"""Keeps the result of the last trial of a project's checks, and asks a person where it leaves doubts.
+
+The result is a file of the project: what is lost with it is learned again. Sessions of one repository share results.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from legion.config.files.project import ProjectConfig
+from legion.domain.checks import Check, CheckResult
+from legion.domain.events import EventKind
+from legion.domain.questions import TRUST, Question, QuestionKind, SettledBy
+from legion.domain.review.source_files import packages, reads_setup, remedy, source_files
+from legion.domain.review.trial import Sight, Trial, TriedCheck
+from legion.git.hub.repository import Hub
+from legion.git.merge import partial_trees
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.supervise.questions import release_tickets
+from legion.store import events
+from legion.store.board import projects, questions
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.system import files
+
+_FILE = "trial.json"
+_PACKAGE = "package.json"
+_ANSWER_WITHIN = 30 * 86_400.0
+
+
+def is_on(context: Context, project: ProjectContext) -> bool:
+    return context.user.protection.trial and bool(project.config.checks)
+
+
+def last(context: Context, tx: ReadTransaction, project: ProjectContext, commit: str = "") -> Trial | None:
+    """The result for the checks in force, as they are at the commit, by default the target."""
+    wanted = key(project, commit or project.record.target)
+    found = _read(project.folder / _FILE)
+    if found is not None and found.key == wanted:
+        return found
+    others = [one.id for one in projects.sessions_of(tx, project.record.common_dir) if one.id != project.id]
+    shared = (_read(context.data.project(other) / _FILE) for other in others)
+    return next((one for one in shared if one is not None and one.key == wanted and one.complete), None)
+
+
+def is_due(context: Context, tx: ReadTransaction, project: ProjectContext) -> bool:
+    """Whether the checks in force were never tried, only on another target that failed them, or proved flaky since."""
+    if not is_on(context, project):
+        return False
+    found = last(context, tx, project)
+    if found is None or (not found.complete and found.commit != project.record.target):
+        return True
+    return found.complete and _is_newly_flaky(tx, project, found.at)
+
+
+def _is_newly_flaky(tx: ReadTransaction, project: ProjectContext, since: float) -> bool:
+    """Whether a check was flaky for the first time after the trial."""
+    flaky = events.since(tx, project.id, EventKind.FLAKY, 0.0)
+    first: dict[str, float] = {}
+    for event in flaky:
+        first[str(event.data["command"])] = min(event.at, first.get(str(event.data["command"]), event.at))
+    return any(first.get(check.command, 0.0) > since for check in project.config.checks)
+
+
+def forget(project: ProjectContext) -> None:
+    """The trial is due again."""
+    (project.folder / _FILE).unlink(missing_ok=True)
+
+
+def keep(context: Context, project: ProjectContext, found: Trial) -> None:
+    """Store the result. Where it leaves doubts the person is asked, once; else what waited for it continues."""
+    files.write_atomic(project.folder / _FILE, json.dumps(dataclasses.asdict(found), default=lambda one: one.value))
+    with context.store.write() as tx:
+        data = {
+            "commit": found.commit,
+            "files": found.files,
+            "checks": {one.name: one.sight.value for one in found.checks},
+            "sees": found.sees,
+        }
+        tx.record(EventKind.TRIED, project=project.id, data=data)
+        if found.doubts:
+            _ask(tx, project, found)
+        elif found.complete:
+            for question in questions.open_ones(tx):
+                if question.kind is QuestionKind.CHECKS and question.project == project.id:
+                    questions.settle(tx, question.id, question.fallback, "the checks see the code", by=SettledBy.END)
+            release_tickets(tx, project.id)
+
+
+def is_trusted(tx: ReadTransaction, project: ProjectContext, found: Trial) -> bool:
+    """Whether a person has answered that they trust the checks in spite of these doubts."""
+    asked, _ = _asked(tx, project, found)
+    return asked is not None and asked.choice == TRUST
+
+
+def question(tx: ReadTransaction, project: ProjectContext, found: Trial) -> Question | None:
+    """The open question about these doubts."""
+    asked, _ = _asked(tx, project, found)
+    return asked if asked is not None and asked.settled_at is None else None
+
+
+def trusted_by(context: Context, tx: ReadTransaction, project: ProjectContext, check: Check) -> str:
+    """Who trusts the check although it was not shown to see the code; empty where it was, or no one was asked."""
+    if not is_on(context, project) or check not in project.config.checks:
+        return ""
+    found = last(context, tx, project)
+    if found is None or not found.doubts:
+        return ""
+    return getpass.getuser() if is_trusted(tx, project, found) else ""
+
+
+def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
+    """Once; and again where a trial finds the same after an answer that left it open."""
+    setup, doubts = project.config.setup.run, "; ".join(found.doubts)
+    asked, next_key = _asked(tx, project, found)
+    if asked is not None and (asked.settled_at is None or asked.choice == TRUST):
+        return
+    questions.ask(
+        tx,
+        key=next_key,
+        kind=QuestionKind.CHECKS,
+        project=project.id,
+        words=(
+            f"Shall changes land on these checks? {doubts[:1].upper()}{doubts[1:]}.\n"
+            f"To fix it: {remedy(setup)}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
+            f"`{TRUST}` lands changes all the same, and every receipt says so; until then finished tickets wait."
+        ),
+        deadline=tx.now + _ANSWER_WITHIN,
+    )
+
+
+def _asked(tx: ReadTransaction, project: ProjectContext, found: Trial) -> tuple[Question | None, str]:
+    """The last question about these doubts, and the key of the next one."""
+    known, number, start = None, 1, _key_of_question(project, found)
+    while (one := questions.by_key(tx, f"{start}:{number}")) is not None:
+        known, number = one, number + 1
+    return known, f"{start}:{number}"
+
+
+def _key_of_question(project: ProjectContext, found: Trial) -> str:
+    """The same for the same doubts about the same commands, in all sessions of a repository."""
+    facts = [project.record.common_dir, *_commands(project.config), *found.doubts]
+    return f"{QuestionKind.CHECKS.value}:{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]}"
+
+
+def _commands(config: ProjectConfig) -> list[str]:
+    return [config.setup.run, *(f"{check.name}: {check.command}" for check in config.checks)]
+
+
+def key(project: ProjectContext, commit: str) -> str:
+    """The same for the same setup, checks, lock files and packages."""
+    config = project.config
+    checks = tuple(check.command for check in config.checks)
+    facts = [*_commands(config), *config.setup.key, _layout(project.hub.path, commit, checks, config.setup.key)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def sources(project: ProjectContext, commit: str) -> dict[str, tuple[str, ...]]:
+    """The source files of a commit by their package."""
+    paths = tuple(partial_trees.tracked(project.hub, commit))
+    commands = [*(check.command for check in project.config.checks), *_scripts(project.hub, commit)]
+    return packages(paths, source_files(paths, commands))
+
+
+@lru_cache(maxsize=64)
+def _layout(hub_path: Path, commit: str, checks: tuple[str, ...], setup_key: tuple[str, ...]) -> str:
+    """A digest of what decides where checks find the code: a commit never changes, so it is made once."""
+    hub = Hub(hub_path)
+    known = partial_trees.tracked(hub, commit)
+    found = packages(tuple(known), source_files(known, [*checks, *_scripts(hub, commit)]))
+    deciding = sorted((path, id) for path, id in known.items() if reads_setup(path) or path in setup_key)
+    return hashlib.sha256(json.dumps([sorted(found), deciding]).encode()).hexdigest()
+
+
+def _scripts(hub: Hub, commit: str) -> list[str]:
+    """The scripts that `npm test` and the like start."""
+    try:
+        scripts = json.loads(hub.read_file(commit, _PACKAGE) or b"{}").get("scripts", {})
+    except (ValueError, AttributeError):
+        return []
+    return [script for script in scripts.values() if isinstance(script, str)] if isinstance(scripts, dict) else []
+
+
+def _read(file: Path) -> Trial | None:
+    try:
+        facts = json.loads(file.read_bytes())
+        lists = {name: tuple(facts[name]) for name in ("unseen", "copies")}
+        return Trial(**{**facts, **lists, "checks": tuple(_check(one) for one in facts["checks"])})
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _check(facts: dict[str, Any]) -> TriedCheck:
+    return TriedCheck(**{**facts, "base": CheckResult(facts["base"]), "sight": Sight(facts["sight"])})

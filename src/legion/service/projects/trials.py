@@ -1,0 +1,81 @@
+"""Trials of a project's checks: start one, and show the last one or the one that runs."""
+
+from __future__ import annotations
+
+from legion.domain.checks import CheckResult
+from legion.domain.review.source_files import remedy
+from legion.domain.review.trial import Trial
+from legion.jobs.checks import sight
+from legion.jobs.context import Context, ProjectContext
+from legion.service.projects import registry
+from legion.service.shared.fragments import shaped
+from legion.store.board import projects
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.projects import TrialCheck, TrialPage, TryChecks
+
+
+def try_checks(context: Context, wanted: TryChecks) -> TrialPage:
+    project = context.project_of(registry.find(context, wanted.cwd))
+    live = context.live.trials
+    if wanted.again and sight.is_on(context, project) and live.running.get(project.id) is None:
+        live.again.update({project.id: True})
+        sight.forget(project)
+    live.troubles.remove([project.id])
+    context.store.tell()
+    return _page(context, project)
+
+
+def page(context: Context, cwd: str, after: int = 0, timeout: float = 0.0) -> TrialPage:
+    project = context.project_of(registry.find(context, cwd))
+    if timeout:
+        context.live.trials.wait(after, timeout)
+    return _page(context, project)
+
+
+def _page(context: Context, project: ProjectContext) -> TrialPage:
+    with context.store.read() as tx:
+        return page_of(context, tx, project)
+
+
+def page_of(context: Context, tx: ReadTransaction, project: ProjectContext) -> TrialPage:
+    live = context.live.trials
+    number, steps = live.number, live.running.get(project.id)
+    if not sight.is_on(context, project):
+        return TrialPage(state="off", number=number, lines=[_off(project)])
+    if not projects.is_trusted(tx, project.id, project.record.config_hash):
+        return TrialPage(state="untrusted", number=number, lines=["legion.toml is not trusted, so no check runs"])
+    if steps is not None:
+        return TrialPage(state="running", number=number, steps=list(steps), lines=["the trial runs"])
+    if (trouble := live.troubles.get(project.id)) is not None:
+        return TrialPage(state="failed", number=number, lines=[trouble], trouble=trouble)
+    found = sight.last(context, tx, project)
+    if found is None or sight.is_due(context, tx, project):
+        return TrialPage(state="due", number=number, lines=["the checks were not tried yet"])
+    return _done(tx, project, found, number)
+
+
+def _off(project: ProjectContext) -> str:
+    if not project.config.checks:
+        return "there is no check to try: changes land unchecked"
+    return "`protection.trial` is off in your settings: it is not known whether the checks see the code"
+
+
+def _done(tx: ReadTransaction, project: ProjectContext, found: Trial, number: int) -> TrialPage:
+    asked = sight.question(tx, project, found) if found.doubts else None
+    sees = "unknown" if not found.complete or not found.files else "no" if found.doubts else "yes"
+    return TrialPage(
+        state="done",
+        number=number,
+        lines=list(found.lines),
+        sees=sees,
+        doubts=list(found.doubts),
+        remedy=remedy(project.config.setup.run) if found.doubts else "",
+        question=None if asked is None else asked.id,
+        trusted=bool(found.doubts) and sight.is_trusted(tx, project, found),
+        setup_seconds=found.setup,
+        setup_fault=found.setup_fault,
+        checks=[
+            shaped(TrialCheck, one, ok=one.base is CheckResult.GREEN, sight=one.sight.value) for one in found.checks
+        ],
+        commit=found.commit,
+    )

@@ -1,0 +1,275 @@
+"""The trial of the checks: what it finds, when it is due, and that no change lands on checks that are blind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.domain.checks import CheckResult
+from legion.domain.events import EventKind
+from legion.domain.review.trial import WAITS, Sight, Trial
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.ticket import State, Unpark
+from legion.jobs.background.trial_runner import TrialRunner
+from legion.jobs.checks import trial
+from legion.jobs.landing.job import land
+from legion.jobs.workspace.cancellation import CancelToken
+from legion.store import events
+from legion.store.board import questions, receipts, tickets
+from legion.store.work import claims
+from legion.wire.projects import DoctorFinding, TrialPage, TryChecks
+from legion.wire.questions import AnswerQuestion
+from tests.support.board import Board
+from tests.support.repository import Repository
+from tests.support.settings import PLAIN_SETTINGS
+
+TEST = '[checks.test]\nrun = "for one in lib/*; do . ./$one; done; test $(price) = 7"\n'
+SEES = f'{TEST}[checks.docs]\nrun = "true"\n'
+BLIND = """\
+[setup]
+run = "mkdir -p deps/lib && echo 'price() { echo 7; }' > deps/lib/price.sh"
+[checks.test]
+run = "for one in deps/lib/*; do . ./$one; done; test $(price) = 7"
+"""
+COPIES = """\
+[setup]
+run = "mkdir -p deps && cp -r lib deps"
+[checks.test]
+run = "for one in deps/lib/*; do . ./$one; done; test $(price) = 7"
+"""
+CHILD = """\
+[setup]
+run = "mkdir -p deps/lib && printf 'price() { echo 7; } # the price\\n' > deps/lib/price.sh"
+[checks.test]
+run = "for one in lib/*; do . ./$one; done; test $(price) = 7 && sh -c '. ./deps/$0; test $(price) = 7' $one"
+"""
+SOURCE = {"lib/price.sh": "price() { echo 7; } # the price\n", "docs/made.sh": "exit 1\n"}
+
+Make = Callable[..., Board]
+PROJECT = 1
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Board] = []
+
+    def board(config: str, source: Mapping[str, str] = SOURCE) -> Board:
+        theirs = Repository(tmp_path / "shop", config)
+        theirs.commit("source", dict(source))
+        theirs.git("checkout", "--quiet", "-b", "change")
+        theirs.commit("A change", {"change.txt": "x\n"})
+        theirs.git("checkout", "--quiet", "main")
+        made.append(Board(tmp_path))
+        use(made[-1], UserConfig())
+        return made[-1]
+
+    yield board
+    for one in made:
+        one.context.launcher.close()
+        one.close()
+
+
+def use(board: Board, settings: UserConfig) -> None:
+    object.__setattr__(board.context, "settings", CurrentSettings(settings))
+
+
+def tried(board: Board) -> Trial:
+    return trial.run(board.context, board.context.project(PROJECT), CancelToken())
+
+
+def sights(found: Trial) -> dict[str, Sight]:
+    return {one.name: one.sight for one in found.checks}
+
+
+def page(board: Board) -> TrialPage:
+    return board.service.trial(board.cwd)
+
+
+def finding(board: Board, name: str = "checks see the code") -> DoctorFinding:
+    (one,) = [found for found in board.service.doctor(board.cwd).findings if found.name == name]
+    return one
+
+
+def tries(board: Board) -> int:
+    with board.store.read() as tx:
+        return sum(1 for event in events.after(tx, 0) if event.kind is EventKind.TRIED)
+
+
+def landing(board: Board) -> None:
+    """The land job, as the scheduler starts it."""
+    with board.store.write() as tx:
+        claim = claims.claim(tx, JobKind.LAND, PROJECT, "here")
+    land(board.context, claim)
+
+
+def state(board: Board, ticket: int) -> tuple[State, str]:
+    with board.store.read() as tx:
+        one = tickets.get(tx, ticket)
+    return one.state, one.reason
+
+
+def test_checks_that_notice_the_error_are_trusted_once_and_others_may_look_elsewhere(make: Make):
+    board = make(SEES)
+    assert (page(board).state, finding(board).known) == ("due", False)
+    found = tried(board)
+    assert sights(found) == {"test": Sight.SEES, "docs": Sight.ELSEWHERE}
+    assert found.lines[-1] == "sees the code: yes"
+    assert (finding(board).ok, finding(board).known) == (True, True)
+    tried(board)
+    assert tries(board) == 1
+    board.service.try_checks(TryChecks(cwd=board.cwd, again=True))
+    assert page(board).state == "due"
+    tried(board)
+    assert tries(board) == 2
+
+
+def test_no_change_lands_on_a_blind_check_before_a_person_trusts_it_and_receipts_say_who(make: Make):
+    board = make(BLIND)
+    board.put(1, state="landing")
+    landing(board)
+    assert state(board, 1) == (State.PARKED, WAITS)
+    shown = page(board)
+    assert (shown.state, shown.sees, shown.trusted) == ("done", "no", False)
+    assert "`test` stays green when the code is broken" in shown.doubts[0]
+    assert not finding(board).ok
+    with board.store.read() as tx:
+        (question,) = questions.open_ones(tx)
+    assert question.id == shown.question
+    with board.store.write() as tx:
+        tickets.move(tx, 1, Unpark())
+    landing(board)
+    assert state(board, 1) == (State.PARKED, WAITS)
+    with board.store.read() as tx:
+        assert len(questions.open_ones(tx)) == 1, "one question for the project"
+    board.service.answer(question.id, AnswerQuestion(choice="trust"))
+    assert state(board, 1)[0] is State.LANDING
+    landing(board)
+    assert state(board, 1)[0] is State.DONE
+    target = board.context.project(PROJECT).target
+    with board.store.read() as tx:
+        made = receipts.for_commit(tx, PROJECT, target)
+    assert made
+    assert all(one.trusted for one in made)
+    assert "every receipt says so" in finding(board).advice
+
+
+def test_a_first_landing_waits_for_the_trial_and_then_lands(make: Make):
+    board = make(TEST)
+    board.put(1, state="landing")
+    landing(board)
+    assert state(board, 1)[0] is State.DONE
+    assert tries(board) == 1
+    with board.store.read() as tx:
+        assert not any(one.trusted for one in receipts.for_commit(tx, PROJECT, board.change))
+
+
+def test_a_fixed_check_is_tried_again_and_what_waited_goes_on(make: Make):
+    board = make(BLIND)
+    board.put(1, state="landing")
+    landing(board)
+    assert state(board, 1)[0] is State.PARKED
+    board.repository.commit("fix", {"legion.toml": TEST})
+    board.trust()
+    landing(board)
+    found = tried(board)
+    assert sights(found) == {"test": Sight.SEES}
+    assert state(board, 1)[0] is State.LANDING
+    with board.store.read() as tx:
+        assert questions.open_ones(tx) == ()
+
+
+def test_a_copy_that_setup_makes_again_for_each_change_is_no_reason_to_doubt(make: Make):
+    assert sights(tried(make(COPIES))) == {"test": Sight.SEES}
+
+
+def test_a_child_process_that_runs_an_old_copy_is_found(make: Make):
+    """The check itself runs the tree's own file, so an error there is noticed; only its child runs the copy."""
+    found = tried(make(CHILD))
+    assert sights(found) == {"test": Sight.SEES}
+    assert found.copies == ("deps/lib/price.sh",)
+    assert found.doubts
+
+
+def test_each_package_is_broken_by_itself_and_one_that_no_check_sees_is_named(make: Make):
+    source = {
+        **{f"packages/{name}/package.json": "{}" for name in "ab"},
+        "packages/a/run.sh": "a() { echo 1; }\n",
+        "packages/b/run.sh": "b() { echo 1; }\n",
+    }
+    found = tried(
+        make(
+            '[checks.test]\nrun = "sh check.sh; for one in packages/a/*.sh; do . ./$one; done; test $(a) = 1"\n', source
+        )
+    )
+    assert sights(found) == {"test": Sight.SEES}
+    assert found.unseen == ("packages/b",)
+    assert found.doubts == ("no check notices an error in `packages/b`",)
+
+
+def test_a_linter_is_judged_by_an_error_that_it_would_see(make: Make):
+    lint = '[checks.lint]\nrun = "for one in lib/*; do sh -n $one; done"\n'
+    config = f'{TEST}{lint}[checks.types]\nrun = "true"\n'
+    found = tried(make(config))
+    assert sights(found) == {"test": Sight.SEES, "lint": Sight.SEES, "types": Sight.BLIND}
+    assert "`types` stays green" in found.doubts[0]
+
+
+def test_a_red_base_shows_nothing_and_doctor_says_it_in_the_words_of_the_check(make: Make):
+    board = make('[checks.test]\nrun = "echo no such thing; false"\n')
+    found = tried(board)
+    assert sights(found) == {"test": Sight.RED_BASE}
+    assert found.doubts == ()
+    assert "no such thing" in finding(board, "the target passes").detail
+    assert not finding(board, "the target passes").ok
+    assert not finding(board).known
+    tried(board)
+    assert tries(board) == 1, "the same target is not tried again by itself"
+
+
+def test_a_failing_setup_is_no_failing_check(make: Make):
+    board = make(f'[setup]\nrun = "echo no such option; exit 3"\n{TEST}')
+    found = tried(board)
+    assert "no such option" in found.setup_fault
+    assert [one.base for one in found.checks] == [CheckResult.SETUP]
+    assert "no such option" in finding(board, "setup").detail
+    assert not finding(board, "setup").ok
+    assert any("[setup] says" in line or "setup" in line for line in page(board).lines)
+
+
+def test_without_source_files_a_person_is_asked_once(make: Make):
+    found = tried(make('[checks.test]\nrun = "sh check.sh"\n', {"a.txt": "x\n"}))
+    assert sights(found) == {"test": Sight.NOTHING_TO_BREAK}
+    assert "no source files" in found.doubts[0]
+
+
+def test_a_change_that_makes_a_red_target_green_lands_after_a_trial_of_its_own(make: Make):
+    board = make('[checks.test]\nrun = "test -e change.txt && for one in lib/*; do . ./$one; done"\n')
+    board.put(1, state="landing")
+    landing(board)
+    assert state(board, 1)[0] is State.DONE
+    assert tries(board) == 2
+
+
+def test_a_project_that_cannot_be_tried_stops_no_other(make: Make):
+    board = make(TEST)
+    runner = TrialRunner(board.context)
+    assert [one.id for one in runner.due()] == [PROJECT]
+    hub = board.context.project(PROJECT).hub.path
+    hub.rename(hub.with_name("gone.git"))
+    assert runner.due() == []
+    hub.with_name("gone.git").rename(hub)
+    assert [one.id for one in runner.due()] == [PROJECT]
+
+
+def test_a_person_may_switch_it_off(make: Make):
+    board = make(BLIND)
+    use(board, PLAIN_SETTINGS)
+    assert TrialRunner(board.context).due() == []
+    assert (page(board).state, finding(board).known) == ("off", False)
+    board.put(1, state="landing")
+    landing(board)
+    assert state(board, 1)[0] is State.DONE
