@@ -71,6 +71,10 @@ def agent_money(tx: Transaction) -> None:
     assert agents.all_means(tx)["a-manager"].money is not None
 
 
+def trusted_check(tx: Transaction) -> None:
+    assert [receipt.trusted for receipt in receipts.of_ticket(tx, 1)] == ["ada"]
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -80,5 +84,6 @@ KEPT = {
     "usage_reports": usage_report,
     "machine_disks": machine_disk,
     "agent_spending": agent_money,
+    "trusted_checks": trusted_check,
 }
 """The latest steps, in their order."""

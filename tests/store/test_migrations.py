@@ -134,10 +134,6 @@ def first_board(tx: Transaction) -> None:
     assert [event.n for event in events.after(tx, 0)] == [1, 2]
 
 
-def trusted_check(tx: Transaction) -> None:
-    assert [receipt.trusted for receipt in receipts.of_ticket(tx, 1)] == ["ada"]
-
-
 def costs_and_questions(tx: Transaction) -> None:
     assert tickets.get(tx, 1).spec.budget == 2.5
     assert tickets.get(tx, 1).spec.asks
@@ -337,7 +333,6 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "machines": kept_machines.machine,
     "specs": specs,
     **kept_machines.KEPT,
-    "trusted_checks": trusted_check,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 
