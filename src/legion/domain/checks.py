@@ -96,9 +96,15 @@ def is_proven(receipts: Iterable[Receipt]) -> bool:
     return len(ran) >= needed and all(verdict is CheckResult.GREEN for verdict in ran[-needed:])
 
 
-def what_failed(red: Iterable[Receipt]) -> str:
+def failed_commands(red: Iterable[Receipt]) -> str:
     """For people: a check that [setup] did not let start has not failed."""
     failed = tuple(red)
     if any(one.verdict is CheckResult.SETUP for one in failed):
-        return "[setup] failed"
-    return f"checks failed: {', '.join(f'`{one.label}`' for one in failed)}"
+        return "[setup]"
+    return ", ".join(f"`{one.label}`" for one in failed)
+
+
+def what_failed(red: Iterable[Receipt], where: str = "") -> str:
+    """`where` follows the verb: ` on the landed code`."""
+    named = failed_commands(red)
+    return f"{named} failed{where}" if named == "[setup]" else f"checks failed{where}: {named}"

@@ -179,9 +179,7 @@ def try_out(
 
 
 @contextmanager
-def tree_of(
-    context: Context, project: ProjectContext, commit: str, cancel: CancelToken
-) -> Iterator[PreparedTree]:
+def tree_of(context: Context, project: ProjectContext, commit: str, cancel: CancelToken) -> Iterator[PreparedTree]:
     """A check tree for the commit, as soon as a slot is free. Raises SetupFailed, or Cancelled."""
     slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
     try:

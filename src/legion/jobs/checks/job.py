@@ -160,7 +160,7 @@ def _checkpoint(context: Context, project: ProjectContext, ticket: Ticket, cance
     )
     if tested.green:
         return _Judged(step=Confirm(target, unchecked=not wanted))
-    failed = Fail(f"on the landed code, {what_failed(tested.red)}", cause=Cause.CHECKS)
+    failed = Fail(what_failed(tested.red, " on the landed code"), cause=Cause.CHECKS)
     return _Judged(step=failed, red=tested.red)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.files.project import FILE, hash_of, parse
-from legion.domain.checks import what_failed
+from legion.domain.checks import failed_commands
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.hooks import HookKind
@@ -317,5 +317,5 @@ class Batch:
         """At once, by the settings of this batch: the person's commits never wait as a suspect."""
         tested = confirmed(self._context, self._project, against)
         if not tested.green:
-            why = f"with your commits, {what_failed(tested.red)}"
+            why = f"your commits fail {failed_commands(tested.red)}"
             refuse_upstream(self._context, self._project, why, _FIX, because=tested.red)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from legion.domain.checks import what_failed
+from legion.domain.checks import failed_commands
 from legion.domain.events import EventKind
 from legion.domain.failure_causes import likely_cause
 from legion.domain.scheduling.decide import Claim
@@ -176,7 +176,7 @@ class _QueueWorker:
         failing = baseline.learn(self._context, project).red
         if not failing or not {one.command for one in tested.red} <= {one.command for one in failing}:
             return False
-        detail = f"on the target itself, {what_failed(failing)}"
+        detail = f"the target itself fails {failed_commands(failing)}"
         causes = dict.fromkeys(likely_cause(receipt.tail, receipt.exit_code) for receipt in tested.red)
         likely = "; likely cause: ".join(("", *filter(None, causes)))
         park = Park(ParkReason.RED_BASELINE, f"{detail}{likely}; `legion status` shows its output")
