@@ -23,7 +23,7 @@ def test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_t
     state = red.until_settled()
     page = red.ticket(innocent)
     assert (page.ticket.state, page.ticket.attempt, state.stuck) == ("parked", 1, [innocent, guilty])
-    assert page.ticket.reason == "the target itself fails `sh check.sh`"
+    assert page.ticket.reason == "the target itself fails `sh check.sh`; `legion status` shows its output"
     assert "the target itself fails its checks" in red.notes()
     assert red.landed("a.txt") is None
     # So are commits of the person, which enter the target once it is green.
