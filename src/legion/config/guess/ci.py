@@ -30,7 +30,7 @@ _TOOLS = (
 _STARTS = r"(?:^|[\s;&|\"'`(])"
 _RUNS = re.compile(
     rf"{_STARTS}(?:python3? -m |uv run |poetry run |npx |bundle exec |vendor/bin/)?"
-    rf"((?:{'|'.join(_TOOLS)})(?![\w.=:-])[^\n;&|#\"'`)]*)"
+    rf"((?:{'|'.join(_TOOLS)})(?![\w.=:,-])[^\n;&|#\"'`)]*)"
 )
 _SESSION = re.compile(r"session\.run\(([^)]*)\)")
 _HOOK = re.compile(r"^\s*-\s*id:\s*(mypy|flake8|ruff|ruff-format|pylint|eslint|bandit)\s*$", re.MULTILINE)
