@@ -51,7 +51,8 @@ class Sample:
 class Tried:
     """What came out for one project."""
 
-    trial: float
+    init: float
+    """Seconds of `legion init`, which returns before any check has run."""
     sees: str
     good: str
     bad: str
@@ -59,20 +60,25 @@ class Tried:
 
     @property
     def right(self) -> bool:
-        return self.good == "done" and self.bad != "done"
+        return self.good == "done" and self.refused
+
+    @property
+    def refused(self) -> bool:
+        """A check failed on the break. Where the good change did not land either, that would say nothing."""
+        return self.good == "done" and self.bad == "failed"
 
 
 def run(folder: Path, report: Report, names: Sequence[str] = ()) -> None:
     known = {one.name: one for one in listed()}
     samples = [known[name] for name in names or known]
     results: list[Tried] = []
-    say(_COLUMNS.format("project", "version", "language", "guess", "trial s", "sees", "good", "bad"))
+    say(_COLUMNS.format("project", "version", "language", "guess", "init s", "sees", "good", "bad"))
     for sample in samples:
         place = folder / sample.name
         try:
             result = _tried(place, sample)
         except (AssertionError, subprocess.SubprocessError, OSError) as trouble:
-            result = Tried(trial=0.0, sees="-", good="-", bad="-", why=str(trouble)[:1000])
+            result = Tried(init=0.0, sees="-", good="-", bad="-", why=str(trouble)[:1000])
         shutil.rmtree(place, ignore_errors=True)
         results.append(result)
         _show(sample, result)
@@ -94,7 +100,7 @@ def listed() -> list[Sample]:
 
 def _show(sample: Sample, result: Tried) -> None:
     good = {"done": "landed"}.get(result.good, result.good)
-    bad = {"done": "LANDED", "-": "-"}.get(result.bad, "refused")
+    bad = "refused" if result.refused else {"done": "LANDED"}.get(result.bad, f"({result.bad})")
     right = "right" if result.right else "wrong"
     say(
         _COLUMNS.format(
@@ -102,7 +108,7 @@ def _show(sample: Sample, result: Tried) -> None:
             sample.version[:11],
             sample.language,
             right,
-            f"{result.trial:.1f}",
+            f"{result.init:.1f}",
             result.sees,
             good,
             bad,
@@ -120,7 +126,13 @@ def _tried(place: Path, sample: Sample) -> Tried:
         seconds = time.monotonic() - began
         good = _change(project, sample, "good", _COMMENTS[Path(sample.file).suffix])
         bad = _change(project, sample, "bad", _BREAKS[Path(sample.file).suffix])
-        return Tried(trial=seconds, sees=_sees(one, project), good=good[0], bad=bad[0], why=good[1])
+        return Tried(
+            init=seconds,
+            sees=_sees(one, project),
+            good=good[0],
+            bad=bad[0],
+            why=good[1] or ("" if bad[0] == "failed" else bad[1]),
+        )
 
 
 def _change(project: Project, sample: Sample, title: str, line: str) -> tuple[str, str]:
@@ -134,7 +146,8 @@ def _change(project: Project, sample: Sample, title: str, line: str) -> tuple[st
     red = [
         f"{receipt.command}: {receipt.tail.strip()[-600:]}" for receipt in page.receipts if receipt.verdict != "green"
     ]
-    return page.ticket.state, " | ".join([page.ticket.reason or page.ticket.doing, *red[-1:]])
+    state = page.ticket.state if page.cause in ("", "checks") else f"{page.ticket.state}: {page.cause}"
+    return state, " | ".join([page.ticket.reason or page.ticket.doing, *red[-1:]])
 
 
 def _sees(one: Squad, project: Project) -> str:
@@ -178,7 +191,7 @@ def _archives(place: Path) -> list[Path]:
 
 def _from_pypi(place: Path, sample: Sample) -> None:
     wanted = f"{sample.name}=={sample.version}"
-    _command(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", wanted, cwd=place)
+    _command(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", sample.name, wanted, cwd=place)
 
 
 def _from_debian(place: Path, sample: Sample) -> None:
