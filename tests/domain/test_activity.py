@@ -120,6 +120,12 @@ def test_calls_that_have_not_returned_are_open_until_the_end_of_the_turn():
     assert not activity.read([*begun, JournalFact(number=3, time=3.0, kind="result", facts={}), again]).through
 
 
+def test_a_message_is_delivered_where_it_was_told_and_later_where_it_was_heard():
+    told = journal(("told", {"id": "m"}), ("begins", {"call": "1"}), ("heard", {"id": "m"}))
+    assert activity.read(told[:2]).delivered == {"m": 1}
+    assert activity.read(told).delivered == {"m": 3}
+
+
 def test_a_question_is_asked_until_it_is_answered():
     asked = journal(("asked", {"question": "q"}))
     assert activity.read(asked).asked_at == 1.0

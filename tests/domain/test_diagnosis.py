@@ -238,6 +238,18 @@ def test_each_step_needs_new_facts_behind_the_last_one():
         assert isinstance(state, Progress), (facts, state)
 
 
+def test_calls_before_the_agent_has_its_message_lead_to_no_further_step():
+    """Under load many calls lie between the decision and the message; the agent cannot have taken the advice yet."""
+    facts = RunFacts(
+        course=Activity(returned=same(9), last_number=9), tree_since=1, taken=(helped(WatchdogStep.NUDGE, after=3),)
+    )
+    assert isinstance(judge(facts, PATIENCE, NOW), Progress), "it was not told yet"
+    told = replace(facts, course=replace(facts.course, delivered={"m": 7}))
+    assert isinstance(judge(told, PATIENCE, NOW), Progress), "it was told after its seventh call"
+    goes_on = replace(told, course=replace(told.course, returned=same(10), last_number=10))
+    assert next_step(judge(goes_on, PATIENCE, NOW), goes_on, PATIENCE) is WatchdogStep.INTERRUPT
+
+
 TIMES = st.floats(0, 2 * NOW, allow_nan=False)
 RETURNS = st.lists(
     st.tuples(

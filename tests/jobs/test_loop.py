@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from legion.domain.errors import NotFound
 from legion.domain.events import EventKind
+from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.background.epic_landings import EpicLandings
+from legion.jobs.background.notifier import Notifier
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.machine_runs.reaper import Reaper
 from legion.store import events
 from tests.support.board import Board
 
@@ -137,3 +141,27 @@ def test_epics_land_after_an_unexpected_error(board: Board):
             break
     loop.stop()
     assert len(tries) == 2
+
+
+def test_surprises_of_loops_outside_the_base_are_reported_too(board: Board):
+    """A look at leases, and a channel of notifications."""
+    reported = threading.Event()
+
+    def surprise() -> float:
+        raise ZeroDivisionError("nobody thought of it")
+
+    def look() -> None:
+        if {"leases", "notifier-desktop"} <= set(board.context.live.failures.current):
+            reported.set()
+
+    board.store.on_commit(look)
+    at_once = LeaseTimes(beat=0.01, quiet=0.02, stop=0.03, reap=0.04)
+    context = replace(board.context, machines=replace(board.context.machines, times=at_once))
+    reaper, notifier = Reaper(context, clock=surprise), Notifier(context)
+    reaper.start()
+    notifier.channel("desktop").put(surprise)
+    try:
+        assert reported.wait(PATIENCE)
+    finally:
+        reaper.stop()
+        notifier.stop()

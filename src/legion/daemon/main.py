@@ -38,6 +38,7 @@ from legion.jobs.backup import restore
 from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
 from legion.jobs.forge.loop import ForgeLoop
+from legion.jobs.loop import report
 from legion.jobs.machine_runs.reaper import Reaper
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
@@ -298,6 +299,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
             clock=time.time,
             machines=machine_part(user),
         )
+        leadership.failed = partial(report, context)
         end_left_over_commands(context)
         scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
         routines = RoutineClock(context, partial(start_routine, context))
@@ -341,7 +343,8 @@ def _news_of_others(context: Context) -> HeadNews | None:
 
     addresses_of_all = HeadAddresses(context.data)
     bells = context.machines.bells
-    news = HeadNews(url, context.store, on_run=bells.ring, has_others=addresses_of_all.has_others)
+    failed = partial(report, context)
+    news = HeadNews(url, context.store, on_run=bells.ring, has_others=addresses_of_all.has_others, failed=failed)
     news.start()
     return news
 

@@ -57,6 +57,8 @@ class Leadership:
         self._lease = HeadLease(url, self._name) if url else None
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
+        self.failed: Callable[[str, Exception], object] = loops.only_logged
+        """Gets each unexpected error of the renewal."""
 
     def start(self) -> None:
         """Take the lease and bring the tables up to date. Raises LeaseHeld, and StateConflict in another folder."""
@@ -75,7 +77,12 @@ class Leadership:
         # After the fence: processes that serve machines of this folder follow the head by this file.
         files.write_atomic(self._data.head_generation, str(generation))
         keep = functools.partial(_keep, self._lease, self._ended)
-        self._keeper = loops.lasting(keep, name="head-lease", stopped=self._ended.wait)
+        self._keeper = loops.lasting(
+            keep,
+            name="head-lease",
+            stopped=self._ended.wait,
+            failed=lambda name, error: self.failed(name, error),
+        )
         self._keeper.start()
 
     def _refuse_other_folder(self) -> None:

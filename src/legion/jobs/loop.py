@@ -73,14 +73,18 @@ class BackgroundLoop:
         return False
 
     def _report(self, what: str, error: Exception) -> None:
-        """For doctor each time, and as an event for the first failure of a while."""
-        live, now = self.context.live, self.context.clock()
-        known = what in live.recent_failures(now)
-        live.failures.update({what: (now, f"{type(error).__name__}: {error}"[:300])})
-        if known:
-            return
-        try:
-            with self.context.store.write() as tx:
-                tx.record(EventKind.WARNING, data={"job": what, "why": f"failed and will be tried again: {error}"})
-        except Exception:  # the store itself may be what failed, and the log has both
-            log.exception("%s: its failure is not among the events", what)
+        report(self.context, what, error)
+
+
+def report(context: Context, what: str, error: Exception) -> None:
+    """An unexpected error of work in the background: for doctor each time, and once in a while as an event."""
+    live, now = context.live, context.clock()
+    known = what in live.recent_failures(now)
+    live.failures.update({what: (now, f"{type(error).__name__}: {error}"[:300])})
+    if known:
+        return
+    try:
+        with context.store.write() as tx:
+            tx.record(EventKind.WARNING, data={"job": what, "why": f"failed and will be tried again: {error}"})
+    except Exception:  # the store itself may be what failed, and the log has both
+        log.exception("%s: its failure is not among the events", what)

@@ -12,13 +12,17 @@ log = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
+def only_logged(_name: str, _error: Exception) -> None:
+    """The log has it."""
+
+
 def lasting(
     repeat: Callable[[], None],
     *,
     name: str,
     stopped: Callable[[float], object],
     first_pause: float = _FIRST_PAUSE,
-    failed: Callable[[str, Exception], object] = lambda _name, _error: None,
+    failed: Callable[[str, Exception], object] = only_logged,
 ) -> threading.Thread:
     """A thread, not started yet, that runs `repeat` until that returns. After an error it is called again.
 

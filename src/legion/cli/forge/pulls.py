@@ -73,7 +73,7 @@ def merge(
             raise BadInput("Give --drop or --order or --only, not two of them.")
         there = [one.ticket for one in call.legion().pulls(call.cwd).pulls if one.stage == "open"]
         if unknown := [number for number in dropped if number not in there]:
-            raise BadInput(f"Ticket {unknown[0]} has no open pull request here: see `legion pr`.")
+            raise BadInput(f"Ticket {unknown[0]} has no open pull request here: see `legion status pr`.")
         chosen = [number for number in there if number not in dropped]
         if not chosen:
             raise BadInput("--drop leaves no open pull request: see `legion status pr`.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _FLEETING = re.compile(
     r"""
@@ -23,7 +23,7 @@ _FLEETING = re.compile(
     """,
     re.VERBOSE,
 )
-USED_FACTS = ("call", "tool", "input", "digest", "gist", "tests", "question")
+USED_FACTS = ("id", "call", "tool", "input", "digest", "gist", "tests", "question")
 """The facts of an event that this module reads."""
 _FAILED = re.compile(r"\b(\d+) (?:tests? )?(?:failed|failing|failures?|errors?)\b|\b[Ff]ail(?:ed|ures?): (\d+)")
 _PASSED = re.compile(r"\b(\d+) (?:tests? )?(?:passed|passing)\b|\b[Pp]assed: (\d+)")
@@ -109,6 +109,8 @@ class Activity:
     last_at: float = 0.0
     """The time of the last event."""
     last_number: int = 0
+    delivered: Mapping[str, int] = field(default_factory=dict)
+    """Messages to the agent: the event that shows it as heard, until then the one that shows it as told."""
     through: bool = False
     """It reported that it is finished; only its end is missing."""
 
@@ -133,10 +135,13 @@ class ActivityReader:
         self._asking: dict[str, float] = {}
         self._returned: list[ToolReturn] = []
         self._seen: set[tuple[str, str]] = set()
+        self._delivered: dict[str, int] = {}
         self._last_at, self._last_number, self._through = 0.0, 0, False
 
     def add(self, one: JournalFact) -> None:
         self._last_at, self._last_number = one.time, one.number
+        if one.kind in ("told", "heard"):
+            self._delivered[str(one.facts.get("id"))] = one.number
         id, question = str(one.facts.get("call") or ""), str(one.facts.get("question") or "")
         match one.kind:
             case "begins" if id:
@@ -164,6 +169,7 @@ class ActivityReader:
             asked_at=min(self._asking.values(), default=None),
             last_at=self._last_at,
             last_number=self._last_number,
+            delivered=dict(self._delivered),
             through=self._through,
         )
 

@@ -196,7 +196,7 @@ def judge(facts: RunFacts, patience: WatchdogLimits, now: float) -> State:
         return HangingTool(call="", since=since) if hangs else Progress(why="its program works")
     if (hanging := _hanging(facts, patience, step_at, now)) is not None:
         return hanging
-    if (looping := _looping(facts, patience, last.after if last is not None else 0, now)) is not None:
+    if (looping := _looping(facts, patience, _told_at(course, facts.taken), now)) is not None:
         return looping
     if course.open and not _abandoned(facts):
         return Progress(why=f"{quoted(course.open[0].tool, course.open[0].words)} is at work")
@@ -226,14 +226,23 @@ def standing(facts: RunFacts, patience: WatchdogLimits) -> WatchdogStep | None:
     last = facts.taken[-1]
     if last.action is WatchdogStep.END:
         return last.action
-    recovered = facts.tree_at > last.at or new_since(facts.course.returned, last.after) >= patience.repeats
+    told = _told_at(facts.course, facts.taken)
+    recovered = facts.tree_at > last.at or new_since(facts.course.returned, told) >= patience.repeats
     return None if recovered else last.action
 
 
 def suspected(course: Activity, taken: Sequence[Intervention]) -> bool:
     """Are its files worth checking? It has started to repeat itself and may be looping."""
-    found = repeats(course.returned, after=taken[-1].after if taken else 0)
+    found = repeats(course.returned, after=_told_at(course, taken))
     return found is not None and found.times > 1
+
+
+def _told_at(course: Activity, taken: Sequence[Intervention]) -> int:
+    """The event by which the agent knows of the last intervention: only what follows can show whether it helps.
+
+    Until then nothing counts.
+    """
+    return max(taken[-1].after, course.delivered.get(taken[-1].message, course.last_number)) if taken else 0
 
 
 def _hanging(facts: RunFacts, patience: WatchdogLimits, step_at: float, now: float) -> HangingTool | None:

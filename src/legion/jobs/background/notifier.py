@@ -74,7 +74,7 @@ class Notifier(BackgroundLoop):
         self.page_url: Callable[[], str] = lambda: context.url
         """The address of the page, as far out as it is served."""
         self._push = WebPush(context.data)
-        self._channels: dict[str, _Channel] = {}
+        self._channels: dict[str, NotificationChannel] = {}
 
     def _repeat(self) -> None:
         while not self._stopping.is_set():
@@ -103,10 +103,14 @@ class Notifier(BackgroundLoop):
             usage.have_read(tx, _SOURCE, _STARTED, last)
         for occasion, one in _without_repeats(new):
             for name, send in (*_channels(self.context.user, occasion, one), *self._browsers(occasion, one)):
-                if name not in self._channels:
-                    self._channels[name] = _Channel(name, self._stopping)
-                self._channels[name].put(send)
+                self.channel(name).put(send)
         return bool(found)
+
+    def channel(self, name: str) -> NotificationChannel:
+        """Each sends in a thread of its own, so that a slow one holds up no other."""
+        if name not in self._channels:
+            self._channels[name] = NotificationChannel(name, self._stopping, self._report)
+        return self._channels[name]
 
     def _notifications(self, tx: ReadTransaction, event: Event) -> list[tuple[NotificationKind, Notification]]:
         if event.project is None:
@@ -152,14 +156,14 @@ class Notifier(BackgroundLoop):
         return [("browsers", partial(self._push.send, device, message)) for device in let_in]
 
 
-class _Channel:
+class NotificationChannel:
     """One channel: what waits to be sent, in order."""
 
-    def __init__(self, name: str, stopping: threading.Event) -> None:
+    def __init__(self, name: str, stopping: threading.Event, failed: Callable[[str, Exception], object]) -> None:
         self._name = name
         self._stopping = stopping
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        loops.lasting(self._send, name=f"notifier-{name}", stopped=stopping.wait).start()
+        loops.lasting(self._send, name=f"notifier-{name}", stopped=stopping.wait, failed=failed).start()
 
     def put(self, send: Callable[[], None]) -> None:
         self._waiting.put(send)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from legion.domain.machines.leases import HeadLeases
 from legion.domain.machines.machine import MachineState, PlacedRun, PlacementState
 from legion.jobs.context import Context
+from legion.jobs.loop import report
 from legion.store.work import machines
 from legion.system import loops
 
@@ -45,6 +46,7 @@ class Reaper:
                 self.look()
             except Exception as trouble:  # a head that no longer looks would wait for lost machines for ever
                 log.error("leases: check failed, will retry: %s", trouble)
+                report(self.context, "leases", trouble)
 
     def look(self) -> None:
         """One look at all machines with runs."""

@@ -5,6 +5,7 @@ A lost notification only costs time, since each head also looks by itself. Only 
 
 from __future__ import annotations
 
+import functools
 import logging
 import secrets
 import threading
@@ -29,11 +30,17 @@ class HeadNews:
     """Two threads, from `start` to `stop`: one sends what this head has committed, one reads what the others have."""
 
     def __init__(
-        self, url: str, store: Store, *, on_run: Callable[[str], None], has_others: Callable[[], bool] = lambda: True
+        self,
+        url: str,
+        store: Store,
+        *,
+        on_run: Callable[[str], None],
+        has_others: Callable[[], bool] = lambda: True,
+        failed: Callable[[str, Exception], object] = loops.only_logged,
     ) -> None:
         """`on_run` is called with the name of a run whose files or state another head has changed.
 
-        Nothing is sent while `has_others` is false.
+        Nothing is sent while `has_others` is false. `failed` gets each unexpected error.
         """
         self._conninfo = f"postgresql://{url.partition('://')[2]}"
         self._store = store
@@ -45,9 +52,9 @@ class HeadNews:
         """Names of runs; empty: any other commit."""
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        stopped = self._stopping.wait
-        self._listener = loops.lasting(self._keep(self._listen), name="head-news", stopped=stopped)
-        self._sender = loops.lasting(self._keep(self._send), name="head-news-out", stopped=stopped)
+        lasting = functools.partial(loops.lasting, stopped=self._stopping.wait, failed=failed)
+        self._listener = lasting(self._keep(self._listen), name="head-news")
+        self._sender = lasting(self._keep(self._send), name="head-news-out")
 
     def start(self) -> None:
         self._store.on_commit(self._committed)
