@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from legion.store.board import tickets
-from legion.store.database.transactions import Store
+from legion.store.database.transactions import Store, sqlite_url
 from tests.support.board import Board
 from tests.support.legion import PATIENCE, SOURCE
 from tests.support.postgres import fresh_database
@@ -50,6 +50,17 @@ def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
         with store.read() as tx:
             assert tickets.get(tx, 1).spec.title == "Greet"
         store.close()
+        on_postgres = tmp_path / "postgres.toml"
+        on_postgres.write_text(f'[daemon]\ndatabase = "{url}"\n')
+        done = typed(second, on_postgres, "backup", str(tmp_path / "tuesday.tar"))
+        assert done.returncode == 0, done.stderr
+    third = tmp_path / "third"
+    done = typed(third, config, "restore", str(tmp_path / "tuesday.tar"))
+    assert done.returncode == 0, done.stderr
+    store = Store(sqlite_url(third / "legion.db"))
+    with store.read() as tx:
+        assert tickets.get(tx, 1).spec.title == "Greet", "the way back to SQLite"
+    store.close()
     lost = typed(second, config, "serve", group="")
     assert lost.returncode == 5
     assert "was moved to Postgres: write its address into your settings as `daemon.database`" in lost.stderr
@@ -57,3 +68,4 @@ def test_a_head_is_backed_up_restored_and_moved_to_postgres(tmp_path: Path):
     refused = typed(second, config, "move", "sqlite:///elsewhere.db")
     assert refused.returncode == 2
     assert "Name a Postgres database" in refused.stderr
+    assert "The way back to SQLite is a backup" in refused.stderr

@@ -76,12 +76,12 @@ def test_the_ticket_screen():
         == """\
 #2 The HTTP side
 ● working  attempt 2/5, agent at work for 12 s
-  after      1
-  may touch  app/**
-  proofs     make login-test
-  agent      agent --fast
-  worktree   /src/shop-legion/ticket-1
-  change     3f2a1c9d3 on 0123abcd0
+  after     1
+  files     app/**
+  proofs    make login-test
+  agent     agent --fast
+  worktree  /src/shop-legion/ticket-1
+  change    3f2a1c9d3 on 0123abcd0
 
 Text
   Make it so.

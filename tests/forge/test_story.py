@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from legion.wire.forge import MergePulls
 from tests.forge.hosting import GH, WRITER, gh
 from tests.forge.story import CI, Story, telling
@@ -50,6 +52,9 @@ def test_an_issue_becomes_a_merged_pull_request(tmp_path):
         assert client.merge_pulls(wanted).pulls[0].merges == "it can merge"
         if GH is not None:
             assert f"{number}\tAdd a greeting\t{pull.head}\tOPEN" in gh(story.forge, "pr", "list", folder=tmp_path)
+        refused = story.legion.cli("land", "pulls", "--drop", "99", cwd=Path(story.project.cwd))
+        assert (refused.returncode, "Ticket 99 has no open pull request here" in refused.stderr) == (2, True)
+        assert not pull.merged, "a number that is not there must not mean all"
         client.merge_pulls(MergePulls(cwd=story.project.cwd))
         story.until(lambda: set(story.project.states().values()) == {"done"}, "a done ticket")
         assert pull.merged

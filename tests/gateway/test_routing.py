@@ -91,14 +91,14 @@ def test_a_provider_that_fails_again_and_again_is_left_alone_for_a_while():
     chooser = Chooser(clock)
     for _ in range(4):
         chooser.failed("first")
-    assert not chooser.is_paused("first")
+    assert chooser.order((FIRST, SECOND), "") == [FIRST, SECOND]
     chooser.failed("first")
     assert chooser.order((FIRST, SECOND), "") == [SECOND, FIRST]
     clock.now += 31
-    assert not chooser.is_paused("first")
+    assert chooser.order((FIRST, SECOND), "") == [FIRST, SECOND]
     chooser.answered(FIRST, "")
     chooser.failed("first")
-    assert not chooser.is_paused("first")
+    assert chooser.order((FIRST, SECOND), "") == [FIRST, SECOND]
 
 
 def test_a_conversation_stays_where_it_was_answered_as_long_as_its_prompt_is_cached():

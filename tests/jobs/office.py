@@ -35,6 +35,7 @@ from legion.store.staff import agents, mail
 from legion.store.work import claims, runs, usage
 from legion.system.paths import DataDir
 from tests.store.making import add_project
+from tests.support.agent_rights import widened
 from tests.support.migrated import migrated_store
 from tests.support.settings import PLAIN_SETTINGS
 
@@ -188,7 +189,7 @@ def check(office: Office) -> None:
     for agent in standing:
         assert agent.parent == ROOT or agent.parent in by_id, "no agent without a parent"
         parent = rules.TOP if agent.parent == ROOT else by_id[agent.parent].rights
-        assert rules.widened(parent, agent.rights) == []
+        assert widened(parent, agent.rights) == []
         rights = agent.rights
         assert rights.headcount is None or len(list(rules.below(reports, agent.id))) <= rights.headcount
         if rights.budget is not None:

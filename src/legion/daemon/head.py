@@ -45,7 +45,10 @@ def move(data_dir: Path, url: str) -> HeadState:
     """From SQLite to the Postgres behind `url`. The old file stays under another name."""
     data = DataDir(data_dir)
     if database_file(url) is not None:
-        raise BadInput("Name a Postgres database: legion head move postgresql://USER@HOST/NAME")
+        raise BadInput(
+            "Name a Postgres database: legion head move postgresql://USER@HOST/NAME. The way back to SQLite is a backup, "
+            "restored into a new data directory: see docs/scale.md."
+        )
     if user.load().daemon.database:
         raise StateConflict("Your settings name a Postgres already: `daemon.database`, see `legion config`.")
     with locked(data):

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +101,7 @@ def wait(
     if isinstance(settle(run_dir), FreshRun):
         raise RunNotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
     follower = _JournalFollower(run_dir, on_event, after)
-    for _ in _bells(run_dir):
+    for _ in bells(run_dir):
         follower.catch_up()
     # A runner that is just ending closes its socket a moment before it frees its lock.
     with contextlib.suppress(FileNotFoundError):
@@ -298,12 +299,26 @@ def _wait_for_lock(run_dir: Path) -> None:
         os.close(handle)
 
 
-def _bells(run_dir: Path) -> Iterator[None]:
-    """One item for every time that the journal may have grown, until the runner ends or if it has already."""
-    with contextlib.suppress(OSError), control.connect(run_dir, None) as connection:
-        control.send(connection, "follow")
-        while connection.recv(4096):
-            yield
+def bells(run_dir: Path, patience: float | None = None) -> Iterator[None]:
+    """One item for every time that the journal may have grown, until the runner ends or if it has already.
+
+    TimeoutError where it lives on for longer than `patience`, in seconds.
+    """
+    deadline = None if patience is None else time.monotonic() + patience
+    try:
+        with control.connect(run_dir, patience) as connection:
+            control.send(connection, "follow")
+            while connection.recv(4096):
+                yield
+                if deadline is not None:
+                    if (left := deadline - time.monotonic()) <= 0:
+                        raise TimeoutError
+                    connection.settimeout(left)
+    except TimeoutError:
+        raise
+    except OSError:
+        # No runner listens.
+        return
 
 
 def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:

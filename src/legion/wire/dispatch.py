@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from legion.domain.machines.machine import label_fault as machine_label_fault
-from legion.domain.review.path_patterns import glob_fault
+from legion.domain.review.path_patterns import FILES, glob_fault
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
 from legion.wire.lazy import dataclass
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
@@ -37,9 +37,9 @@ class NewTicket:
         list,
         metavar="GLOB",
         item_fault=glob_fault,
-        label="may touch",
+        label="files",
         see="configuration.md#protected",
-        help="Protected files it may touch; may be given again.",
+        help=f"{FILES[0].upper()}{FILES[1:]}; may be given again.",
     )
     prove: list[str] = described(
         list,

@@ -30,7 +30,7 @@ def _edit_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "-a", "--after", "after", type=TICKETS, metavar="N,N", help="Tickets that must land before it; none: ''."
         ),
-        click.option("--files", "files", multiple=True, metavar="GLOB", help="Files it may touch; may be given again."),
+        click.option("--files", "files", multiple=True, metavar="GLOB", help=TICKET_FIELDS["files"].rule.help),
         click.option("--priority", "priority", type=int, metavar="N", help="Higher starts and lands first."),
         click.option("--gate", "gate", type=click.Choice(_GATES), help="Whether its change waits for `legion land`."),
     ]

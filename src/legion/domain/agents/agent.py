@@ -169,20 +169,6 @@ def hire(parent: Allowance, above: Iterable[Allowance], offer: HireTerms) -> Rig
     )
 
 
-def widened(parent: Rights, child: Rights) -> list[str]:
-    """What a child has and its parent lacks; always empty."""
-    found = []
-    if parent.tools is not None and (child.tools is None or not child.tools <= parent.tools):
-        found.append("tools")
-    for name in ("budget", "headcount", "depth"):
-        upper, lower = getattr(parent, name), getattr(child, name)
-        if upper is not None and (lower is None or lower > upper):
-            found.append(name)
-    if TIERS.index(child.tier) > TIERS.index(parent.tier):
-        found.append("tier")
-    return found
-
-
 def adopted(child: Agent, parent: str) -> Agent:
     """An agent whose parent was fired goes to the one above and keeps its rights: they were narrower already."""
     return replace(child, parent=parent)

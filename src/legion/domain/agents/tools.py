@@ -13,6 +13,7 @@ from typing import Any
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.leaders import is_leader
+from legion.domain.review.path_patterns import FILES
 
 SERVER = "legion"
 """The name of the server that offers them."""
@@ -97,7 +98,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "plan": _text(),
             "after": Parameter(kind="integers", words="tickets that must land first"),
             "epic": _text(),
-            "files": Parameter(kind="strings", words="globs it is about"),
+            "files": Parameter(kind="strings", words=FILES),
             "prove": Parameter(kind="strings", words="commands that must pass"),
             "checkpoint": Parameter(kind="boolean", words="only checks; no agent"),
             "model": _text(),

@@ -25,7 +25,7 @@ class TicketSpec:
     plan: str = ""
     after: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
-    """Globs that the change may touch, protected paths included."""
+    """Patterns of the files that it will change; protected ones among them then need no approval."""
     proofs: tuple[str, ...] = ()
     """Commands that prove this ticket; each needs a green receipt."""
     bound: tuple[Bound, ...] = ()

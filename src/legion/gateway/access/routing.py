@@ -136,9 +136,6 @@ class Chooser:
         elif health.failures >= _FAILURES:
             health.paused_until = self._now() + _PAUSE
 
-    def is_paused(self, provider: str) -> bool:
-        return self._paused(provider, self._now())
-
     def _paused(self, provider: str, now: float) -> bool:
         health = self._health.get(provider)
         return health is not None and health.paused_until > now

@@ -237,13 +237,8 @@ class History:
 
     def files(self, commit: str) -> tuple[str, ...]:
         """The paths of all files, links and submodules."""
-        return tuple(as_text(path) for path in fields(self._paths(commit)))
-
-    def count_files(self, commit: str) -> int:
-        return self._paths(commit).count(b"\0")
-
-    def _paths(self, commit: str) -> bytes:
-        return self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout
+        paths = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout
+        return tuple(as_text(path) for path in fields(paths))
 
     def bytes_on_disk(self, commit: str) -> int:
         """What the files of a commit take when checked out, counted in blocks."""

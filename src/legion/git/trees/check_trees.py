@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from legion.git.core.command import as_text, fields
 from legion.git.core.errors import GitError
 from legion.git.core.history import GITLINK
 from legion.git.hub.objects import Signature, tree_entries
@@ -92,14 +91,6 @@ class CheckTrees:
             yield place
         finally:
             trees.remove(place)
-
-    def leftovers(self, slot: str) -> tuple[str, ...]:
-        """The paths in the tree besides its tracked files, ignored or not; a whole folder counts as one."""
-        tree = self._ready(slot)
-        if tree is None:
-            return ()
-        others = tree.git("ls-files", "-z", "--others", "--directory").stdout
-        return tuple(as_text(path.rstrip(b"/")) for path in fields(others))
 
     def _record(self, slot: str) -> Path:
         if not _SLOT.fullmatch(slot):

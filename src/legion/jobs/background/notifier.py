@@ -162,10 +162,10 @@ class NotificationChannel:
     def __init__(self, name: str, stopping: threading.Event, failed: Callable[[str, Exception], object]) -> None:
         self._name = name
         self._stopping = stopping
-        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         loops.lasting(self._send, name=f"notifier-{name}", stopped=stopping.wait, failed=failed).start()
 
-    def put(self, send: Callable[[], None]) -> None:
+    def put(self, send: Callable[[], object]) -> None:
         self._waiting.put(send)
 
     def _send(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import uuid
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from legion.domain.tickets.ticket import State
 from legion.drivers.profile import Capabilities
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
-from legion.runner import control, launch
+from legion.runner import launch
 from legion.runner.journal import JournalReader
 from legion.runner.spec import RunnerError, read_spec
 from legion.store.board import tickets
@@ -85,32 +84,29 @@ def _refuse(ticket_id: int, missing: str) -> StateConflict:
 
 def wait_for_delivery(folder: Path, id: str, patience: float) -> bool | None:
     """True or False once the journal shows it; None if it does not in time."""
-    deadline = time.monotonic() + patience
     journal = JournalReader(folder)
-    with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
-        control.send(connection, "follow")
-        # The answer to `follow` comes first, so no signal is missed between two reads of the journal.
-        while (left := deadline - time.monotonic()) > 0:
-            connection.settimeout(left)
-            if not connection.recv(4096):
-                # The runner has ended or was killed: what is not delivered by now never will be.
-                launch.wait(folder)
-                return _delivered(journal, id) or False
+    try:
+        # The first comes at once, so nothing is missed between two reads of the journal.
+        for _ in launch.bells(folder, patience):
             if (found := _delivered(journal, id)) is not None:
                 return found
-    return _delivered(journal, id)
+    except TimeoutError:
+        return _delivered(journal, id)
+    # The runner has ended or was killed: what is not delivered by now never will be.
+    with contextlib.suppress(launch.RunNotStarted):
+        # Raised where it was killed before its program had started.
+        launch.wait(folder)
+    return _delivered(journal, id) or False
 
 
 def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
-    """Wait for the end of the run, which closes the connection, and describe the result."""
-    deadline = time.monotonic() + patience
-    with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
-        control.send(connection, "follow")
-        while (left := deadline - time.monotonic()) > 0:
-            connection.settimeout(left)
-            if not connection.recv(4096):
-                return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` continues it."
-    return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
+    """Wait for the end of the run, and describe the result."""
+    try:
+        for _ in launch.bells(folder, patience):
+            pass
+    except TimeoutError:
+        return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
+    return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` continues it."
 
 
 def _delivered(journal: JournalReader, id: str) -> bool | None:

@@ -15,7 +15,7 @@ from legion.drivers import Program, registry
 from legion.drivers.terminal_options import TerminalOptions
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
-from legion.runner import control, launch
+from legion.runner import launch
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, read_spec, write_spec
 from legion.service.tickets.dispatch import get_ticket
 from legion.store.work import runs
@@ -92,12 +92,9 @@ def _argv() -> tuple[str, ...]:
 
 def opened(run_dir: Path, message: str, *, wheel: bool = False) -> OpenTerminal:
     """Wait until the runner holds the terminal. Raises NotFound where the program never started."""
-    deadline = time.monotonic() + _PATIENCE
-    with contextlib.suppress(OSError), control.connect(run_dir, _PATIENCE) as connection:
-        control.send(connection, "follow")
-        while not (run_dir / TERMINAL_SOCKET).exists() and (left := deadline - time.monotonic()) > 0:
-            connection.settimeout(left)
-            if not connection.recv(4096):
+    with contextlib.suppress(TimeoutError):
+        for _ in launch.bells(run_dir, _PATIENCE):
+            if (run_dir / TERMINAL_SOCKET).exists():
                 break
     if not (run_dir / TERMINAL_SOCKET).exists():
         ended = launch.settle(run_dir)

@@ -197,7 +197,7 @@ function About({ page }) {
     ${[["What it asks for", page.text], ["Context", page.context], ["Criteria", page.criteria], ["Plan", page.plan], ["Plan of its agent", page.proposal], ["Feedback to its last attempt", page.feedback]]
       .filter(([, text]) => text).map(([name, text]) => html`<h2 key=${name}>${name}</h2><${Prose} text=${text} />`)}
     <${Facts} of=${{ project: page.ticket.project, driver: page.driver, model: page.model, team: page.crew?.team, labels: page.labels.join(", "), "comes after": page.ticket.after.map((n) => `#${n}`).join(", "),
-      proofs: page.prove.join("; "), "may touch": page.files.join(", "), worktree: page.worktree, change: page.change, landed: page.landed, access: page.access, "copied from": page.forked_from }} />
+      proofs: page.prove.join("; "), files: page.files.join(", "), worktree: page.worktree, change: page.change, landed: page.landed, access: page.access, "copied from": page.forked_from }} />
     ${page.worktree && html`<button onClick=${() => copied(page.worktree)}>Copy the worktree's path</button>`}
     ${page.changed_files.length > 0 && html`<h2>${plural(page.changed_files.length, "changed file")}</h2><ul>${page.changed_files.slice(0, 200).map((name) => html`<li key=${name}><code>${name}</code></li>`)}</ul>`}
     <h2>Runs</h2>
