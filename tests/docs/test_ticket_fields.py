@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from legion.domain.agents.tools import DESCRIPTIONS, Tool
 from legion.domain.tickets.spec import TicketSpec
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.ticket_fields import AgentNeed, FieldKind, TicketField
 from tests.support.codebase import ROOT
 from tests.support.documents import with_table
 
+WORDS = ROOT / "tests/docs/json_words.toml"
 PAGE = ROOT / "docs/tickets.md"
 OPTIONS = ROOT / "src/legion/cli/base/dispatch_options.py"
 HEAD = '''\
@@ -80,6 +83,12 @@ STORED_ELSEWHERE = {
     "worker_id": None,
 }
 """Fields that a stored ticket has under another name, or not at all."""
+
+
+def test_files_mean_the_same_for_a_person_and_for_an_agent():
+    words = DESCRIPTIONS[Tool.DISPATCH].takes["files"].words
+    assert TICKET_FIELDS["files"].rule.help == f"{words[0].upper()}{words[1:]}; may be given again."
+    assert tomllib.loads(WORDS.read_text())["shapes"]["legion.ticket/1"]["files"] == words
 
 
 def test_every_other_field_of_a_ticket_is_stored_under_its_own_name():

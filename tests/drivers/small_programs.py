@@ -72,7 +72,7 @@ def seen(run: Path, kind: str, **wanted: object) -> None:
     """Return when the journal has such an event."""
 
     def look() -> None:
-        for _ in launch._bells(run):
+        for _ in launch.bells(run):
             if any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)):
                 return
         assert any(wanted.items() <= one.items() for one in facts(read_journal(run), kind)), read_journal(run)

@@ -46,8 +46,8 @@ def move(data_dir: Path, url: str) -> HeadState:
     data = DataDir(data_dir)
     if database_file(url) is not None:
         raise BadInput(
-            "Name a Postgres database: legion head move postgresql://USER@HOST/NAME. The way back to SQLite is a backup, "
-            "restored into a new data directory: see docs/scale.md."
+            "Name a Postgres database: legion head move postgresql://USER@HOST/NAME. "
+            "The way back to SQLite is a backup, restored into a new data directory: see docs/scale.md."
         )
     if user.load().daemon.database:
         raise StateConflict("Your settings name a Postgres already: `daemon.database`, see `legion config`.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from legion.domain.machines.machine import label_fault as machine_label_fault
-from legion.domain.review.path_patterns import FILES, glob_fault
+from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
 from legion.wire.lazy import dataclass
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
@@ -39,7 +39,8 @@ class NewTicket:
         item_fault=glob_fault,
         label="files",
         see="configuration.md#protected",
-        help=f"{FILES[0].upper()}{FILES[1:]}; may be given again.",
+        help="Patterns of the files it will change; protected ones among them then need no approval; "
+        "may be given again.",
     )
     prove: list[str] = described(
         list,

@@ -13,7 +13,6 @@ from typing import Any
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.leaders import is_leader
-from legion.domain.review.path_patterns import FILES
 
 SERVER = "legion"
 """The name of the server that offers them."""
@@ -98,7 +97,10 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "plan": _text(),
             "after": Parameter(kind="integers", words="tickets that must land first"),
             "epic": _text(),
-            "files": Parameter(kind="strings", words=FILES),
+            "files": Parameter(
+                kind="strings",
+                words="patterns of the files it will change; protected ones among them then need no approval",
+            ),
             "prove": Parameter(kind="strings", words="commands that must pass"),
             "checkpoint": Parameter(kind="boolean", words="only checks; no agent"),
             "model": _text(),

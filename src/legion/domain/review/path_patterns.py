@@ -54,10 +54,6 @@ def meet(some: Iterable[str], others: Iterable[str]) -> bool:
     return any(_both(_parts(one), other, "**".__eq__, _parts_meet) for one in some for other in theirs)
 
 
-FILES = "patterns of the files it will change; protected ones among them then need no approval"
-"""What `files` of a ticket means, for every face."""
-
-
 def undeclared(changed: Iterable[str], protected: Sequence[str], declared: Sequence[str]) -> tuple[str, ...]:
     """The changed paths that are protected and that the ticket's `files` do not name."""
     return tuple(path for path in changed if matches(path, protected, any_case=True) and not matches(path, declared))

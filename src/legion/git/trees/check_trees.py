@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from legion.git.core.command import as_text
 from legion.git.core.errors import GitError
 from legion.git.core.history import GITLINK
 from legion.git.hub.objects import Signature, tree_entries
