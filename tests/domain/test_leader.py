@@ -184,6 +184,15 @@ def test_all_other_events_give_no_turn(kind: EventKind):
     assert notice(quiet) == ""
 
 
+def test_a_briefing_names_only_as_many_open_epics_as_fit():
+    epics = [EpicFact(name=f"P{n}", goal="Users can log in.", done=0, total=2, open=[n]) for n in range(1, 201)]
+    text = briefing(LeaderFacts(task="Lead.", epics=epics))
+    assert len(text) < 4000
+    shown = text.count('"Users can log in."')
+    assert shown > 20
+    assert f"- and {200 - shown} more" in text
+
+
 def test_a_handover_comes_at_the_limit_or_after_a_compaction_and_never_in_a_turn_that_is_resumed():
     for tokens, compacted, owes in itertools.product((0, LIMIT - 1, LIMIT), (False, True), (False, True)):
         due = hands_over(tokens=tokens, compacted=compacted, owes=owes)

@@ -10,6 +10,8 @@ from legion.domain.leader.notes import Note, format_note, in_order
 
 MOST_NOTES = 3000
 """Characters of all notes in a briefing; the others are named by number."""
+MOST_EPICS = 3000
+"""Characters of all open epics in a briefing; the others are counted."""
 _GOAL = 120
 _MESSAGE = 400
 NOTHING = "NOTHING"
@@ -69,7 +71,7 @@ def briefing(facts: LeaderFacts) -> str:
     parts.append(f"You were hired for this:\n{facts.task.strip()}")
     parts += _notes(facts.notes)
     if facts.epics:
-        parts.append("\n".join(["Epics that are not complete:", *(f"- {_epic(one)}" for one in facts.epics)]))
+        parts.append("\n".join(["Epics that are not complete:", *_epics(facts.epics)]))
     if facts.spoken:
         lines = [f"- {'you' if one.mine else 'the person'}: {one_line(one.text, _MESSAGE)}" for one in facts.spoken]
         parts.append("\n".join(["The last messages between you and the person:", *lines]))
@@ -102,6 +104,16 @@ def _notes(notes: Sequence[Note]) -> list[str]:
     if rest:
         lines.append(f"- and {ranges(rest)}: legion-note lists them")
     return ["\n".join(["Your open notes:", *lines])] if lines else []
+
+
+def _epics(epics: Sequence[EpicFact]) -> list[str]:
+    lines: list[str] = []
+    for one in epics:
+        line = f"- {_epic(one)}"
+        if sum(map(len, lines)) + len(line) > MOST_EPICS:
+            return [*lines, f"- and {len(epics) - len(lines)} more"]
+        lines.append(line)
+    return lines
 
 
 def _epic(one: EpicFact) -> str:
