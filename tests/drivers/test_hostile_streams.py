@@ -28,6 +28,8 @@ LETTERS = {
     "C1": r"\u009b31m",
     "delete": r"\u007f\u0008",
 }
+EVERY = "-".join(LETTERS.values())
+"""For each place of a text; one place of each kind of program is tried with them one by one."""
 _OBEYED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -59,7 +61,6 @@ def left_behind(stage: Stage, run: Path) -> RunResult:
 
 
 @attack(Attacker.PROGRAM, Door.TEXT)
-@pytest.mark.parametrize("letters", LETTERS.values(), ids=LETTERS)
 @pytest.mark.parametrize(
     ("prompt", "outcome"),
     [
@@ -70,15 +71,14 @@ def left_behind(stage: Stage, run: Path) -> RunResult:
     ],
     ids=["message", "stuck", "error", "permission"],
 )
-def test_letters_of_an_acp_program_are_data(acp: Stage, prompt: str, outcome: EndKind, letters: str):
-    run = acp.start(prompt.format(letters), permission_mode="default")
+def test_letters_of_an_acp_program_are_data(acp: Stage, prompt: str, outcome: EndKind):
+    run = acp.start(prompt.format(EVERY), permission_mode="default")
     assert left_behind(acp, run).outcome is outcome
 
 
 @attack(Attacker.PROGRAM, Door.TEXT)
-@pytest.mark.parametrize("letters", LETTERS.values(), ids=LETTERS)
-def test_letters_of_a_question_are_data(acp: Stage, letters: str):
-    run = acp.start(f"run! make {letters} all", permission_mode="default", asks=True)
+def test_letters_of_a_question_are_data(acp: Stage):
+    run = acp.start(f"run! make {EVERY} all", permission_mode="default", asks=True)
     seen(run, "asked")
     (asked,) = facts(read_journal(run), "asked")
     launch.permit(run, str(asked["question"]), allowed=True)
@@ -86,7 +86,6 @@ def test_letters_of_a_question_are_data(acp: Stage, letters: str):
 
 
 @attack(Attacker.PROGRAM, Door.TEXT)
-@pytest.mark.parametrize("letters", LETTERS.values(), ids=LETTERS)
 @pytest.mark.parametrize(
     ("prompt", "outcome"),
     [
@@ -97,8 +96,8 @@ def test_letters_of_a_question_are_data(acp: Stage, letters: str):
     ],
     ids=["message", "stuck", "error", "command"],
 )
-def test_letters_of_a_program_that_prints_json_are_data(lines: Stage, prompt: str, outcome: EndKind, letters: str):
-    run = lines.start(prompt.format(letters))
+def test_letters_of_a_program_that_prints_json_are_data(lines: Stage, prompt: str, outcome: EndKind):
+    run = lines.start(prompt.format(EVERY))
     assert left_behind(lines, run).outcome is outcome
 
 
