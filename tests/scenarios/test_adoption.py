@@ -21,7 +21,7 @@ from legion.drivers.claude.program import find
 from legion.system.crash import Point
 from legion.wire.adoption import AdoptConversation
 from legion.wire.conversations import AskConversation
-from legion.wire.errors import LegionError
+from legion.wire.errors import LegionError, Retryable
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE
 from tests.support.looking import until_seen
@@ -192,6 +192,47 @@ def test_a_reader_of_the_conversation_words_the_lesson_of_a_failed_attempt(here:
     until_seen(here.squad, lambda: bool(here.squad.client.lessons(here.project.cwd).lessons), "a proposed lesson")
     (lesson,) = here.squad.client.lessons(here.project.cwd).lessons
     assert (lesson.text, lesson.files, lesson.proposed) == ("The till is counted, never BROKEN.", ["till.*"], True)
+
+
+def test_commits_of_the_person_are_no_part_of_an_adopted_change_unless_it_says_so(here: Company):
+    repository = here.project.repository
+    here.project.pause()
+    home = repository.git("branch", "--show-current").strip()
+    id = recorded(here, "Please begin.", "Begun.")
+    repository.commit("Mine", {"committed.txt": "mine\n"})
+    repository.write({"open.txt": "open\n"})
+    made: list[tuple[list[str], list[str]]] = []
+    waited: list[str] = []
+
+    def adopts() -> bool:
+        before = _saved(here)
+        try:
+            given = here.squad.client.adopt(AdoptConversation(cwd=here.project.cwd, id=id))
+        except Retryable as pending:
+            waited.append(pending.message)
+            return False
+        (commit,) = _saved(here) - before
+        changed = here.project.hub_git("diff", "--name-only", f"{commit}^", commit).split()
+        made.append((changed, [note for note in given.notes if "part of the change" in note]))
+        here.project.stop(given.ticket)
+        return True
+
+    until_seen(here.squad, adopts, "an adoption")
+    repository.git("switch", "--quiet", "-c", "aside")
+    repository.commit("Beside the target", {"beside.txt": "mine\n"})
+    until_seen(here.squad, adopts, "an adoption of another branch")
+    note = f"1 commit that {home} lacks becomes part of the change: Beside the target."
+    assert made == [(["open.txt"], []), (["beside.txt", "open.txt"], [note])]
+    assert all(f"Your own commits on {home} are being checked" in one for one in waited)
+    (repository.root / "open.txt").unlink()
+    repository.git("switch", "--quiet", home)
+    here.project.resume()
+
+
+def _saved(here: Company) -> set[str]:
+    """What adoptions saved of the checkout, as commits on the base of their tickets."""
+    refs = here.project.hub_git("for-each-ref", "--format=%(objectname) %(refname)").splitlines()
+    return {line.split()[0] for line in refs if "/adopted/" in line}
 
 
 @pytest.mark.parametrize("point", sampled([Point.ADOPT_BEFORE_DISPATCH, Point.ADOPT_AFTER_DISPATCH], 1))

@@ -13,14 +13,17 @@ from legion.conversations.conversation import ConversationProgram
 from legion.conversations.index import Indexed
 from legion.domain.errors import BadInput, NotFound, Retryable, StateConflict
 from legion.domain.runs import Run
+from legion.domain.text import count
 from legion.domain.tickets.ticket import ENDED, Rewind, State
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, ProgramUnusable
-from legion.jobs.context import Context
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import upstream
 from legion.jobs.workspace import adopted, handed_off
 from legion.jobs.workspace.adopted import SavedCheckout
 from legion.runner.spec import UnreadableSpec, read_spec
 from legion.service.conversations.catalog import Catalog
+from legion.service.projects import collect
 from legion.service.projects import registry as project_cases
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.tickets import dispatch
@@ -36,6 +39,7 @@ from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 _LONGEST_TITLE = 72
 _PATIENCE = 60.0
 """Seconds that a handoff waits for the agent to stop and its work to be saved."""
+_MOST_SUBJECTS = 5
 _TEXT = "Continue and finish the work of the conversation that this ticket was adopted from."
 
 
@@ -43,6 +47,8 @@ def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adop
     found = _chosen(context, catalog, wanted)
     facts = found.facts
     project = context.project_of(project_cases.find(context, facts.folder))
+    # The person's commits enter the target as such, not as a part of the change.
+    collect.refuse_pending(context, upstream.fetch(context, project))
     with context.store.read() as tx:
         _refuse_twice(tx, facts.id)
     saved = adopted.save_checkout(context, project, Path(facts.folder))
@@ -71,7 +77,7 @@ def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adop
         ticket=made.ids[0],
         conversation=facts.id,
         folder=facts.folder,
-        notes=[*made.notes, *_notes(saved)],
+        notes=[*made.notes, *_notes(project, saved)],
         message=f"Ticket {made.ids[0]} continues conversation {facts.id[:8]} with the work in {facts.folder}.",
     )
 
@@ -147,8 +153,13 @@ def _refuse_twice(tx: ReadTransaction, conversation: str) -> None:
         )
 
 
-def _notes(saved: SavedCheckout) -> list[str]:
+def _notes(project: ProjectContext, saved: SavedCheckout) -> list[str]:
     notes = [] if saved.changed else ["Everything in the checkout has landed; the ticket starts from the target."]
+    if saved.commits:
+        branch, many = project.record.branch, len(saved.commits)
+        become = count(many, f"commit that {branch} lacks becomes", f"commits that {branch} lacks become")
+        more = ", and more" if many > _MOST_SUBJECTS else ""
+        notes.append(f"{become} part of the change: {', '.join(saved.commits[:_MOST_SUBJECTS])}{more}.")
     if saved.left_out:
         notes.append(f"These stay in your checkout alone: {', '.join(saved.left_out)}.")
     return notes

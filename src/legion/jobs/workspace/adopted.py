@@ -29,6 +29,8 @@ class SavedCheckout:
     ground: StartPoint
     changed: bool
     """It differs from the commit that the ticket starts from."""
+    commits: tuple[str, ...]
+    """The subjects of the person's commits that the target lacks: they are part of the change."""
     left_out: tuple[str, ...]
     """Nested repositories, changed submodules and unreadable files: they stay in the checkout alone."""
 
@@ -55,7 +57,13 @@ def save_checkout(context: Context, project: ProjectContext, folder: Path) -> Sa
         index.unlink(missing_ok=True)
     project.hub.keep(f"adopted/{name}", shot.commit)
     left_out = (*shot.nested, *shot.unreadable, *shot.submodules)
-    return SavedCheckout(ground=StartPoint(base=base, tree=shot.tree), changed=shot.changed, left_out=left_out)
+    commits = project.hub.commits_between(project.target, facts.head or base)
+    return SavedCheckout(
+        ground=StartPoint(base=base, tree=shot.tree),
+        changed=shot.changed,
+        commits=tuple(one.subject for one in commits),
+        left_out=left_out,
+    )
 
 
 def keep_transcript(project: ProjectContext, transcript: Path, conversation: str) -> None:

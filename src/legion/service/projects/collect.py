@@ -48,6 +48,12 @@ def _ready(context: Context, cwd: str) -> Project:
         why, remedy = (refused.data["why"], refused.data["remedy"]) if refused else ("", "")
         failed = "".join(f" {sentence}." for sentence in red_checks.sentences(context, red))
         raise StateConflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.{failed}")
+    refuse_pending(context, project)
+    return project
+
+
+def refuse_pending(context: Context, project: Project) -> None:
+    """Raise Retryable while the person's own commits are on their way into the target."""
     if project.upstream_pending and not registry.is_trusted(context, project):
         raise NotAllowed(
             "Your own commits cannot be checked before you trust legion.toml: read it, run `legion trust`."
@@ -57,7 +63,6 @@ def _ready(context: Context, cwd: str) -> Project:
             f"Your own commits on {project.branch} are being checked together with the landed work: "
             "try again in a moment, or run `legion collect --wait`."
         )
-    return project
 
 
 def _refuse_dropped(context: Context, project: Project) -> None:
