@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,15 @@ from legion.drivers import registry
 from legion.drivers.json_lines.readers import READERS
 from legion.drivers.profile import ProgramUnusable
 from legion.drivers.programs import catalog, locate
-from legion.drivers.programs.description import JSON_READERS, DriverKind, ProgramDescription, described
+from legion.drivers.programs.description import (
+    JSON_READERS,
+    AbilityPart,
+    DriverKind,
+    ProgramDescription,
+    described,
+)
 from legion.drivers.turns import profile
+from tests.support.codebase import SOURCE
 
 LEAST = {"title": "X", "driver": "acp", "program": {"run": ["x", "--acp"]}}
 
@@ -121,6 +129,15 @@ def test_a_program_without_a_conversation_can_only_keep_a_budget():
     assert (found.talks, found.resumes, found.interrupts, found.budgets, found.models) == (False,) * 3 + (True,) * 2
     outside = profile.capabilities(described("x", table, "f"))
     assert (outside.budgets, outside.models) == (False, False), "Legion sees nothing of its account"
+
+
+def test_each_ability_that_a_description_can_claim_has_an_effect():
+    text = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    assert [one.name for one in fields(AbilityPart) if f"can.{one.name}" not in text] == []
+
+
+def test_abilities_that_older_files_claim_are_ignored():
+    assert described("x", {**LEAST, "can": {"images": True, "plan": True, "cost": True}}, "f").can == AbilityPart()
 
 
 def test_the_readers_of_descriptions_are_those_that_there_are():

@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 JSON_READERS = ("codex", "pi")
 """Those of drivers/json_lines/readers.py."""
 _LONGEST = 64 * 1024
+_FORMER = frozenset({"can.plan", "can.images", "can.cost"})
+"""Keys without an effect, which files of the person may still have."""
 _WORDS = {
     str: "text",
     bool: "true or false",
@@ -96,14 +98,10 @@ class AbilityPart:
     """It asks before it uses a tool."""
     tools: bool = False
     """It takes Legion's own tools, as an MCP server over HTTP."""
-    plan: bool = False
-    """It can be limited to reading."""
-    images: bool = False
     usage: bool = False
     """It reports its tokens. The gateway counts them in any case."""
     transcript: bool = False
     """The files of its conversations hold its prompts as they were sent: needed by standing agents."""
-    cost: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,7 +300,7 @@ def _made(kind: type[_T], table: Mapping[str, Any], place: _Place) -> _T:
     types = get_type_hints(kind)
     known = {one.name: one for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in table:
-        if name not in known and place.strict:
+        if name not in known and place.strict and f"{place.path}{name}" not in _FORMER:
             near = difflib.get_close_matches(name, known, 1)
             advice = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}"
             raise place.fault(name, f"is unknown: {advice}")
