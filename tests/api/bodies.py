@@ -153,6 +153,7 @@ REFUSED = {
     "open_epic_branch": BadInput,
     "driver": NotFound,
     "add_driver": BadInput,
+    "remove_driver": NotFound,
     "trust": BadInput,
     "remove_project": StateConflict,
     "rewind": StateConflict,

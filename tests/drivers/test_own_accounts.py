@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from legion.config.files.user import parse
 from legion.domain.scheduling.usage import Usage
 from legion.domain.tickets.ticket import Start
 from legion.drivers import Program, registry
 from legion.drivers.profile import RunInput
-from legion.jobs.agent.model_access import OWN_ACCOUNT
+from legion.jobs.agent.model_access import OWN_ACCOUNT, NoModelAccess
 from legion.jobs.agent.model_run import RunPaths, spec
 from legion.jobs.agent.spec import choose_program
 from legion.jobs.supervise.journal_events import listener
@@ -21,7 +22,8 @@ from legion.runner.spec import RunSpec, write_spec
 from legion.store.board import tickets
 from legion.store.work import runs, usage
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.errors import BadInput
+from legion.wire.errors import BadInput, StateConflict
+from legion.wire.races import NewRace
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.attacks import Attacker, Door, attack
@@ -71,6 +73,35 @@ def test_a_program_that_is_not_installed_is_noted_at_dispatch(tmp_path: Path):
         assert len([note for note in notes if "not installed" in note]) == 1
         ticket = NewTicket(title="x", text="x", driver="outside")
         assert not [n for n in desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket])).notes if "installed" in n]
+
+
+def test_a_program_that_is_not_installed_is_noted_in_a_race_and_by_doctor(tmp_path: Path):
+    (tmp_path / "settings/programs/absent.toml").write_text(OUTSIDE.replace('"sh"', '"no-such-agent"'))
+    with whole_office(tmp_path / "whole") as desk:
+        ticket = desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[NewTicket(title="x", text="x")])).ids[0]
+        (note,) = desk.person.race(ticket, NewRace(drivers=["outside", "absent"])).notes
+        assert note.startswith("Mine is not installed (no program 'no-such-agent'")
+        desk.context.settings._config = parse('default_driver = "outside"\n[models]\nescalation = ["@absent"]')
+        found = {one.name: one for one in desk.person.doctor(desk.cwd).findings if one.name.startswith("driver ")}
+        assert (found["driver outside"].ok, found["driver absent"].ok) == (True, False)
+        assert "Mine is not installed (no program 'no-such-agent'" in found["driver absent"].detail
+        with pytest.raises(
+            StateConflict, match=r"`models.escalation` of your settings names absent: change that first"
+        ):
+            desk.person.remove_driver("absent")
+
+
+def test_a_run_whose_program_is_missing_counts_for_its_driver(office: Office, tmp_path: Path):
+    context = office.context
+    (tmp_path / "settings/programs/absent.toml").write_text(OUTSIDE.replace('"sh"', '"no-such-agent"'))
+    chosen = choose_program(context, context.project(office.project).config, "", "absent")
+    with context.store.write() as tx:
+        run = runs.start(tx, add_ticket(tx, office.project, driver="absent").id, 1)
+    paths = RunPaths(tree=tmp_path, state=tmp_path, given=tmp_path, env={}, sandbox=None)
+    with pytest.raises(NoModelAccess, match="Mine is not installed"):
+        spec(context, run, chosen, RunInput(prompt="x"), paths)
+    with context.store.read() as tx:
+        assert [one.driver for one in usage.work(tx)] == ["absent"]
 
 
 def test_it_needs_no_provider_and_its_run_says_whose_account_it_uses(office: Office, tmp_path: Path):

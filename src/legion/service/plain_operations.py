@@ -183,6 +183,7 @@ class PlainOperations(Operations):
     drivers = use_case(agent_programs.listed)
     driver = use_case(agent_programs.shown)
     add_driver = use_case(agent_programs.add)
+    remove_driver = use_case(agent_programs.remove)
     providers = use_case(catalog.listed)
     add_provider = use_case(catalog.add)
     remove_provider = use_case(catalog.remove)

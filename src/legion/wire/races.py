@@ -49,3 +49,4 @@ class RacePage:
     usd: float
     """Of all lanes."""
     lanes: list[LaneLine] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

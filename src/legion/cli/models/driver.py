@@ -1,4 +1,4 @@
-"""`legion driver`: lists, shows, tests and adds agent programs."""
+"""`legion driver`: lists, shows, tests, adds and removes agent programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ legion driver add mine --file my-agent.toml"""
 )
 @click.pass_context
 def driver(ctx: click.Context) -> None:
-    """Agent programs: list, show, test, add.
+    """Agent programs: list, show, test, add, remove.
 
     A ticket chooses one with `--driver NAME`. Each is described by a TOML file; yours are next to your settings.
     """
@@ -170,8 +170,19 @@ def _text(run: str, kind: str, title: str) -> str:
     except ValueError:
         raise BadInput("--run has a quote that is not closed; close it.") from None
     listed = ", ".join(json.dumps(word) for word in words)
-    return f'title = {json.dumps(title)}\ndriver = "{kind}"\n\n[program]\nrun = [{listed}]\n'
+    can = "\n[can]\ninterrupt = true\n" if kind == "acp" else ""
+    return f'title = {json.dumps(title)}\ndriver = "{kind}"\n\n[program]\nrun = [{listed}]\n{can}'
 
 
-for _command in (listed, show, test, add):
+@command("remove", example="legion driver remove mine")
+@click.argument("name", metavar="NAME", shell_complete=names)
+def remove(call: CommandCall, name: str) -> None:
+    """Remove your own description of an agent program.
+
+    The file is kept with another ending. A shipped program that your description changed is as shipped again.
+    """
+    call.report(call.legion().remove_driver(name))
+
+
+for _command in (listed, show, test, add, remove):
     driver.add_command(_command)

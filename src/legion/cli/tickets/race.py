@@ -48,6 +48,7 @@ def race(call: CommandCall, words: tuple[str, ...], drivers: str, models: str) -
 
 def _show(call: CommandCall, page: RacePage) -> None:
     call.answer(page, lambda: _page(page, call.screen))
+    call.notes(page.notes)
 
 
 def _list(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from legion.config.sections.standing import StandingSettings
 from legion.config.sections.tui import TerminalSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
 from legion.domain.errors import BadInput, NotFound
+from legion.domain.tickets import ladder
 from legion.drivers import registry
 from legion.system.paths import user_config_file
 
@@ -140,6 +141,16 @@ class UserConfig:
             )
         raise NotFound(f"No driver is chosen: set `default_driver` in {where} to `claude` or one of your own.")
 
+    def named_drivers(self) -> Iterator[tuple[str, str]]:
+        """The drivers that settings name, each with the key of its setting."""
+        yield from (
+            ("default_driver", self.general.default_driver),
+            ("reviewer.driver", self.reviewer.driver),
+            ("planner.driver", self.planner.driver),
+        )
+        yield from (("models.escalation", ladder.parts(entry)[0]) for entry in self.models.escalation)
+        yield from ((_BY_LABEL, ladder.parts(entry)[0]) for _, entries in self.models.by_label for entry in entries)
+
     def driver(self, *wanted: str) -> DriverSettings | None:
         """The person's own driver that `driver_name` chooses; None where that is built in and needs no settings."""
         return self.drivers.get(self.driver_name(*wanted))
@@ -202,14 +213,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         name: DriverSettings(name=name, argv=table.run, timeout=table.timeout or None, driver=table.driver)
         for name, table in settings.read_named(DriverTable, source, "drivers")
     }
-    if general.default_driver and general.default_driver not in (*drivers, *registry.built_in()):
-        raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
-    reviewer = settings.read_section(ReviewerSettings, source, ["reviewer"])
-    planner = settings.read_section(PlannerSettings, source, ["planner"])
-    for section, driver in (("reviewer", reviewer.driver), ("planner", planner.driver)):
-        if driver and driver not in (*drivers, *registry.built_in()):
-            raise source.fault([section, "driver"], f"names no driver: add [drivers.{driver}] or change it")
-    return UserConfig(
+    config = UserConfig(
         general=general,
         daemon=settings.read_section(DaemonSettings, source, ["daemon"]),
         sandbox=settings.read_section(SandboxSettings, source, ["sandbox"]),
@@ -226,8 +230,8 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(ProtectionSettings, source, ["protection"]),
         questions=settings.read_section(QuestionSettings, source, ["questions"]),
         models=settings.read_section(ModelLadder, source, ["models"]),
-        reviewer=reviewer,
-        planner=planner,
+        reviewer=settings.read_section(ReviewerSettings, source, ["reviewer"]),
+        planner=settings.read_section(PlannerSettings, source, ["planner"]),
         liveness=settings.read_section(PersonalWatchdogSettings, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(StandingSettings, source, ["standing"]),
@@ -235,6 +239,10 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         origin=origin,
         stated=_stated(source.table),
     )
+    for key, driver in config.named_drivers():
+        if driver and driver not in (*drivers, *registry.built_in()):
+            raise source.fault(key.split("."), f"names no driver: add [drivers.{driver}] or change it")
+    return config
 
 
 _FLAT = (

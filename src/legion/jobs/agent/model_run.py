@@ -95,6 +95,8 @@ def spec(
     """In a terminal where a person attends it; with a `model` that is set up already. Raises NoModelAccess where a
     driver that needs a model could not reach one.
     """
+    with context.store.write() as tx:
+        runs.note_driver(tx, this_run.id, chosen.name or chosen.driver.name)
     request = RunRequest(
         input=given,
         tree=paths.tree,
@@ -115,8 +117,6 @@ def spec(
     if attended is not None and not chosen.capabilities.interactive:
         raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")
     prepared = chosen.driver.prepare(request) if attended is None else chosen.driver.interactive(request)
-    with context.store.write() as tx:
-        runs.note_driver(tx, this_run.id, chosen.name or chosen.driver.name)
     sandbox = paths.sandbox
     if sandbox is not None:
         sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))

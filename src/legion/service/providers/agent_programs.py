@@ -1,17 +1,19 @@
-"""Lists, shows and adds drivers and the agent programs behind them."""
+"""Lists, shows, adds and removes drivers and the agent programs behind them."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import fields
 from pathlib import Path
 
-from legion.domain.errors import BadInput, NotFound
+from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.drivers import registry
 from legion.drivers.profile import Capabilities, DriverProfile, ProgramUnusable
 from legion.drivers.programs import catalog
 from legion.drivers.programs.description import ProgramDescription, described, merged, parse
 from legion.jobs.context import Context
+from legion.store.board import tickets
 from legion.system import files
 from legion.wire.drivers import AddDriver, DriverLine, DriverPage, Drivers, TrialCalls
 from legion.wire.projects import Done
@@ -88,6 +90,29 @@ def add(context: Context, wanted: AddDriver) -> Done:
         if _is_hidden_file(context, word)
     ]
     return Done(message=f"The driver {name} is described in {path}.", notes=notes)
+
+
+def remove(context: Context, name: str) -> Done:
+    """Rename the person's own description, so that it has no effect."""
+    there = catalog.programs()
+    path, is_shipped = there.own.get(name), name in catalog.shipped()
+    if path is None:
+        line = shown(context, name).driver
+        if line.origin == "settings":
+            raise BadInput(f"{name} is in your settings: remove [drivers.{name}] from {context.user.origin}.")
+        raise BadInput(f"{name} comes with Legion: only a description of your own can be removed.")
+    setting = next((key for key, named in context.user.named_drivers() if named == name), "")
+    if setting and not is_shipped and name not in context.user.drivers:
+        raise StateConflict(f"`{setting}` of your settings names {name}: change that first.")
+    with context.store.read() as tx:
+        waiting = [one.id for one in tickets.live(tx) if one.spec.driver == name and not is_shipped]
+    kept = path.with_name(f"{path.name}.removed")
+    path.replace(kept)
+    result = f"{name} is as Legion ships it again" if is_shipped else f"The driver {name} is removed"
+    return Done(
+        message=f"{result}; `legion driver add {name} --file {shlex.quote(str(kept))}` brings it back.",
+        notes=[f"Ticket {one} names it, and waits until there is a driver of that name again." for one in waiting],
+    )
 
 
 def _is_hidden_file(context: Context, word: str) -> bool:

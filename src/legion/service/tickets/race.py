@@ -16,6 +16,7 @@ from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
 from legion.service.tickets import dispatch
+from legion.service.tickets.new_tickets import missing_programs
 from legion.store.board import plan_approvals, projects, races, tickets
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -23,6 +24,7 @@ from legion.store.staff import ticket_holders
 from legion.store.work import usage
 from legion.system import crash
 from legion.system.crash import Point
+from legion.wire.dispatch import NewTicket
 from legion.wire.races import LaneLine, NewRace, RacePage
 
 
@@ -34,6 +36,8 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
         config = parse(projects.get(tx, ticket.project).config_text, origin="legion.toml")
     for lane in lanes:
         _refuse_unfit(context, config, ticket, lane)
+    used = [NewTicket(title="", driver=lane.driver or ticket.spec.driver, on=list(ticket.spec.on)) for lane in lanes]
+    notes = missing_programs(context, config, used)
     crash.reach(Point.RACE_BEFORE_START)
     with context.store.write() as tx:
         ticket = dispatch.get_ticket(tx, ticket_id)
@@ -44,7 +48,7 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
         labels = [lane.label for lane in lanes]
         races.create(tx, ticket.project, list(zip(numbers, labels, strict=True)))
     crash.reach(Point.RACE_AFTER_START)
-    return page(context, ticket_id)
+    return replace(page(context, ticket_id), notes=notes)
 
 
 def page(context: Context, ticket_id: int) -> RacePage:

@@ -11,6 +11,9 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.conflicts import score
 from legion.domain.landing.filter_rules import filter_names, filter_sentence
 from legion.domain.runs import agent_seat, seated
+from legion.drivers.profile import ProgramUnusable
+from legion.drivers.programs.catalog import programs
+from legion.drivers.programs.locate import path_of
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.core import command as git
@@ -58,6 +61,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
     driver = context.project_of(readable).config.agents.driver if readable is not None else ""
+    findings += _described(context, driver)
     findings += _claude(context, needed=_is_claude(context, driver))
     if unreadable:
         findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
@@ -133,6 +137,20 @@ def _driver(name: str, program: str) -> DoctorFinding:
     return DoctorFinding(
         name=f"driver {name}", ok=found is not None, detail=detail, advice="" if found else f"install {program}"
     )
+
+
+def _described(context: Context, of_project: str) -> list[DoctorFinding]:
+    """The described programs that the settings or the project name."""
+    named = {of_project, *(name for _, name in context.user.named_drivers())} - context.user.drivers.keys()
+    findings = []
+    for name, program in programs().found.items():
+        if name in named:
+            try:
+                ok, detail = True, str(path_of(program))
+            except ProgramUnusable as missing:
+                ok, detail = False, str(missing)
+            findings.append(DoctorFinding(name=f"driver {name}", ok=ok, detail=detail))
+    return findings
 
 
 def _replaced(context: Context) -> list[DoctorFinding]:

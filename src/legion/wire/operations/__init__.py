@@ -349,6 +349,10 @@ class Operations(
     def add_driver(self, wanted: wire.drivers.AddDriver, /) -> wire.projects.Done:
         """Add an agent program, or change a shipped one"""
 
+    @operation("POST", "/v1/drivers/{name}/remove", open_to=OpenTo.BROWSER)
+    def remove_driver(self, name: Text, /) -> wire.projects.Done:
+        """Remove your own description of an agent program"""
+
     @operation("POST", "/v1/providers", open_to=OpenTo.BROWSER)
     def add_provider(self, wanted: wire.providers.AddProvider, /) -> wire.projects.Done:
         """Add a provider, or change one"""
