@@ -225,3 +225,28 @@ def test_a_change_is_tested_by_the_checks_of_what_it_touches(make: Callable[...,
     assert {receipt.name for receipt in project.until(shared, "done").receipts} == {"a", "b"}
     broken = project.dispatch("break both", "echo BROKEN > a/z.txt; echo BROKEN > b/z.txt")
     assert "! grep -r BROKEN a" in project.until(broken, "failed").ticket.reason
+
+
+_SHARED = """\
+[setup]
+run = "mkdir -p deps && cat a/requirements.txt > deps/all"
+key = ["a/requirements.txt"]
+[checks.a]
+run = "true"
+paths = ["a"]
+[checks.b]
+run = "! grep -R BROKEN deps/all b/*"
+paths = ["b"]
+[agents]
+attempts = 1
+"""
+
+
+def test_no_check_is_left_out_that_setup_or_a_link_leads_to(make: Callable[..., Project]):
+    files = {"a/requirements.txt": "fine\n", "a/lib/x.txt": "fine\n", "b/x.txt": "fine\n", ".gitignore": "deps/\n"}
+    project = make(_SHARED, files)
+    project.until(project.dispatch("link", "ln -s ../a/lib b/lib"), "done")
+    by_link = project.dispatch("break by a link", "echo BROKEN > a/lib/x.txt")
+    assert "grep -R BROKEN" in project.until(by_link, "failed").ticket.reason
+    by_setup = project.dispatch("break by setup", "echo BROKEN > a/requirements.txt")
+    assert "grep -R BROKEN" in project.until(by_setup, "failed").ticket.reason

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from legion.git.core.command import git
-from legion.git.hub.objects import store_object, tree_entries
+from legion.git.hub.objects import read_blobs, store_object, tree_entries
 from legion.git.hub.repository import Hub
 
 _FILES = ("100644", "100755")
+_LINK = "120000"
 
 
 def without(hub: Hub, commit: str, patch: str) -> str | None:
@@ -55,6 +56,13 @@ def with_contents(hub: Hub, commit: str, contents: Mapping[str, bytes]) -> str:
 def tracked(hub: Hub, commit: str) -> dict[str, str]:
     """The paths of all plain files of a commit, and the ids of their contents."""
     return {os.fsdecode(path): id for mode, id, path in tree_entries(_list(hub, commit)) if mode in _FILES}
+
+
+def links(hub: Hub, commit: str) -> dict[str, str]:
+    """The links of a commit, and where each leads."""
+    found = [(os.fsdecode(path), id) for mode, id, path in tree_entries(_list(hub, commit)) if mode == _LINK]
+    contents = read_blobs(hub, [id for _, id in found])
+    return {path: os.fsdecode(content) for (path, _), content in zip(found, contents, strict=True)}
 
 
 def _list(hub: Hub, commit: str) -> bytes:

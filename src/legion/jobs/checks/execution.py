@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,9 @@ from pathlib import Path
 from legion.config.files.project import FILE
 from legion.domain.checks import Check, CheckResult, Receipt, is_proven, missing
 from legion.domain.events import EventKind
-from legion.domain.landing.needed_checks import needed
+from legion.domain.landing.needed_checks import needed, seen_through
 from legion.domain.rules import Rule
+from legion.git.merge import partial_trees
 from legion.jobs.checks import on_machine, sight
 from legion.jobs.checks.prepared_tree import PreparedTree, prepared
 from legion.jobs.context import Context, ProjectContext
@@ -58,7 +59,21 @@ def needed_checks(project: ProjectContext, base: str, commit: str) -> tuple[Chec
     if not any(check.paths for check in checks):
         return checks
     changed = [file.path for file in project.hub.changed_files(base, commit)]
-    return checks if FILE in changed else needed(checks, changed)
+    if FILE in changed or _setup_reads(project, base, commit, changed):
+        return checks
+    return needed(checks, seen_through(partial_trees.links(project.hub, commit), changed))
+
+
+_FIRST_TREE = "0"
+"""The check tree that is used most: what setup read there is known first."""
+
+
+def _setup_reads(project: ProjectContext, base: str, commit: str, changed: Iterable[str]) -> bool:
+    """Whether [setup], which all checks share, may make something else of the commit."""
+    if not project.config.setup.run:
+        return False
+    record = project.check_trees.setup_record(_FIRST_TREE)
+    return not set(project.config.setup.key).isdisjoint(changed) or setup.would_read(project, record, base, commit)
 
 
 def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
