@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from legion.cli.app import ENTRIES, OLD_NAMES, SECTIONS, UNLISTED, cli, find_command, help_of_all
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
+from legion.domain.agents.agent import WORDS_OF_COMMANDS
 from tests.support.codebase import ROOT
 from tests.support.documents import table
 
@@ -128,6 +129,11 @@ def test_old_names_are_the_new_commands_and_their_help_says_so():
         words = " ".join(word for word in now.split() if not word.startswith("-"))
         assert ended.exit_code == 0
         assert ended.output.startswith(f"`legion {old}` is now `legion {now}`; both work.\n\nUsage: legion {words} ")
+
+
+def test_no_agent_is_called_as_a_part_of_a_command_that_takes_its_name():
+    parts = {words.split()[1] for words in ENTRIES if words.split()[0] in ("tell", "attach", "status") and " " in words}
+    assert parts == WORDS_OF_COMMANDS
 
 
 def test_the_plan_in_the_document_is_one_and_the_page_with_its_fields_is_named():

@@ -67,3 +67,15 @@ def test_a_driver_that_tickets_wait_for_is_removed_with_a_note(legion, board: Bo
     removed = legion("driver", "remove", "mine")
     assert removed.code == 0
     assert "Ticket 3 names it, and waits until there is a driver of that name again." in removed.out + removed.err
+
+
+def test_a_word_behind_a_number_is_text_or_a_further_ticket(legion, board: Board):
+    board.put(1, "First", "failed")
+    assert legion("bounce", "1", "404").code == 0
+    assert board.service.ticket(1).ticket.state == "queued"
+    board.put(2, "Second", "failed")
+    both = legion("retry", "2", "404")
+    assert "404" in both.err
+    assert both.code == 3
+    assert "TEXT or --feedback" in legion("retry", "1", "a", "--feedback", "b").err
+    assert "--stuck changes no texts" in legion("retry", "1", "--stuck", "-t", "new").err

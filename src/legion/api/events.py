@@ -28,7 +28,7 @@ HEARTBEAT = 15.0
 """Seconds between heartbeats, by which both ends notice a dead connection."""
 AT_ONCE = 500
 MOST_STREAMS = 50
-"""Open streams of one caller."""
+"""Open streams of all callers together; the person may have all of them."""
 
 Wait = Callable[[Callable[[], bool]], Awaitable[bool]]
 """Runs a blocking call in a thread of the caller's."""

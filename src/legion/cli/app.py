@@ -189,7 +189,7 @@ OLD_NAMES = {
     "test": "try report",
     "merge": "land pulls",
     "fix": "retry",
-    "bounce": "retry",
+    "bounce": "retry --one",
     "resume-stuck": "retry --stuck",
     "freeze": "pause --all",
     "thaw": "resume --all",

@@ -76,21 +76,34 @@ def edit(call: CommandCall, id: int, **options: Any) -> None:  # noqa: ANN401
 @click.argument("words", metavar="N... [TEXT]", nargs=-1, required=True)
 @click.option("--feedback", "--guidance", default="", metavar="TEXT", help="The same as TEXT; - reads it from stdin.")
 @click.option("--stuck", is_flag=True, help="Get it moving whatever it is stuck in, also an agent at work.")
+@click.option("--one", is_flag=True, help="One ticket: a second word is TEXT, also if it is a number.")
 @_edit_options
-def retry(call: CommandCall, words: tuple[str, ...], feedback: str, stuck: bool, **options: Any) -> None:  # noqa: ANN401
+def retry(
+    call: CommandCall,
+    words: tuple[str, ...],
+    feedback: str,
+    stuck: bool,
+    one: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Give tickets another attempt, with a text for their agents: what they should do differently.
 
     A failed or stopped ticket starts again with a fresh count of attempts, and with other texts if you like. A change
     that is checked, reviewed, landing or waiting for you goes back to its agent, with the reviewers' findings.
     """
-    ids, text = _numbers_and_text(words)
-    action = Action(feedback=read_text(text, "TEXT") or read_text(feedback, "--feedback"), edit=_wanted(options))
+    ids, text = _numbers_and_text(words, one=one)
+    edit = _wanted(options)
+    if text and feedback:
+        raise BadInput("Give TEXT or --feedback, not both.")
+    if stuck and edit is not None:
+        raise BadInput("--stuck changes no texts: leave it out, or use `legion edit` first.")
+    action = Action(feedback=read_text(text, "TEXT") or read_text(feedback, "--feedback"), edit=edit)
     call.report_each(ids, lambda id: _another_attempt(call.legion(), id, action, stuck=stuck))
 
 
-def _numbers_and_text(words: tuple[str, ...]) -> tuple[list[int], str]:
+def _numbers_and_text(words: tuple[str, ...], *, one: bool) -> tuple[list[int], str]:
     *before, last = words
-    if not before or names_a_ticket(last.removeprefix("#")):
+    if not before or (names_a_ticket(last.removeprefix("#")) and not one):
         return [TICKET.convert(word, None, None) for word in words], ""
     return [TICKET.convert(word, None, None) for word in before], last
 

@@ -15,6 +15,27 @@ from legion.domain.errors import NotAllowed
 ROOT = "root"
 """The person's seat at the top of the tree. It reports to no one and is never fired."""
 
+WORDS_OF_COMMANDS = frozenset(
+    [
+        "all",
+        "interrupt",
+        "chat",
+        "shell",
+        "new",
+        "own",
+        "adopt",
+        "projects",
+        "epic",
+        "queue",
+        "pr",
+        "graph",
+        "events",
+        "done",
+        "worktrees",
+    ]
+)
+"""Parts of the commands that take an agent's name: no agent is called so."""
+
 
 class Tier(Enum):
     """Models by capability, most expensive last. A hire gets none above its parent's."""

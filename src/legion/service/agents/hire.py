@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents.agent import ROOT, Agent, HireTerms, Planning, tier_of
+from legion.domain.agents.agent import ROOT, WORDS_OF_COMMANDS, Agent, HireTerms, Planning, tier_of
 from legion.domain.agents.extra_rights import ExtraRight, commands
 from legion.domain.agents.mail import Message, MessageKind
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
@@ -211,6 +211,8 @@ def _own_project(context: Context, caller: str, cwd: str) -> Project:
 def _refuse_unfit(wanted: HireAgent) -> None:
     if not wanted.task.strip():
         raise BadInput("An agent needs a task: describe it, or give - to read it from stdin.")
+    if wanted.name in WORDS_OF_COMMANDS:
+        raise BadInput(f"{wanted.name!r} is a word of `legion tell`, `attach` or `status`: choose another name.")
     if wanted.name and (not _NAME.fullmatch(wanted.name) or wanted.name == ROOT):
         raise BadInput(
             f"{wanted.name[:60]!r} is not a name for an agent: use a letter, then letters, digits, '.', '_' and '-'."

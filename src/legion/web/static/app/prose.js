@@ -29,7 +29,13 @@ function blocksOf(text) {
   const end = () => { if (blocks.length) blocks.at(-1).ended = true; };
   for (const line of text.replace(/\r\n/g, "\n").split("\n")) {
     const item = ITEM.exec(line);
-    if (FENCE.test(line)) { fenced = !fenced; end(); }
+    if (FENCE.test(line)) {
+      fenced = !fenced;
+      end();
+      const rest = line.trim().replace(/^[`~]+\s*/, "");
+      // The name of a language; anything else must not be hidden here.
+      if (rest && !/^[\w+#-]{1,20}$/.test(rest)) add(fenced ? "pre" : "p", rest);
+    }
     else if (fenced) add("pre", line);
     else if (!line.trim()) end();
     else if (HEAD.test(line)) { end(); add("b", HEAD.exec(line)[1]); end(); }
