@@ -116,6 +116,12 @@ def delete_all(tree: Path) -> None:
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
+def convert(tree: Path) -> None:
+    """The same for git, by rules that the check itself brings."""
+    (tree / ".gitattributes").write_text("*.md text eol=crlf\n")
+    (tree / "README.md").write_bytes(b"# A project\r\n")
+
+
 def odd_names(tree: Path) -> None:
     for name in ("line\nbreak", "-f", "*", os.fsdecode(b"caf\xe9")):
         (tree / name).write_text("1\n")
@@ -125,7 +131,7 @@ def odd_names(tree: Path) -> None:
 @pytest.mark.parametrize(
     "deed",
     [hide, disguise, nest, leave_ignored, break_git, plant_hooks, swap_folder_and_file, make_executable, delete_all,
-     odd_names],
+     convert, odd_names],
 )  # fmt: skip
 def test_nothing_that_a_check_did_is_there_for_the_next(
     grounds: Grounds, checks: CheckTrees, deed: Callable[[Path], None]
@@ -133,10 +139,17 @@ def test_nothing_that_a_check_did_is_there_for_the_next(
     deed(checks.prepare("0", grounds.target))
     tree = checks.prepare("0", grounds.target)
     assert everything_in(tree) == grounds.names_in(grounds.target)
-    assert (tree / "README.md").read_text() == "# A project\n"
+    assert (tree / "README.md").read_bytes() == b"# A project\n"
     assert (tree / "README.md").stat().st_mode & 0o111 == 0
     assert not list((tree / ".git/hooks").iterdir())
     assert Person(tree).git("status", "--porcelain", "--ignored") == ""
+
+
+def test_files_have_the_form_that_the_rules_of_their_commit_give(grounds: Grounds, checks: CheckTrees, tmp_path: Path):
+    checks.prepare("0", grounds.target)
+    later = change(grounds.hub, grounds.target, {".gitattributes": "*.sh text eol=crlf\n"}, tmp_path)
+    assert (checks.prepare("0", later) / "run.sh").read_bytes() == b"#!/bin/sh\r\n"
+    assert (checks.prepare("0", grounds.target) / "run.sh").read_bytes() == b"#!/bin/sh\n"
 
 
 def test_a_folder_that_became_a_link_leads_no_write_outside(grounds: Grounds, checks: CheckTrees, tmp_path: Path):

@@ -9,7 +9,8 @@ from legion.git.core.command import fields, git
 from legion.git.core.history import History, TreeEntry
 
 _NAME = b".gitattributes"
-_EVERYWHERE = ":(top,glob)**/.gitattributes"
+EVERYWHERE = ":(top,glob)**/.gitattributes"
+"""Matches all of them."""
 # The id of the tree without files, by the length of ids in the repository.
 EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -50,7 +51,7 @@ def with_differences(before: Mapping[bytes, str], differences: Iterable[Differen
 
 def _all(repository: History, tree: str) -> Mapping[bytes, str]:
     words = ("--no-literal-pathspecs", "diff-tree", "-r", "-z", "--raw", "--no-renames")
-    raw = fields(git(*words, EMPTY_TREE[len(tree)], tree, "--", _EVERYWHERE, git_dir=repository.path).stdout)
+    raw = fields(git(*words, EMPTY_TREE[len(tree)], tree, "--", EVERYWHERE, git_dir=repository.path).stdout)
     found = {}
     for facts, path in zip(raw[::2], raw[1::2], strict=True):
         _, mode, _, blob, _ = facts.lstrip(b":").split(b" ")

@@ -129,8 +129,8 @@ class CheckTrees:
         return token
 
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
-        # A pipe that a check left must not make git wait.
-        obstacles(tree.path, skip=keep)
+        # A pipe that a check left must not make git wait, nor a rule that it left make git take a file for unchanged.
+        obstacles(tree.path, skip=keep, rules=False)
         filled = tree.show(commit)
         # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
         _remove_unseen(tree.path)

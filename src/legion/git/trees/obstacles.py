@@ -40,9 +40,9 @@ class Obstacles:
     """Named pipes that git would have opened."""
 
 
-def obstacles(work_tree: Path, *, most: int | None = None, skip: Sequence[str] = ()) -> Obstacles:
+def obstacles(work_tree: Path, *, most: int | None = None, skip: Sequence[str] = (), rules: bool = True) -> Obstacles:
     """Among the first `most` entries, without those below the folders in `skip`. Named pipes that git would open are
-    removed; git passes over others."""
+    removed; git passes over others. Without `rules`, so is each .gitattributes: git then uses those of its index."""
     large, removed = [], []
     for path, facts in _files(work_tree, skip=(".git", *skip), most=most):
         if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
@@ -50,6 +50,8 @@ def obstacles(work_tree: Path, *, most: int | None = None, skip: Sequence[str] =
         elif stat.S_ISFIFO(facts.st_mode) and any(part.startswith(".git") for part in path.split("/")):
             trees.remove_pipe(work_tree, path)
             removed.append(path)
+        elif not rules and path.rpartition("/")[2] == ".gitattributes":
+            (work_tree / path).unlink()
     return Obstacles(large=tuple(sorted(large)), removed=tuple(removed))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from legion.domain.landing.filter_rules import filter_names
 from legion.git.core.command import git
 from legion.git.core.errors import FilterFailed, GitError, ObjectsUnreadable
-from legion.git.hub.attribute_files import EMPTY_TREE
+from legion.git.hub.attribute_files import EMPTY_TREE, EVERYWHERE
 from legion.git.hub.filters import Filters
 from legion.git.hub.repository import Hub
 from legion.git.hub.submodules import Submodule, bring, submodules
@@ -61,6 +61,7 @@ class Tree:
         calls = [Call(("update-index", "-q", "--refresh"), accept=(0, 1))] if self.index.exists() else []
         calls.append(Call(("read-tree", "--reset", "-u", commit_or_tree)))
         try:
+            self._clear_other_attributes(commit_or_tree)
             if filters is None:
                 for call in calls:
                     self.git(*call.words, accept=call.accept)
@@ -112,6 +113,13 @@ class Tree:
         if self.index.exists():
             self.git("read-tree", "--reset", "-u", EMPTY_TREE[len(self.hub.tree_of(commit_or_tree))])
         written.write_text(now)
+
+    def _clear_other_attributes(self, commit_or_tree: str) -> None:
+        """Remove the tracked files if other .gitattributes shaped them (ends of lines, encoding): git would take them
+        for unchanged."""
+        words = ("--no-literal-pathspecs", "diff-index", "--cached", "--quiet", commit_or_tree, "--", EVERYWHERE)
+        if self.index.exists() and self.git(*words, accept=(0, 1)).code == 1:
+            self.git("read-tree", "--reset", "-u", EMPTY_TREE[len(self.hub.tree_of(commit_or_tree))])
 
     def describe(self, commit: str) -> None:
         """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
