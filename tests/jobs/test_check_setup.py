@@ -302,9 +302,9 @@ def test_a_landed_change_of_what_setup_reads_makes_it_run_once_from_nothing(make
 
 def test_a_change_that_fixes_a_broken_setup_is_green(make: Make):
     ground = make(files={**FILES, "setup.sh": "exit 3\n"})
-    assert ground.verdict(ground.project.target) is CheckResult.RED
+    assert ground.verdict(ground.project.target) is CheckResult.SETUP
     assert ground.passes(ground.change({"setup.sh": SETUP}))
-    assert ground.verdict(ground.change({"value.txt": "bad\n"})) is CheckResult.RED
+    assert ground.verdict(ground.change({"value.txt": "bad\n"})) is CheckResult.SETUP
 
 
 @attack(Attacker.AGENT, Door.CHECKS)
