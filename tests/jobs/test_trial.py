@@ -208,6 +208,7 @@ def test_each_package_is_broken_by_itself_and_one_that_no_check_sees_is_named(ma
     assert sights(found) == {"test": Sight.SEES}
     assert found.unseen == ("packages/b",)
     assert found.doubts == ("no check notices an error in `packages/b`",)
+    assert "a check that runs them" in found.remedy("")
 
 
 def test_a_linter_is_judged_by_an_error_that_it_would_see(make: Make):

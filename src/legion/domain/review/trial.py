@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.checks import CheckResult
-from legion.domain.review.source_files import CheckKind
+from legion.domain.review.source_files import CheckKind, remedy
 
 WAITS = "the checks were not shown to see the code: `legion inbox` asks about it, `legion doctor` says more"
 """Why tickets of the project wait before they land."""
@@ -91,6 +91,12 @@ class Trial:
         if self.copies:
             found.append(f"a check runs `{self.copies[0]}`, a copy that [setup] made before the code was broken")
         return tuple(found)
+
+    def remedy(self, setup: str) -> str:
+        """What to do about the doubts, for a person. `setup` is the project's command, or empty."""
+        if not self.files:
+            return "if the checks look at something else than code, trust them"
+        return remedy(setup) if self.blind or self.copies else "add tests of it, or a check that runs them"
 
     @property
     def blind(self) -> tuple[str, ...]:

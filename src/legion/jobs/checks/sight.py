@@ -17,7 +17,7 @@ from legion.config.files.project import ProjectConfig
 from legion.domain.checks import Check, CheckResult
 from legion.domain.events import EventKind
 from legion.domain.questions import TRUST, Question, QuestionKind, SettledBy
-from legion.domain.review.source_files import packages, reads_setup, remedy, source_files
+from legion.domain.review.source_files import packages, reads_setup, source_files
 from legion.domain.review.trial import Sight, Trial, TriedCheck
 from legion.git.hub.repository import Hub
 from legion.git.merge import partial_trees
@@ -116,7 +116,7 @@ def trusted_by(context: Context, tx: ReadTransaction, project: ProjectContext, c
 
 def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
     """Once; and again where a trial finds the same after an answer that left it open."""
-    setup, doubts = project.config.setup.run, "; ".join(found.doubts)
+    doubts = "; ".join(found.doubts)
     asked, next_key = _asked(tx, project, found)
     if asked is not None and (asked.settled_at is None or asked.choice == TRUST):
         return
@@ -127,7 +127,7 @@ def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
         project=project.id,
         words=(
             f"Shall changes land on these checks? {doubts[:1].upper()}{doubts[1:]}.\n"
-            f"To fix it: {remedy(setup)}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
+            f"To fix it: {found.remedy(project.config.setup.run)}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
             f"`{TRUST}` lands changes all the same, and every receipt says so; until then finished tickets wait."
         ),
         deadline=tx.now + _ANSWER_WITHIN,

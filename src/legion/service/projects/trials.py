@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from legion.domain.checks import CheckResult
-from legion.domain.review.source_files import remedy
 from legion.domain.review.trial import Trial
 from legion.jobs.checks import sight
 from legion.jobs.context import Context, ProjectContext
@@ -69,7 +68,7 @@ def _done(tx: ReadTransaction, project: ProjectContext, found: Trial, number: in
         lines=list(found.lines),
         sees=sees,
         doubts=list(found.doubts),
-        remedy=remedy(project.config.setup.run) if found.doubts else "",
+        remedy=found.remedy(project.config.setup.run) if found.doubts else "",
         question=None if asked is None else asked.id,
         trusted=bool(found.doubts) and sight.is_trusted(tx, project, found),
         setup_seconds=found.setup,
