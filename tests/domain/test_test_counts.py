@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.review.test_counts import tests_ran as ran
+from legion.domain.review.trial import tests_ran as ran
 
 
 @pytest.mark.parametrize(

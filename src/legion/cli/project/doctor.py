@@ -11,7 +11,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize, size, width
 from legion.cli.base.progress import progress
 from legion.cli.base.states import style_of, symbol
-from legion.cli.project.trial import follow
+from legion.cli.project.setup import follow_trial
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.wire.errors import LegionError
@@ -58,7 +58,7 @@ def doctor(call: CommandCall, again: bool, restore: bool, sure: bool) -> int:
     if sure:
         raise click.UsageError("--yes only works with --rebuild")
     try:
-        if again and follow(call, call.cwd, again=True) is None:
+        if again and follow_trial(call, call.cwd, again=True) is None:
             return 0
         with progress("Checking"):
             found = call.legion().doctor(call.cwd)

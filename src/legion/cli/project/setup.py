@@ -13,11 +13,10 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, reveal_lines, sanitize, sanitize_lines
 from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
-from legion.cli.project.trial import follow, lines
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.wire.errors import BadInput, NotFound, Retryable
-from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust, TrustText, Where
+from legion.wire.projects import AddProject, CollectResult, ProjectAdded, TrialPage, Trust, TrustText, TryChecks, Where
 
 
 @command("init", example="legion init\nlegion init ~/src/shop --dry-run")
@@ -48,11 +47,11 @@ def init(call: CommandCall, path: str, dry_run: bool, no_wait: bool, remove: boo
         added = legion.add_project(AddProject(path=str(place), dry_run=dry_run))
     wanted = added.trusted and not dry_run and not no_wait and bool(added.checks)
     if wanted and call.json:
-        added = replace(added, trial=follow(call, added.root))
+        added = replace(added, trial=follow_trial(call, added.root))
     call.answer(added, lambda: _added(added, call.screen))
     call.notes(added.notes)
-    if wanted and not call.json and (found := follow(call, added.root)) is not None:
-        for line in lines(found, call.screen):
+    if wanted and not call.json and (found := follow_trial(call, added.root)) is not None:
+        for line in _trial_lines(found, call.screen):
             call.out(line)
     if not call.json and not dry_run:
         call.say(
@@ -83,6 +82,36 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
         ("hub", f"{added.hub} (Legion's own copy: work lands there)"),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in facts])
+
+
+_TRIAL_WAIT = 20.0
+"""Seconds of one request."""
+
+
+def follow_trial(call: CommandCall, cwd: str, *, again: bool = False) -> TrialPage | None:
+    """Start the trial if it is due and wait for its end. None: the person left it to the background."""
+    try:
+        found = call.legion().try_checks(TryChecks(cwd=cwd, again=again))
+        while found.state in ("due", "running"):
+            step = found.steps[-1] if found.steps else "begins"
+            with progress(f"Trying the checks: {sanitize(step)}", "Ctrl-C leaves it to the background"):
+                while found.state in ("due", "running") and (found.steps[-1] if found.steps else "begins") == step:
+                    found = call.legion().trial(cwd, found.number, _TRIAL_WAIT)
+    except KeyboardInterrupt:
+        call.say("The trial of the checks continues in the background; `legion doctor` shows what it finds.")
+        return None
+    return found
+
+
+def _trial_lines(found: TrialPage, screen: Screen) -> Iterator[str]:
+    """What was found; the last line says whether the checks see the code."""
+    for line in found.lines:
+        yield from screen.paragraph(sanitize(line), indent=2)
+    if found.doubts and not found.trusted:
+        yield screen.line(Cell("  No change lands before that is fixed, or you trust the checks: ", Colour.YELLOW))
+        yield from screen.paragraph(sanitize(found.remedy), indent=4)
+        if found.question is not None:
+            yield from screen.paragraph(f"or: legion answer {found.question} trust", indent=4)
 
 
 @command("trust", example="legion trust --show\nlegion trust")

@@ -116,7 +116,7 @@ def trusted_by(context: Context, tx: ReadTransaction, project: ProjectContext, c
 
 def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
     """Once; and again where a trial finds the same after an answer that left it open."""
-    doubts = "; ".join(found.doubts)
+    doubts, remedy = "; ".join(found.doubts), found.remedy(project.config.setup.run)
     asked, next_key = _asked(tx, project, found)
     if asked is not None and (asked.settled_at is None or asked.choice == TRUST):
         return
@@ -127,7 +127,7 @@ def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
         project=project.id,
         words=(
             f"Shall changes land on these checks? {doubts[:1].upper()}{doubts[1:]}.\n"
-            f"To fix it: {found.remedy(project.config.setup.run)}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
+            f"To fix it: {remedy}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
             f"`{TRUST}` lands changes all the same, and every receipt says so; until then finished tickets wait."
         ),
         deadline=tx.now + _ANSWER_WITHIN,

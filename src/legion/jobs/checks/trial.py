@@ -18,8 +18,7 @@ from legion.domain.errors import LegionError
 from legion.domain.landing.needed_checks import needed
 from legion.domain.review import planted_errors
 from legion.domain.review.source_files import CheckKind, kind_of
-from legion.domain.review.test_counts import tests_ran
-from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, unseen
+from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of, tests_ran, unseen
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
