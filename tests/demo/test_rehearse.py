@@ -1,4 +1,4 @@
-"""`legion rehearse` runs a plan on a copy and leaves the person's repository unchanged."""
+"""`legion plan rehearse` runs a plan on a copy and leaves the person's repository unchanged."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def test_the_commands_of_the_page_run(
         assert (program, run(words)) == ("legion", 0), line
         printed[line] = capsys.readouterr().out
     (example,) = blocks("text")
-    shown = "\n".join(printed["legion search zebra"].splitlines()[:2]) + "\n"
+    shown = "\n".join(printed["legion conversations search zebra"].splitlines()[:2]) + "\n"
     when = re.compile(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\d)?")
     assert when.sub("", shown) == when.sub("", example), "but for the time, which is without its date today"
-    assert "zebra" in printed["""legion search '"file says" zeb*'"""]
+    assert "zebra" in printed["""legion conversations search '"file says" zeb*'"""]
     assert (tmp_path / "talk.html").read_text().startswith("<!doctype html>")

@@ -25,7 +25,7 @@ LEASE = 9.0
 
 
 class WorkerProcess:
-    """`legion join` on another host: the process can be killed, stopped and started again; its folder stays."""
+    """`legion machine join` on another host: the process can be killed, stopped and started again; its folder stays."""
 
     def __init__(
         self,

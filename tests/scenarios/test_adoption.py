@@ -135,7 +135,9 @@ def _it_lands_the_work_in_its_own_conversation(here: Company, ticket: int, id: s
     lines = here.squad.client.history(here.project.cwd, ticket=ticket, last=0).lines
     assert [line.data["source"] for line in lines if line.kind == "ticket.adopted"] == [id]
     _a_landed_ticket_is_asked(here, ticket)
-    with pytest.raises(LegionError, match=f"Ticket {ticket} has landed; `legion ask {ticket} TEXT` asks its agent."):
+    with pytest.raises(
+        LegionError, match=f"Ticket {ticket} has landed; `legion conversations ask {ticket} TEXT` asks its agent."
+    ):
         here.squad.client.handoff(ticket)
 
 

@@ -1,4 +1,4 @@
-"""A person is told without looking, once, by their own hooks and by the web; and `legion done` sums a stretch up."""
+"""A person is told without looking, once, by their own hooks and by the web; and `legion status done` sums it up."""
 
 from __future__ import annotations
 

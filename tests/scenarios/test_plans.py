@@ -86,9 +86,9 @@ def test_the_agent_that_dispatched_a_ticket_decides_about_its_plan(here: Company
 
 def test_who_claims_such_a_ticket_only_reads_until_its_plan_is_approved(here: Company):
     staff = Staff(here)
-    staff.script("taker", bash("legion claim"), 'say = "Claimed."')
+    staff.script("taker", bash("legion agents claim"), 'say = "Claimed."')
     propose = f"call = {tool('legion-plan', text='I write e.')}"
-    steps = (bash("echo x > x.txt"), propose, 'say = "Proposed."', write("e.txt"), bash("legion submit"))
+    steps = (bash("echo x > x.txt"), propose, 'say = "Proposed."', write("e.txt"), bash("legion agents submit"))
     staff.script("held", *steps, 'say = "Submitted."')
     ticket = here.dispatch_standing("held", plan_first=True)
     staff.hire("taker")

@@ -259,7 +259,7 @@ def test_a_bounce_sends_a_change_back_with_words_also_while_it_is_read(office: O
     """
     ticket = office.dispatch("say", agent, gate.pause, approve("say.txt"))
     gate.arrived()
-    with pytest.raises(StateConflict, match=f"which is reviewing: `legion bounce {ticket} ...` sends it back"):
+    with pytest.raises(StateConflict, match=f"which is reviewing: `legion retry --one {ticket} ...` sends it back"):
         office.squad.client.tell(ticket, MessageText(text="Say it in German."))
     office.squad.client.bounce(ticket, Action(feedback="Say it in German."))
     page = office.project.until(ticket, "done")

@@ -107,7 +107,7 @@ def test_what_was_not_recorded_is_said_and_nothing_is_written_over(here: Company
         here.project.until(ticket, "done")
     refused = here.cli("record", str(ticket), "-o", str(tmp_path / "x.toml"))
     assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
-    assert "`legion record on` records new runs" in refused.stderr
+    assert "`legion plan record on` records new runs" in refused.stderr
     assert here.cli("record", "maybe").returncode == 2
     assert here.cli("record", "on", "-o", "x.toml").returncode == 2
     assert here.cli("record", "7", "-o", "x.json").returncode == 2

@@ -29,7 +29,9 @@ def test_two_agents_share_the_board_until_none_is_left(here: Company):
     staff.script("worker", CLAIM, 'say = "Claimed."')
     names = ("apple", "berry", "cherry")
     # The commands do what the tool does.
-    work(staff, "apple", "echo apple > apple.txt", submit=bash("legion submit"), claim=bash("legion claim"))
+    work(
+        staff, "apple", "echo apple > apple.txt", submit=bash("legion agents submit"), claim=bash("legion agents claim")
+    )
     for name in names[1:]:
         work(staff, name, f"echo {name} > {name}.txt")
     # The check of the project is red for as long as this word is anywhere.

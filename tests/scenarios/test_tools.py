@@ -102,7 +102,7 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
 
         [[step]]
         expect = 'You: looker \\(working\\)'
-        call = {tool = "Bash", input = {command = "legion hire 'rehearsal: helped' --name helped"}}
+        call = {tool = "Bash", input = {command = "legion agents hire 'rehearsal: helped' --name helped"}}
 
         [[step]]
         expect = 'Hired: [0-9a-f-]{36}'

@@ -150,7 +150,7 @@ def test_a_freeze_parks_agents_at_work_and_thaw_resumes_exactly_those(board: Boa
     assert project is not None
     assert project.frozen
     notes = board.service.dispatch(Dispatch(cwd=board.cwd, tickets=[NewTicket(title="x")], dry_run=True)).notes
-    assert "The project is paused. Run `legion thaw` to resume it." in notes
+    assert "The project is paused. Run `legion resume --all` to resume it." in notes
     assert board.service.thaw().tickets == [1]
     assert not is_paused(board)
     ticket = board.tickets[1]

@@ -1,4 +1,4 @@
-"""`legion head`: backup, restore and the move to Postgres. Needs no daemon; one that serves does not mind a backup."""
+"""`legion machine head`: backup, restore and the move to Postgres. Needs no daemon; a backup does not disturb one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def move(data_dir: Path, url: str) -> HeadState:
     data = DataDir(data_dir)
     if database_file(url) is not None:
         raise BadInput(
-            "Name a Postgres database: legion head move postgresql://USER@HOST/NAME. "
+            "Name a Postgres database: legion machine head move postgresql://USER@HOST/NAME. "
             "The way back to SQLite is a backup, restored into a new data directory: see docs/scale.md."
         )
     if user.load().daemon.database:

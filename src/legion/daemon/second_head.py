@@ -41,7 +41,7 @@ def serve(host: str, port: int | None, data: DataDir, announce: Callable[[str], 
     user = settings.load()
     if not user.daemon.database:
         raise BadInput(
-            "Machines need a head whose board is in Postgres: run `legion head move postgresql://USER@HOST/NAME`."
+            "Machines need a head whose board is in Postgres: run `legion machine head move postgresql://USER@HOST/NAME`."
         )
     if not host:
         raise BadInput("Name the address of this host that machines dial: add --host ADDRESS.")

@@ -33,7 +33,9 @@ class FolderInUse(StateConflict):
 def serve_in_turn(serve: Callable[[], None], report: Callable[[str], None], url: str) -> None:
     """Serve as soon as no other head does, and until this one is stopped."""
     if not url:
-        raise BadInput("A standby needs Postgres: move there with `legion head move postgresql://USER@HOST/NAME`.")
+        raise BadInput(
+            "A standby needs Postgres: move there with `legion machine head move postgresql://USER@HOST/NAME`."
+        )
     reported = ""
     while True:
         try:

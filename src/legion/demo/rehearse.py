@@ -1,4 +1,4 @@
-"""`legion rehearse`: runs the person's plan on a clone, with the real Claude Code and a scripted model."""
+"""`legion plan rehearse`: runs the person's plan on a clone, with the real Claude Code and a scripted model."""
 
 from __future__ import annotations
 

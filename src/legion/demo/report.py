@@ -36,7 +36,7 @@ class RehearsedTicket:
 
 @dataclass(kw_only=True)
 class Rehearsed:
-    """`legion rehearse --json`."""
+    """`legion plan rehearse --json`."""
 
     schema: str = "legion.rehearsed/1"
     ok: bool

@@ -59,7 +59,7 @@ class Project:
     retries: int | None = None
     """How often a ticket is tried, where the person set that; None: as legion.toml says."""
     frozen: bool = False
-    """The person froze everything: nothing new starts until `legion thaw`."""
+    """The person froze everything: nothing new starts until `legion resume --all`."""
     session: str = ""
     """The name of the session; empty for the default one. All sessions of a repository share `common_dir`."""
     chosen: bool = False
@@ -75,7 +75,7 @@ class Project:
     @property
     def resumed_by(self) -> str:
         """The command that lets a paused project start work again."""
-        return "legion thaw" if self.frozen else "legion resume"
+        return "legion resume --all" if self.frozen else "legion resume"
 
     @property
     def baseline_known(self) -> bool:

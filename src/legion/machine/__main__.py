@@ -1,4 +1,4 @@
-"""`python -m legion.machine --data-dir DIR [LINE]`: the worker process, which `legion join` starts."""
+"""`python -m legion.machine --data-dir DIR [LINE]`: the worker process, which `legion machine join` starts."""
 
 from __future__ import annotations
 

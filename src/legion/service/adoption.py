@@ -1,4 +1,4 @@
-"""`legion adopt` and `legion handoff`: a conversation of the person's becomes a ticket, and a ticket's goes back.
+"""`legion attach adopt` and `legion attach own`: a person's conversation becomes a ticket, and a ticket's goes back.
 
 An adoption is one transaction: ticket, start point and origin of its conversation. What is written before it, a commit
 in the hub and a copy of the transcript, has no effect without it.
@@ -88,7 +88,7 @@ def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
         ticket = dispatch.get_ticket(tx, number)
         latest = runs.latest(tx, number)
     if ticket.state is State.DONE:
-        raise StateConflict(f"Ticket {number} has landed; `legion ask {number} TEXT` asks its agent.")
+        raise StateConflict(f"Ticket {number} has landed; `legion conversations ask {number} TEXT` asks its agent.")
     if latest is None:
         raise StateConflict(f"Ticket {number} has no conversation yet; `legion drop {number}` gives it up.")
     if ticket.state not in (State.PARKED, *ENDED):
@@ -149,7 +149,7 @@ def _refuse_twice(tx: ReadTransaction, conversation: str) -> None:
     if other is not None and state is not None and state not in ENDED:
         raise StateConflict(
             f"Ticket {other.ticket} continues conversation {conversation} already;"
-            f" `legion watch {other.ticket}` follows it."
+            f" `legion log watch {other.ticket}` follows it."
         )
 
 

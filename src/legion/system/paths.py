@@ -48,7 +48,7 @@ class DataDir:
 
     @property
     def moved_database(self) -> Path:
-        """What `legion head move` leaves of a database that is in Postgres since."""
+        """What `legion machine head move` leaves of a database that is in Postgres since."""
         return self.database.with_name(f"{self.database.name}.moved")
 
     @property

@@ -30,7 +30,8 @@ _COMMANDS_AS_KEYS = {
     "inbox": "inbox", "retry": "retry N", "drop": "drop N", "undo": "undo N", "message": "tell N TEXT",
     "interrupt": "interrupt N", "stop": "stop N", "new_ticket": "legion dispatch", "collect": "legion collect",
     "pause_project": "legion resume", "yes": "answer N yes:", "no": "answer N no:", "answer": "answer N TEXT:",
-    "hire": "legion hire", "init": "legion init", "plans": "legion plans", "review": "review N", "land": "land N",
+    "hire": "legion agents hire", "init": "legion init", "plans": "legion plan list", "review": "review N",
+    "land": "land N",
 }  # fmt: skip
 """The views name keys; here they name the line to type."""
 

@@ -1,4 +1,4 @@
-"""Shapes of the answers of `legion head`, which no daemon gives."""
+"""Shapes of the answers of `legion machine head`, which no daemon gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from legion.wire.lazy import dataclass
 
 @dataclass(kw_only=True)
 class HeadState:
-    """What `legion head backup`, `restore` or `move` copied."""
+    """What `legion machine head backup`, `restore` or `move` copied."""
 
     schema: str = "legion.head/1"
     rows: int

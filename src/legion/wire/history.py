@@ -1,4 +1,4 @@
-"""Shapes of `legion events`: facts from events and journals."""
+"""Shapes of `legion status events`: facts from events and journals."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Conversation:
 
 @dataclass(kw_only=True)
 class ChatReply:
-    """What `legion chat -m` prints with --json."""
+    """What `legion tell chat -m` prints with --json."""
 
     schema: str = "legion.chat/1"
     leader: str

@@ -15,7 +15,7 @@ class AcceptLesson:
 @dataclass(kw_only=True)
 class LessonLine:
     id: int
-    """Also its number among the memories: `legion forget N` ends it."""
+    """Also its number among the memories: `legion note forget N` ends it."""
     text: str
     ticket: int | None
     """The ticket that taught it."""

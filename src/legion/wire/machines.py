@@ -27,7 +27,7 @@ class MachineInvitation:
     schema: str = "legion.invitation/1"
     name: str
     line: str
-    """For `legion join` on the other host. It works once."""
+    """For `legion machine join` on the other host. It works once."""
     ends_at: float
 
 

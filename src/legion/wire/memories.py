@@ -31,7 +31,7 @@ class MemoryLine:
     """The ticket that taught it."""
     created_at: float
     lesson: bool = False
-    """It was won from a failure; `legion lessons` shows more."""
+    """It was won from a failure; `legion note lessons` shows more."""
 
 
 @dataclass(kw_only=True)

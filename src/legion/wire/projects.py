@@ -177,7 +177,7 @@ class ProjectLine:
     session: str = ""
     """The session; empty for the default one."""
     frozen: bool = False
-    """Paused with all others by `legion freeze`."""
+    """Paused with all others by `legion pause --all`."""
 
 
 @dataclass(kw_only=True)
@@ -222,7 +222,7 @@ class Status:
     seat: Seat | None = None
     """The caller: its mail and its reports."""
     plans: int = 0
-    """How many wait for the person's decision: `legion plans`."""
+    """How many wait for the person's decision: `legion plan list`."""
 
 
 @dataclass(kw_only=True)

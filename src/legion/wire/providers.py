@@ -33,7 +33,7 @@ class AddProvider:
 
 @dataclass(kw_only=True)
 class UseAccount:
-    """`legion account use`: this login is asked first."""
+    """`legion provider account use`: this login is asked first."""
 
     name: str
 
@@ -128,7 +128,7 @@ class Providers:
 
 @dataclass(kw_only=True)
 class SetRoute:
-    """`legion route set`: ask these, one after the other, for a model."""
+    """`legion provider route set`: ask these, one after the other, for a model."""
 
     model: str
     to: list[str]

@@ -216,7 +216,7 @@ class Action:
 @dataclass(kw_only=True)
 class RewindTo:
     to: str
-    """RUN:LINE or RUN, as `legion events N` shows them."""
+    """RUN:LINE or RUN, as `legion status events N` shows them."""
     feedback: str = ""
 
 
@@ -258,7 +258,7 @@ class LogText:
 
 @dataclass(kw_only=True)
 class SetRecording:
-    """`legion record on` and `legion record off`."""
+    """`legion plan record on` and `legion plan record off`."""
 
     on: bool
 

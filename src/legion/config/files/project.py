@@ -73,7 +73,7 @@ class CheckTable:
     toolchain: str = text(
         "",
         allowed="a fingerprint, or empty",
-        help="The toolchain that its machine must have, as `legion machines --json` shows it. Empty: that of the head.",
+        help="The toolchain that its machine must have: see `legion machine list --json`. Empty: that of the head.",
     )
     paths: tuple[str, ...] = texts(
         (),
@@ -195,7 +195,7 @@ def _name_fault(name: str) -> str | None:
 @dataclass(frozen=True, kw_only=True)
 class LinkSettings:
     depends_on: tuple[str, ...] = texts(
-        allowed="a list of names of projects, as `legion projects` lists them",
+        allowed="a list of names of projects, as `legion status projects` lists them",
         fault=_name_fault,
         help="Projects whose open tickets every new ticket of this one comes after. Agents may read what landed there.",
     )

@@ -1,6 +1,6 @@
 """routes.toml next to the person's settings: which models are requested elsewhere than at the provider of a run.
 
-`legion route` writes it; a person may too.
+`legion provider route` writes it; a person may too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from legion.system.paths import user_config_file
 FILE = "routes.toml"
 _HEADER = """\
 # Which models are asked elsewhere; the first table whose `model` fits counts, and `*` stands for any letters.
-# `legion route` rewrites this file: your comments do not stay.
+# `legion provider route` rewrites this file: your comments do not stay.
 """
 _LABELS = ("provider", "agent", "role", "team")
 _KEYS = {"model", "to", "most_usd", *_LABELS}

@@ -104,7 +104,7 @@ class RoleFile:
     prompt: str = setting(
         REQUIRED, allowed="a text that is not empty", help="Who it is and what it looks at.", read=_prompt
     )
-    about: str = text("", allowed="one line", fits=_one_line, help="What `legion role list` says of it.")
+    about: str = text("", allowed="one line", fits=_one_line, help="What `legion team role list` says of it.")
     tools: frozenset[str] | None = setting(
         None,
         allowed="a list of names of tools that is not empty",

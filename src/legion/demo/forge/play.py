@@ -125,7 +125,7 @@ class _ForgeDemo:
         self._say(f"the agent changes it, and the thread is answered with {third[:8]}", "working", 1)
         self._hosted.check(third, "changes", "success")
         self._hosted.review(number, "APPROVED", author=_REVIEWER)
-        self._say(f"{_REVIEWER} approves; legion merge", "done")
+        self._say(f"{_REVIEWER} approves; legion land pulls", "done")
         self._until(self._merge, "a merge")
         self._until(lambda: self._legion.ticket(1).ticket.state == "done", "a landed ticket")
         self._say("merged by the forge's rules, absorbed, checked: the ticket is done", "done", 1)

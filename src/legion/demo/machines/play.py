@@ -100,7 +100,7 @@ class _MachineDemo:
         return self._summary(problems)
 
     def _play(self) -> None:
-        self._say(f"legion machine invite, legion join: {', '.join(self._crew)} have joined", "done")
+        self._say(f"legion machine invite, legion machine join: {', '.join(self._crew)} have joined", "done")
         self._hub = Path(self._head.add_project(AddProject(path=self._cwd)).hub)
         hashes = [text.hash for text in self._head.trustable(self._cwd).texts]
         self._head.trust(Trust(cwd=self._cwd, hashes=hashes))

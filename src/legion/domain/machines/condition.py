@@ -29,7 +29,7 @@ def advice(machine: Machine, state: PlaceState) -> str:
     name = machine.name
     match state:
         case PlaceState.SILENT:
-            return f"it does not answer: start `legion join` there, or `legion machine remove {name}`"
+            return f"it does not answer: start `legion machine join` there, or `legion machine remove {name}`"
         case PlaceState.OUTDATED if protocol_fit(machine.protocol) is ProtocolFit.OLD:
             return (
                 f"its Legion {machine.version} is too old for this one: install the release of the head there, then "

@@ -250,7 +250,7 @@ _SHUT = {
     PlaceState.DRAINING: "is drained, `legion machine resume {name}`",
     PlaceState.SILENT: "is not reachable",
     PlaceState.FULL: "has a full disk, and takes runs again when there is room",
-    PlaceState.OUTDATED: "has a release of Legion that does not fit, `legion machines` says which to update",
+    PlaceState.OUTDATED: "has a release of Legion that does not fit, `legion machine list` says which to update",
 }
 _MOST_NAMED = 3
 

@@ -108,7 +108,9 @@ class BudgetBalance:
                 comma = "," if key == "epic_usd" else ""
                 own = key == "epic_usd" and (project, epic) in self.budgets.epics
                 remedy = (
-                    f"raise it with `legion epic {epic} --budget`" if own else f"raise `budgets.{key}` in your settings"
+                    f"raise it with `legion status epic {epic} --budget`"
+                    if own
+                    else f"raise `budgets.{key}` in your settings"
                 )
                 words = f"{name}{comma} of ${most:.2f} is spent (${total:.2f}): {remedy}"
                 daily = key == "day_usd"

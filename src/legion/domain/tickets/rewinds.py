@@ -46,7 +46,7 @@ class RewindRecord:
 def moment(text: str) -> RewindMoment:
     found = _NAME.fullmatch(text.strip())
     if found is None:
-        raise BadInput(f"{text[:40]!r} names no moment: use RUN:LINE or RUN as `legion events N` shows them.")
+        raise BadInput(f"{text[:40]!r} names no moment: use RUN:LINE or RUN as `legion status events N` shows them.")
     return RewindMoment(run=int(found[1]), line=int(found[2]) if found[2] else None)
 
 

@@ -150,7 +150,7 @@ class TerminalPart:
     asking: tuple[str, ...] = ()
     """Its screen while it asks."""
     accept: tuple[str, ...] = ()
-    """Those of its questions that `legion new -y` accepts."""
+    """Those of its questions that `legion attach new -y` accepts."""
     yes: str = "\r"
     """The keys that accept."""
     leave: str = ""

@@ -100,7 +100,7 @@ def outcome(context: Context, ticket: Ticket, this_run: Run, how: Outcome) -> tu
     text = final_messages(read_journal(context.data.runs / this_run.name))
     if not text:
         return next_try(ticket, _NONE, "You ended without a message: end with your plan."), ""
-    how_to = f"`legion approve {ticket.id}`, or `legion reject {ticket.id} WHY`"
+    how_to = f"`legion approve {ticket.id}`, or `legion plan reject {ticket.id} WHY`"
     return Park(ParkReason.QUESTION, f"its plan waits to be approved: {how_to}"), text
 
 
@@ -125,7 +125,7 @@ def refuse_unapproved(tx: ReadTransaction, ticket: Ticket) -> None:
     if parked and plan is not None and plan.stage is Planning.PROPOSED:
         raise StateConflict(
             f"Ticket {ticket.id} waits for a decision about its plan: `legion approve {ticket.id}`, "
-            f"or `legion reject {ticket.id} WHY`."
+            f"or `legion plan reject {ticket.id} WHY`."
         )
 
 

@@ -1,8 +1,8 @@
 """Sends notifications to the person: by their own hooks, the desktop, a webhook, ntfy, and to browsers.
 
 Follows the events by number. The position is stored before anything is sent, so nothing is sent twice; what a power cut
-swallows is shown by `legion done`. Each channel has a thread of its own, so that a hook that hangs or a server that
-does not answer does not delay the others.
+swallows is shown by `legion status done`. Each channel has a thread of its own, so that a hook that hangs or a server
+that does not answer does not delay the others.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _text(occasion: NotificationKind, event: Event, title: str, project: str, na
             asker = f"Ticket {event.ticket}" if event.ticket is not None else asker
             return f"{asker} waits for you: {reason or title}"
         case NotificationKind.ALL_DONE:
-            return f"All work in {project} has ended: `legion done` shows the results"
+            return f"All work in {project} has ended: `legion status done` shows the results"
 
 
 def _channels(

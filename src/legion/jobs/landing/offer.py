@@ -17,7 +17,7 @@ from legion.store.board import forges, tickets
 from legion.system import crash
 from legion.system.crash import Point
 
-WAITS = "its change passed all checks and waits to be merged at the forge: see `legion pr {}`"
+WAITS = "its change passed all checks and waits to be merged at the forge: see `legion status pr {}`"
 
 NO_PULLS = (
     'its change passed all checks, but `landing.target` is "pr" and no forge with pull requests is there: run `legion '

@@ -41,7 +41,7 @@ def step_after(context: Context, ticket: Ticket, this_run: Run, outcome: Outcome
         return Resume(taken) if outcome is Outcome.INTERRUPTED else None
     if attended.submitted or outcome in (Outcome.LOST, Outcome.NOT_STARTED):
         return None
-    how = f"`legion resume {ticket.id}` opens it again, `legion submit {ticket.id}` submits its change"
+    how = f"`legion resume {ticket.id}` opens it again, `legion agents submit {ticket.id}` submits its change"
     return Park(ParkReason.PAUSED, f"its program has ended: {how}")
 
 

@@ -101,7 +101,9 @@ def _run_of(context: Context, ticket: Ticket, moment: RewindMoment) -> Run:
     with context.store.read() as tx:
         found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
     if not found:
-        raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
+        raise NotFound(
+            f"Ticket {ticket.id} has no run {moment.run}: `legion status events {ticket.id}` shows its moments."
+        )
     return found[0]
 
 
@@ -109,7 +111,7 @@ def _saved(ticket: Ticket, run: Run) -> str:
     """The commit that was saved at the end of the run."""
     if run.saved is None or ticket.base is None:
         raise StateConflict(
-            f"Nothing was saved at the end of run {run.id}: `legion events {ticket.id}` shows other moments."
+            f"Nothing was saved at the end of run {run.id}: `legion status events {ticket.id}` shows other moments."
         )
     return run.saved
 
@@ -141,7 +143,7 @@ def _bring_in(context: Context, project: ProjectContext, ticket: Ticket, run: Ru
     one = next((one for one in moments(context, project, run) if one.line == moment.line), None)
     objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
     if one is None or not states.holds(project.hub, objects, one.tree):
-        raise NotFound(f"{moment} is not stored: `legion events {ticket.id}` shows those of the ticket.")
+        raise NotFound(f"{moment} is not stored: `legion status events {ticket.id}` shows those of the ticket.")
     states.bring_in(
         project.hub,
         objects,

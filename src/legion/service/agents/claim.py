@@ -80,7 +80,7 @@ def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
 def standing(tx: Transaction, caller: str) -> Agent:
     if caller == ROOT:
         raise BadInput(
-            "Only standing agents claim tickets: hire one with `legion hire`, and ask it to work from the board."
+            "Only standing agents claim tickets: hire one with `legion agents hire`, and ask it to work from the board."
         )
     agent = agents.get(tx, caller)
     if agent.fired_at is not None:

@@ -85,7 +85,7 @@ def find(context: Context, wanted: FindMail) -> Mail:
         elif wanted.text.strip():
             found = mail.with_text(tx, wanted.text.strip(), limit=_SHOWN)
         else:
-            raise BadInput("Say what to look for: `legion mail search TEXT`.")
+            raise BadInput("Say what to look for: `legion inbox mail search TEXT`.")
         return Mail(messages=message_lines(tx, found))
 
 
@@ -141,7 +141,7 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
         else:
             recipients = list(rules.below(reports, caller))
         if not recipients:
-            raise StateConflict("You have no agents below you: hire one with `legion hire`.")
+            raise StateConflict("You have no agents below you: hire one with `legion agents hire`.")
         sent = [mail.send(tx, sender=caller, recipient=one.id, text=text, project=one.project) for one in recipients]
         answer = Sent(
             messages=[one.id for one in sent],

@@ -41,7 +41,7 @@ def propose(context: Context, caller: str, wanted: Plan) -> Sent:
             ticket = _held(tx, agent)
             plan_approvals.propose(tx, ticket.id, text)
             about = f" for ticket {ticket.id}"
-        how = f"`legion approve {agent.name}`, or `legion reject {agent.name} WHY`"
+        how = f"`legion approve {agent.name}`, or `legion plan reject {agent.name} WHY`"
         letter = f"{agent.name} proposes a plan{about}, and only reads until you approve it ({how}).\n\n{text}"
         message = mail.send(tx, sender=agent.id, recipient=agent.parent, text=letter, project=agent.project)
         if agent.parent == ROOT:

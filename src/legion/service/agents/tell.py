@@ -62,7 +62,7 @@ def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path, Capabilities]
     if ticket.state is not State.WORKING or run is None or run.ended_at is not None:
         held = ticket.state in (State.CHECKING, State.REVIEWING, State.LANDING)
         hint = (
-            f"`legion bounce {ticket_id} ...` sends it back with a message"
+            f"`legion retry --one {ticket_id} ...` sends it back with a message"
             if held
             else f"see `legion ticket {ticket_id}`"
         )

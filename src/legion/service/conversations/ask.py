@@ -1,4 +1,4 @@
-"""`legion ask`: finds the conversation that a person means, and asks a fork of it."""
+"""`legion conversations ask`: finds the conversation that a person means, and asks a fork of it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ class Catalog:
     def search(self, query: str, hours: float = 100_000.0, most: int = 20, timeout: float = 0.0) -> SearchResult:
         wanted = expression(query)
         if not wanted:
-            raise BadInput("Nothing to search for: write at least one word, like `legion search 'login form'`.")
+            raise BadInput(
+                "Nothing to search for: write at least one word, like `legion conversations search 'login form'`."
+            )
         with self.index(timeout, hurry=timeout <= _QUICK) as (index, state):
             hits = index.search(wanted, since=self._since(hours), most=min(most or MOST_HITS, MOST_HITS))
         lines = self.lines([hit.conversation for hit in hits])

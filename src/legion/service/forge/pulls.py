@@ -94,7 +94,7 @@ def merge(context: Context, wanted: MergePulls) -> Pulls:
             open_ones = {known.ticket: known for known in forges.pulls(tx, one.project, [PullStage.OPEN])}
         unknown = [number for number in (*wanted.order, *wanted.only) if number not in open_ones]
         if unknown:
-            raise NotFound(f"Ticket {unknown[0]} has no open pull request in this project: see `legion pr`.")
+            raise NotFound(f"Ticket {unknown[0]} has no open pull request in this project: see `legion status pr`.")
         chosen = wanted.order or wanted.only or sorted(open_ones)
         return Pulls(pulls=[_merge(visit, open_ones[number], wanted) for number in chosen])
 
@@ -134,7 +134,7 @@ def tried(context: Context, ticket_id: int, wanted: TriedByHand) -> TryIt:
         f"git -C {shlex.quote(record.root)} worktree add --detach ../try-{ticket_id} FETCH_HEAD",
     ]
     if wanted.passed is None:
-        message = f"Try it there, then: legion test {ticket_id} --passed, or --fail --reason WHY"
+        message = f"Try it there, then: legion try report {ticket_id} --passed, or --fail --reason WHY"
         return TryIt(ticket=ticket_id, commands=commands, message=message)
     if not wanted.passed and not wanted.reason.strip():
         raise BadInput("Say what went wrong: add --reason WHY.")

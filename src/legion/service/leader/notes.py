@@ -33,7 +33,7 @@ def add(context: Context, caller: str, wanted: AddNote) -> Notes:
             return _from_record(first)
         _refuse_ticket(tx, project, wanted.ticket)
         if len(notes.of_project(tx, project.id)) >= MOST:
-            raise StateConflict(f"{MOST} notes are open already. Close one: `legion notes close N`.")
+            raise StateConflict(f"{MOST} notes are open already. Close one: `legion note close N`.")
         made = notes.add(tx, project.id, kind, text, author=caller, ticket=wanted.ticket)
         answer = _shown(tx, [made])
         remembered(tx, caller, wanted.request, answer)

@@ -46,7 +46,9 @@ def add(context: Context, wanted: AddRoutine) -> Routines:
         )
     with context.store.write() as tx:
         if len(routines.of_project(tx, record.id)) >= MOST:
-            raise StateConflict(f"There are {MOST} routines already. Run `legion routine remove N` for one of them.")
+            raise StateConflict(
+                f"There are {MOST} routines already. Run `legion plan routine remove N` for one of them."
+            )
         new = Routine(
             id=0,
             project=record.id,
@@ -93,7 +95,7 @@ def start(context: Context, routine: Routine, why: str) -> Routine:
     with context.store.write() as tx:
         current = routines.get(tx, routine.project, routine.id)
         if current.version != routine.version:
-            raise StateConflict(f"Routine {routine.id} changed meanwhile: see `legion routine list`.")
+            raise StateConflict(f"Routine {routine.id} changed meanwhile: see `legion plan routine list`.")
         claimed = routines.save(tx, current, replace(current, last_at=tx.now, runs=current.runs + 1, last_result=why))
         project = projects.get(tx, routine.project)
     try:

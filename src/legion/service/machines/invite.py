@@ -35,7 +35,8 @@ class MachineServer(Protocol):
 def invite(context: Context, server: MachineServer | None, wanted: InviteMachine) -> MachineInvitation:
     if server is None or context.machines.engine is None:
         raise NotAllowed(
-            "Machines need a head whose board is in Postgres: run `legion head move postgresql://USER@HOST/NAME`, "
+            "Machines need a head whose board is in Postgres: run "
+            "`legion machine head move postgresql://USER@HOST/NAME`, "
             "then invite the machine again."
         )
     if fault := name_fault(wanted.name):

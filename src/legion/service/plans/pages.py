@@ -1,4 +1,4 @@
-"""Plans as `legion plans` and `legion plan show` show them. Read only."""
+"""Plans as `legion plan list` and `legion plan show` show them. Read only."""
 
 from __future__ import annotations
 

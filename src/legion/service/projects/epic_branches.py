@@ -50,7 +50,7 @@ class WholeEpic:
 def open_branch(context: Context, wanted: EpicBranch) -> Done:
     parent = sessions.default_of(context, wanted.cwd)
     if not wanted.epic.strip():
-        raise BadInput("Name the epic: `legion epic NAME --own-branch`.")
+        raise BadInput("Name the epic: `legion status epic NAME --own-branch`.")
     with context.store.read() as tx:
         there = session_of(tx, parent, wanted.epic)
         outside = [one.id for one in tickets.of_epic(tx, parent.id, wanted.epic) if not one.ended]
@@ -59,7 +59,7 @@ def open_branch(context: Context, wanted: EpicBranch) -> Done:
     notes = [f"Tickets that it has already land on {parent.branch}: {listed}."] if outside else []
     return Done(
         message=f"New tickets of epic {wanted.epic} land on {session.branch}, in session {session.session_name}; "
-        f"`legion epic {wanted.epic} --land` lands all of it as one change.",
+        f"`legion status epic {wanted.epic} --land` lands all of it as one change.",
         notes=notes,
     )
 
@@ -121,9 +121,11 @@ def to_land(context: Context, cwd: str, epic: str) -> tuple[Project, Project]:
         session = session_of(tx, parent, epic) or epic_sessions.unlanded_session(tx, parent, epic)
         open_ones = tickets.live(tx, project=session.id) if session is not None else ()
     if session is None:
-        raise NotFound(f"Epic {epic[:60]} has no branch of its own: `legion epic {epic[:60]} --own-branch` makes one.")
+        raise NotFound(
+            f"Epic {epic[:60]} has no branch of its own: `legion status epic {epic[:60]} --own-branch` makes one."
+        )
     if session.target == session.base_commit and not open_ones:
-        raise StateConflict(f"Nothing has landed on {session.branch} yet: see `legion epic {epic}`.")
+        raise StateConflict(f"Nothing has landed on {session.branch} yet: see `legion status epic {epic}`.")
     return parent, session
 
 

@@ -30,7 +30,7 @@ def remember(context: Context, wanted: Remember) -> Memories:
         if wanted.ticket is not None and tickets.get(tx, wanted.ticket).project != project.id:
             raise BadInput(f"Ticket {wanted.ticket} belongs to another project.")
         if len(memories.of_project(tx, project.id)) >= MOST:
-            raise StateConflict(f"There are {MOST} memories already. Run `legion forget N` for one of them.")
+            raise StateConflict(f"There are {MOST} memories already. Run `legion note forget N` for one of them.")
         made = memories.add(tx, project.id, text, files=wanted.files, labels=wanted.labels, ticket=wanted.ticket)
         left_out = _left_out(memories.of_project(tx, project.id))
     return Memories(memories=[_line(made)], left_out=left_out)

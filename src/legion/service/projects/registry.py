@@ -223,7 +223,7 @@ def end(context: Context, record: Project, *, uncollected: bool = False) -> Path
         staff = [agent.name for agent in agents.standing(tx) if agent.project == record.id]
         if staff:
             raise StateConflict(
-                f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion fire` first."
+                f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion agents fire` first."
             )
         planned = [run.plan for run in runs.active(tx) if run.project == record.id and run.plan is not None]
         if planned:

@@ -32,7 +32,7 @@ The role, and what it checks.
 """,
     DefinitionKind.TEAM: """\
 about = ""
-roles = ["tech_lead", "engineer", "qa"]    # advisors, the builder, reviewers; see `legion role list`
+roles = ["tech_lead", "engineer", "qa"]    # advisors, the builder, reviewers; see `legion team role list`
 rounds = 3
 """,
 }

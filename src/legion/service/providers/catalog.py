@@ -217,7 +217,9 @@ def use(context: Context, wanted: UseAccount) -> Done:
         if wanted.name not in there:
             raise _unknown(wanted.name, there)
         if wanted.name not in model_access.account_groups(there):
-            raise StateConflict(f"{wanted.name} has no other login: `legion account add NAME --of {wanted.name}`.")
+            raise StateConflict(
+                f"{wanted.name} has no other login: `legion provider account add NAME --of {wanted.name}`."
+            )
         group = there[wanted.name].account_of or wanted.name
         place = [name for name, one in there.items() if (one.account_of or name) == group]
         order = [wanted.name, *(name for name in place if name != wanted.name)]

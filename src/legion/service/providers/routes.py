@@ -38,7 +38,7 @@ def listed(context: Context) -> Routes:
 def set_route(context: Context, wanted: SetRoute) -> Done:
     """A new route goes before all others, but behind those that are for fewer runs; an existing one keeps its place."""
     if not wanted.model or not wanted.to:
-        raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
+        raise BadInput("A route needs a model and a provider: `legion provider route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
         raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
     to = tuple(routes.target(text) for text in wanted.to)
@@ -71,7 +71,7 @@ def remove_route(context: Context, wanted: RemoveRoute) -> Done:
         gone = shaped(RouteConfig, wanted, agent=agent, to=())
         left = tuple(one for one in there if one.about != gone.about)
         if len(left) == len(there):
-            raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
+            raise NotFound(f"There is no route for {wanted.model}: see `legion provider route list`.")
         routes.save(left)
     model_access.write_gateway_files(context)
     return Done(message=f"The route for {wanted.model} is removed.", notes=[])

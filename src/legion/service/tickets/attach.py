@@ -25,7 +25,7 @@ from legion.wire.terminal import Attach, OpenTerminal
 
 _NO_FORM = (
     "The driver of ticket {id} has no interactive form: send a message with `legion tell {id}`, follow it with "
-    "`legion watch {id}`."
+    "`legion log watch {id}`."
 )
 
 
@@ -163,5 +163,5 @@ def _refusal(ticket: Ticket) -> StateConflict:
     after = {
         State.PARKED: f"`legion resume {ticket.id}` continues it, then attach",
         State.QUEUED: "it has not started yet, so wait for it",
-    }.get(ticket.state, f"see `legion ticket {ticket.id}`, or open `legion shell {ticket.id}`")
+    }.get(ticket.state, f"see `legion ticket {ticket.id}`, or open `legion attach shell {ticket.id}`")
     return StateConflict(f"No agent works on ticket {ticket.id}, which is {ticket.state.value}: {after}.")

@@ -69,7 +69,8 @@ def submit(context: Context, ticket_id: int) -> Acted:
         attended = attendances.of_ticket(tx, ticket_id)
         if attended is None or attended.mode is not AttendMode.PERSON:
             raise StateConflict(
-                f"Ticket {ticket_id} works alone: its change is submitted when its agent ends. `legion new` makes a "
+                f"Ticket {ticket_id} works alone: its change is submitted when its agent ends. "
+                f"`legion attach new` makes a "
                 "ticket that you submit."
             )
         run = runs.at_work(tx, ticket_id)
@@ -81,7 +82,7 @@ def submit(context: Context, ticket_id: int) -> Acted:
     if ticket.state is State.WORKING and run.ended_at is None:
         launch.interrupt(run_dir(context, run))
     return Acted(
-        tickets=[ticket_id], message=f"Ticket {ticket_id} is submitted; `legion watch {ticket_id}` follows it."
+        tickets=[ticket_id], message=f"Ticket {ticket_id} is submitted; `legion log watch {ticket_id}` follows it."
     )
 
 

@@ -20,7 +20,7 @@ from legion.store.staff import agents, mail
 from legion.store.work import runs
 from legion.wire.tickets import Acted
 
-_FROZEN = "frozen: `legion thaw` resumes it"
+_FROZEN = "frozen: `legion resume --all` resumes it"
 _THAWED = "The person stopped all work for a while and has resumed it. Continue where you were."
 _AT_WORK = (State.WORKING, State.REVIEWING)
 
@@ -51,7 +51,9 @@ def freeze(context: Context) -> Acted:
     dispatch.end_runs(context, active)
     _interrupt(context, turns)
     many = count(len(frozen), "ticket")
-    return Acted(tickets=frozen, message=f"Everything is frozen: {many} stopped. `legion thaw` resumes all of it.")
+    return Acted(
+        tickets=frozen, message=f"Everything is frozen: {many} stopped. `legion resume --all` resumes all of it."
+    )
 
 
 def _interrupt(context: Context, turns: list[Run]) -> None:

@@ -102,7 +102,9 @@ def move(context: Context, ticket_id: int, wanted: MoveInQueue) -> Acted:
         order = waiting_entries(context, tx, ticket.project, live)
         queued = [one.ticket for one in order]
         if ticket_id not in queued:
-            raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}, not in the merge queue: `legion queue`.")
+            raise StateConflict(
+                f"Ticket {ticket_id} is {ticket.state.value}, not in the merge queue: `legion status queue`."
+            )
         goal = _goal(wanted.to, queued, ticket_id)
         for number, place in moved(order, ticket_id, goal).items():
             tickets.set_place(tx, number, place)

@@ -57,7 +57,7 @@ def page(context: Context, ticket_id: int) -> RacePage:
         dispatch.get_ticket(tx, ticket_id)
         lanes = races.of_ticket(tx, ticket_id)
         if not lanes:
-            raise NotFound(f"Ticket {ticket_id} is in no race: `legion race {ticket_id} N=3` starts one.")
+            raise NotFound(f"Ticket {ticket_id} is in no race: `legion retry race {ticket_id} N=3` starts one.")
         origin = tickets.get(tx, lanes[0].origin)
         lines = [_line(tx, lane) for lane in lanes]
     return RacePage(
@@ -109,7 +109,7 @@ def _create(tx: Transaction, ticket: Ticket, lanes: Sequence[LaneChoice]) -> lis
 def _refuse_started(tx: ReadTransaction, ticket: Ticket) -> None:
     """Raise StateConflict where the ticket cannot become a lane."""
     if races.of_ticket(tx, ticket.id):
-        raise StateConflict(f"Ticket {ticket.id} is in a race already; see `legion race {ticket.id}`.")
+        raise StateConflict(f"Ticket {ticket.id} is in a race already; see `legion retry race {ticket.id}`.")
     if ticket.spec.checkpoint or ticket.spec.undoes is not None or ticket.spec.driver == STANDING:
         raise StateConflict(f"Ticket {ticket.id} has no agent of its own, so it cannot be raced.")
     if ticket_holders.of_ticket(tx, ticket.id) is not None:

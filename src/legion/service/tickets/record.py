@@ -1,4 +1,4 @@
-"""`legion record`: switches recording of runs on and off, and makes the cassette of a recorded ticket."""
+"""`legion plan record`: switches recording of runs on and off, and makes the cassette of a recorded ticket."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def set_recording(context: Context, wanted: SetRecording) -> Done:
     folder.prepare()
     if wanted.on:
         tape.start(folder)
-        return Done(message="New runs are recorded; `legion record N` makes a cassette.", notes=[])
+        return Done(message="New runs are recorded; `legion plan record N` makes a cassette.", notes=[])
     tape.stop(folder)
     return Done(message="New runs are not recorded; existing recordings stay.", notes=[])
 
@@ -46,8 +46,8 @@ def make_cassette(context: Context, id: int, name: str) -> Cassette:
     requests = list(_recorded_requests(GatewayFolder(context.data.gateway), there))
     scripts = cassette(name, requests, home=str(Path.home()), ticket=_ticket_fields(ticket))
     if not scripts:
-        raise NotFound(f"No run of ticket {id} was recorded. `legion record on` records new runs.")
-    head = f"# The model's answers in ticket {id}. Replay: `legion rehearse {name}.toml`.\n"
+        raise NotFound(f"No run of ticket {id} was recorded. `legion plan record on` records new runs.")
+    head = f"# The model's answers in ticket {id}. Replay: `legion plan rehearse {name}.toml`.\n"
     files = [CassetteFile(name=f"{script}.toml", text=head + text) for script, text in scripts.items()]
     return Cassette(ticket=id, files=files)
 

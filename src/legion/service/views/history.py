@@ -1,4 +1,4 @@
-"""The log of `legion events`: the daemon's events merged with the journals of a ticket's runs. Read only."""
+"""The log of `legion status events`: the daemon's events merged with the journals of a ticket's runs. Read only."""
 
 from __future__ import annotations
 

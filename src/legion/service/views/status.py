@@ -1,4 +1,4 @@
-"""The board of a project as `legion status` and `legion graph` show it. Read only."""
+"""The board of a project as `legion status` and `legion status graph` show it. Read only."""
 
 from __future__ import annotations
 

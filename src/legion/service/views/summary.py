@@ -1,4 +1,4 @@
-"""The summary of `legion done`: what landed, failed and waits since the last collect. Read only."""
+"""The summary of `legion status done`: what landed, failed and waits since the last collect. Read only."""
 
 from __future__ import annotations
 

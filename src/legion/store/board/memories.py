@@ -54,7 +54,7 @@ def accept(tx: Transaction, project: int, lesson: int, *, by: str) -> Memory:
     """Raises NotFound for one that is not proposed."""
     found = next((one for one in lessons(tx, project) if one.id == lesson and one.proposed), None)
     if found is None:
-        raise NotFound(f"No lesson {lesson} is proposed in this project: see `legion lessons`.")
+        raise NotFound(f"No lesson {lesson} is proposed in this project: see `legion note lessons`.")
     tx.execute(update(schema.memories).where(_TABLE.id == lesson).values(accepted_at=tx.now, accepted_by=by))
     tx.record(EventKind.LESSON_ACCEPTED, project=project, ticket=found.ticket, data={"lesson": lesson, "by": by})
     return replace(found, accepted_at=tx.now, accepted_by=by)
@@ -94,7 +94,7 @@ def of_project(tx: ReadTransaction, project: int) -> tuple[Memory, ...]:
 def forget(tx: Transaction, project: int, memory: int) -> Memory:
     found = next((one for one in of_project(tx, project) if one.id == memory), None)
     if found is None:
-        raise NotFound(f"There is no memory {memory} in this project: see `legion memories`.")
+        raise NotFound(f"There is no memory {memory} in this project: see `legion note memories`.")
     tx.execute(update(schema.memories).where(_TABLE.id == memory).values(forgotten_at=tx.now))
     return replace(found, forgotten_at=tx.now)
 

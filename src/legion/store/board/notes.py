@@ -29,10 +29,10 @@ def close(tx: Transaction, project: int, note: int, *, by: str, outcome: str) ->
     """Raises NotFound for one of another project, StateConflict for one that is closed."""
     row = tx.execute(select(schema.notes).where(_TABLE.id == note, _TABLE.project == project)).one_or_none()
     if row is None:
-        raise NotFound(f"There is no note {note} in this project: see `legion notes`.")
+        raise NotFound(f"There is no note {note} in this project: see `legion note`.")
     found = _note(row)
     if not found.open:
-        raise StateConflict(f"Note {note} is closed already: see `legion notes --all`.")
+        raise StateConflict(f"Note {note} is closed already: see `legion note --all`.")
     values = {"closed_at": tx.now, "closed_by": by, "outcome": outcome}
     tx.execute(update(schema.notes).where(_TABLE.id == note).values(values))
     tx.record(EventKind.NOTE_CLOSED, project=project, data={"note": note, "kind": found.kind.value, "by": by})

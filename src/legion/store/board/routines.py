@@ -28,7 +28,7 @@ def save(tx: Transaction, before: Routine, after: Routine) -> Routine:
     moved = replace(after, version=before.version + 1)
     same = (_TABLE.id == before.id, _TABLE.version == before.version)
     if tx.execute(update(schema.routines).where(*same).values(_values(moved))).rowcount == 0:
-        raise StateConflict(f"Routine {before.id} changed meanwhile: see `legion routine list`.")
+        raise StateConflict(f"Routine {before.id} changed meanwhile: see `legion plan routine list`.")
     return moved
 
 
@@ -41,7 +41,7 @@ def remove(tx: Transaction, project: int, routine: int) -> Routine:
 def get(tx: ReadTransaction, project: int, routine: int) -> Routine:
     found = next((one for one in of_project(tx, project) if one.id == routine), None)
     if found is None:
-        raise NotFound(f"There is no routine {routine} in this project: see `legion routine list`.")
+        raise NotFound(f"There is no routine {routine} in this project: see `legion plan routine list`.")
     return found
 
 

@@ -143,7 +143,7 @@ def between(tx: ReadTransaction, one: str, other: str, *, limit: int) -> tuple[M
 def numbered(tx: ReadTransaction, number: int) -> Message:
     row = tx.execute(select(schema.mail).where(_TABLE.number == number)).one_or_none()
     if row is None:
-        raise NotFound(f"There is no message {number}: see `legion mail --all`.")
+        raise NotFound(f"There is no message {number}: see `legion inbox mail --all`.")
     return _message(row)
 
 

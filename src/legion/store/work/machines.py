@@ -158,7 +158,7 @@ def find(tx: ReadTransaction, name: str) -> Machine | None:
 def get(tx: ReadTransaction, name: str) -> Machine:
     found = find(tx, name)
     if found is None:
-        raise NotFound(f"There is no machine {name}: `legion machines` lists them.")
+        raise NotFound(f"There is no machine {name}: `legion machine list` lists them.")
     return found
 
 

@@ -23,7 +23,7 @@ export function Machines() {
         ${one.state === "paused" || one.state === "draining" ? html`<${Act} keys="p" kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} keys="p" run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
         ${isFull.value && html`<${Act} keys="u" run=${go(one, "update")}>Update</${Act}><${Act} keys="d" ask=${`Remove ${one.name}? Its token opens nothing from then on. Drain it first if it has runs.`} run=${go(one, "remove")}>Remove</${Act}>`}</div>`}</article>`)}
     ${isFull.value && html`<h2>Let a machine in</h2><${Invite} done=${setInvitation} />`}
-    ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion join '${invitation.line}'</pre>`}</section>`;
+    ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion machine join '${invitation.line}'</pre>`}</section>`;
 }
 
 const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
