@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from legion.domain import shell
 
 
@@ -12,19 +14,27 @@ def test_only_listed_variables_count():
         "NVM_DIR": "/me/.nvm",
         "AWS_SECRET_ACCESS_KEY": "x",
     }
-    assert shell.chosen(given, "/me/shop") == {name: given[name] for name in ("PATH", "HTTPS_PROXY", "NVM_DIR")}
+    assert shell.chosen(given) == {name: given[name] for name in ("PATH", "HTTPS_PROXY", "NVM_DIR")}
     assert not {name for name in shell.NAMES if "TOKEN" in name or "KEY" in name or "INDEX" in name}
 
 
-def test_folders_of_path_in_the_repository_are_left_out():
-    """A virtual environment of the checkout would be found by the checks of every tree."""
-    inside = "/me/shop/.venv/bin:/me//shop/./bin:/usr/../me/shop/bin:node_modules/.bin"
-    path = f"{inside}:/me/.nvm/v20/bin::/me/shop-tools/bin:/usr/bin:/usr/bin"
-    assert shell.chosen({"PATH": path}, "/me/shop") == {"PATH": "/me/.nvm/v20/bin:/me/shop-tools/bin:/usr/bin"}
-
-
 def test_values_are_one_short_line():
-    assert shell.chosen({"PATH": "/a\n/b", "HTTP_PROXY": "x" * 20_000, "JAVA_HOME": ""}, "/r") == {}
+    assert shell.chosen({"PATH": "/a\n/b", "HTTP_PROXY": "x" * 20_000, "JAVA_HOME": ""}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://me:secret@proxy:3128", "http://proxy:3128"),
+        ("SOCKS5h://me:p@ss/w?rd@[::1]:1080/", "SOCKS5h://[::1]:1080/"),
+        ("me:secret@proxy", "proxy"),
+        ("http://proxy:3128", "http://proxy:3128"),
+    ],
+)
+def test_a_proxy_counts_without_user_and_password(given: str, kept: str):
+    variables = {"HTTPS_PROXY": given, "all_proxy": given}
+    assert shell.chosen(variables) == {"HTTPS_PROXY": kept, "all_proxy": kept}
+    assert shell.with_password(variables) == (("HTTPS_PROXY", "all_proxy") if given != kept else ())
 
 
 def test_a_proxy_is_not_used_for_this_machine():

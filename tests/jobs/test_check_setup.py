@@ -320,9 +320,9 @@ def test_nothing_of_a_change_of_setup_stays(make: Make):
 
 
 def test_downloads_of_setup_on_the_target_are_there_for_changes_of_it(make: Make):
-    ground = make(files={**FILES, "setup.sh": SETUP + 'touch "$XDG_CACHE_HOME/wheel"\n'})
+    ground = make(files={**FILES, "setup.sh": SETUP + 'mkdir "$PIP_CACHE_DIR"\n'})
     assert ground.passes(ground.project.target)
-    assert ground.passes(ground.change({"setup.sh": SETUP + 'test -e "$XDG_CACHE_HOME/wheel"\n'}))
+    assert ground.passes(ground.change({"setup.sh": SETUP + 'test -e "$PIP_CACHE_DIR"\n'}))
 
 
 @attack(Attacker.REPOSITORY, Door.CHECKS)

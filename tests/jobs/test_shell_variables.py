@@ -7,11 +7,12 @@ from pathlib import Path
 
 from legion.config.files.project import FILE
 from legion.domain.checks import CheckResult
-from legion.jobs.workspace import shell_variables
+from legion.jobs.workspace import sandbox, shell_variables
 from legion.service.projects import registry
 from legion.service.views.doctor import doctor
 from legion.wire.projects import AddProject, ShellVariables
 from tests.jobs.test_check_setup import Ground, Make, make
+from tests.support.attacks import Attacker, Door, attack
 from tests.support.repository import Repository
 
 __all__ = ["make"]
@@ -57,6 +58,32 @@ def test_init_guesses_with_the_tools_of_the_shell(make: Make, tmp_path: Path):
     assert "pnpm install" not in registry.add(ground.board.context, wanted).setup
     _report(ground, theirs.root, {"PATH": _tool(tmp_path / "tools", "pnpm")})
     assert "pnpm install" in registry.add(ground.board.context, wanted).setup
+
+
+@attack(Attacker.REPOSITORY, Door.CHECKS)
+def test_folders_of_path_in_the_repository_or_its_trees_are_left_out(make: Make, tmp_path: Path):
+    """A virtual environment of the checkout would be found by the checks of every tree."""
+    ground = make(CHECK, {"a.txt": "a\n"})
+    root, worktrees = ground.repository.root, Path(ground.project.record.worktrees)
+    (tmp_path / "link").symlink_to(root / "bin")
+    (tmp_path / "behind").symlink_to(worktrees)
+    (root / "env").symlink_to("/usr")
+    inside = f"{root}/.venv/bin:{root.parent}//shop/./bin:/usr/..{root}/bin:node_modules/.bin:{root}/env/bin"
+    linked = f"{tmp_path}/link:{tmp_path}/behind/ticket-1/bin:{worktrees}/ticket-1/bin:{ground.board.data.root}/x"
+    kept = f"/me/.nvm/v20/bin:{root}-tools/bin:/usr/bin"
+    _report(ground, root, {"PATH": f"{inside}:{linked}:{kept}::/usr/bin"})
+    got = sandbox.environment(ground.board.context, ground.project, {})
+    assert got["PATH"] == kept
+
+
+def test_a_password_of_a_proxy_is_neither_stored_nor_passed_and_doctor_says_so(make: Make):
+    ground = make(CHECK, {"a.txt": "a\n"})
+    _report(ground, ground.repository.root, {"HTTPS_PROXY": "http://me:secret@proxy:3128"})
+    assert sandbox.environment(ground.board.context, ground.project, {})["HTTPS_PROXY"] == "http://proxy:3128"
+    assert [place for place in (ground.board.data.root / "shells").iterdir() if "secret" in place.read_text()] == []
+    (line,) = [one for one in doctor(ground.board.context, str(ground.repository.root)).findings if "shell" in one.name]
+    assert "HTTPS_PROXY without user and password" in line.detail
+    assert "sandbox.env" in line.advice
 
 
 def test_a_file_with_a_private_key_is_no_certificate(tmp_path: Path):

@@ -1,11 +1,13 @@
 """Variables of the person's shell that count for a project: which tools it finds, and how they reach the network.
 
-An allow-list. Addresses of registries are not on it, since they often carry a password; `sandbox.env` passes them.
+An allow-list. Addresses of registries are not on it, since they often carry a password; `sandbox.env` passes them, and
+proxies with their password.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 
 _PROXIES = tuple(
     name for word in ("HTTP", "HTTPS", "FTP", "ALL") for name in (f"{word}_PROXY", f"{word.lower()}_proxy")
@@ -24,25 +26,20 @@ _MANAGERS = (
 )
 NAMES = ("PATH", *_PROXIES, *_DIRECT, *CERTIFICATES, *_MANAGERS)
 _LONGEST = 16_384
+_CREDENTIALS = re.compile(r"([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
+"""Up to the last @ of an address: a password may hold any character."""
 
 
-def chosen(variables: Mapping[str, str], root: str) -> dict[str, str]:
-    """Those of the variables that count. Folders of PATH in the repository are left out: each tree has its own."""
+def chosen(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of the variables that count, proxies without user and password."""
     found = {name: variables[name] for name in NAMES if variables.get(name)}
-    if "PATH" in found:
-        found["PATH"] = ":".join(_outside(found["PATH"].split(":"), root))
+    found |= {name: _CREDENTIALS.sub(r"\1", found[name]) for name in _PROXIES if name in found}
     return {name: value for name, value in found.items() if len(value) <= _LONGEST and value.isprintable()}
 
 
-def _outside(folders: Iterable[str], root: str) -> list[str]:
-    """Each once. A folder with `..` in it may lead anywhere."""
-    above = _parts(root)
-    kept = (folder for folder in folders if folder.startswith("/") and ".." not in _parts(folder))
-    return list(dict.fromkeys(folder for folder in kept if _parts(folder)[: len(above)] != above))
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
+def with_password(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the proxies whose user and password are left out."""
+    return tuple(name for name in _PROXIES if _CREDENTIALS.match(variables.get(name, "")))
 
 
 def different(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:

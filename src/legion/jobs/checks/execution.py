@@ -327,8 +327,8 @@ def _run_here(
         readable=(*readable, *((Path(check.folder),) if check.folder else ())),
         env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
         offline=check.offline,
-        # What an acceptance leaves in the cache would reach agents.
-        landed=ready.is_landed and not check.folder,
+        # Downloads are setup's task. Without one a check keeps its own, unless a ticket or an acceptance brought it.
+        landed=ready.is_landed and not project.config.setup.run and check in project.config.checks,
         cancel=cancel,
     )
 

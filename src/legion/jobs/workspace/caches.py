@@ -1,12 +1,14 @@
 """The downloads of package managers: one cache per project, which all its trees read.
 
-A program gets a copy of the cache, which is removed after it. Only the copy of a program that ran on a landed commit
-replaces the cache. So a change that has not landed leaves nothing in it, no program meets a file that another one is
-writing, and no project reads what another one downloaded.
+A program gets a copy of the cache, which is removed after it. Only a command of the trusted legion.toml that succeeded
+on a landed commit replaces the cache, and only the listed folders: settings, scripts and programs next to them are not
+kept. So a change that has not landed and a ticket's own proof leave nothing in it, no program meets a file that
+another one is writing, and no project reads what another one downloaded.
 """
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +41,13 @@ _BUILDERS = {
     "NUGET_PACKAGES": "{}/nuget",
     "DENO_DIR": "{}/deno",
 }
-_BUILDERS_FOLDERS = tuple(value.rpartition("/")[2] for value in _BUILDERS.values())
+_INSTALLERS_KEEP = (
+    *("pip", "uv", "poetry/artifacts", "poetry/cache", "npm/_cacache", "pnpm", "yarn", "bun", "bundle", "composer"),
+)
+_BUILDERS_KEEP = (
+    *("cargo/registry/cache", "cargo/registry/index", "cargo/git/db", "go/cache", "gradle/caches/modules-2", "maven"),
+    *("nuget", "deno/npm", "deno/remote", "deno/deps"),
+)
 _MOST_BYTES = 4 << 30
 """A cache that outgrows this starts again from nothing."""
 
@@ -59,7 +67,10 @@ def copy_to(project: ProjectContext, place: Path, *, installs: bool) -> None:
     """Copy the cache, or only what builds read of it, into a new folder."""
     place.mkdir()
     with _alone(project):
-        trees.copy(_parts(project.cache, installs=installs), place)
+        for part in _parts(project.cache, installs=installs):
+            folder = (place / part).parent
+            folder.mkdir(parents=True, exist_ok=True)
+            trees.copy([project.cache / part], folder)
 
 
 @contextmanager
@@ -71,23 +82,25 @@ def copied(project: ProjectContext, *, installs: bool) -> Iterator[Path]:
 
 
 def publish(project: ProjectContext, copy: Path) -> None:
-    """Make the copy of a program that ran on a landed commit the cache. Parts that the copy lacks stay."""
+    """Make the downloads in the copy those of the cache. Folders that the copy lacks stay."""
     # Folders of a sandbox are mounts of their own, so no file of the tree is a hard link to one of the cache.
     parts = _parts(copy, installs=True)
-    fits = trees.size(copy) <= _MOST_BYTES
+    fits = sum(trees.size(copy / part) for part in parts) <= _MOST_BYTES
     with project.check_trees.scratch() as old, _alone(project):
-        for part in parts:
-            before = project.cache / part.name
+        for number, part in enumerate(parts):
+            before = project.cache / part
+            before.parent.mkdir(parents=True, exist_ok=True)
             if before.exists():
-                before.rename(old / part.name)
+                before.rename(old / str(number))
             if fits:
-                part.rename(before)
+                (copy / part).rename(before)
 
 
-def _parts(cache: Path, *, installs: bool) -> list[Path]:
-    """The entries at the top. A link may lead anywhere, so it is none of them."""
-    found = [part for part in cache.iterdir() if not part.is_symlink()] if cache.is_dir() else []
-    return [part for part in found if installs or part.name in _BUILDERS_FOLDERS]
+def _parts(cache: Path, *, installs: bool) -> list[str]:
+    """The folders of downloads that are there. What is behind a link may be anything, so it is none of them."""
+    wanted = (*_BUILDERS_KEEP, *(_INSTALLERS_KEEP if installs else ()))
+    found = ((part, trees.facts(cache, part)) for part in wanted)
+    return [part for part, facts in found if facts is not None and stat.S_ISDIR(facts.st_mode)]
 
 
 @contextmanager

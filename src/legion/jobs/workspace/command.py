@@ -61,7 +61,8 @@ def run(
     """Every call has a run folder of its own, which keeps its complete output.
 
     It gets a copy of the project's cache of downloads: the whole cache if it `installs` packages, else what builds
-    read. `landed`: no file in the tree is of a change that has not landed, so its downloads become the project's.
+    read. `landed`: the command is one of legion.toml and no file in the tree is of a change that has not landed, so its
+    downloads become the project's if it succeeds.
     Raises Cancelled if the token is cancelled before the command ends.
     """
     with context.store.read() as tx:
@@ -91,7 +92,7 @@ def run(
         box = None if box is None else replace(box, writable=(*box.writable, cache))
         program = replace(program, env={**named, **program.env})
         ended = _run(context, run_dir, replace(spec, program=program, sandbox=box), cancel)
-        if landed and not ended.lost:
+        if landed and ended.exit_code == 0:
             caches.publish(project, cache)
     return ended
 

@@ -9,45 +9,46 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from legion.domain import shell
 from legion.jobs.context import Context
+from legion.store.board import projects
 from legion.system import files
 
 _MOST_CERTIFICATES = 8 << 20
+_PASSWORDS = "without password"
+"""With the stored variables: the names of those that lost one."""
 
 
 def report(context: Context, repository: Path, root: Path, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Store what the person's shell has. Returns the names of those variables that changed by it."""
-    before, new = reported(context, repository), shell.chosen(variables, str(root))
-    changed = shell.different(new, before if before is not None else _own(root))
+    before, new = current(context, repository, root), _chosen(context, root, variables)
     place = _file(context, repository)
     place.parent.mkdir(exist_ok=True, mode=0o700)
-    if new != before:
-        files.write_atomic(place, json.dumps(new))
-    return changed
-
-
-def reported(context: Context, repository: Path) -> dict[str, str] | None:
-    """What was stored for this repository."""
-    try:
-        found = json.loads(_file(context, repository).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
-    return {name: found[name] for name in shell.NAMES if isinstance(found.get(name), str)}
+    stored = {**new, _PASSWORDS: ",".join(shell.with_password(variables))}
+    if stored != _stored(context, repository):
+        files.write_atomic(place, json.dumps(stored))
+    return shell.different(new, before)
 
 
 def current(context: Context, repository: Path, root: Path) -> dict[str, str]:
     """The variables that count for a repository now."""
-    found = reported(context, repository)
-    return _own(root) if found is None else found
+    found = _stored(context, repository)
+    return _chosen(context, root, os.environ if found is None else found)
+
+
+def without_password(context: Context, repository: Path) -> tuple[str, ...]:
+    """The names of the proxies that programs get without user and password."""
+    found = _stored(context, repository)
+    names = shell.with_password(os.environ) if found is None else found.get(_PASSWORDS, "").split(",")
+    return tuple(name for name in names if name and name not in context.user.sandbox.env)
 
 
 def unlike_daemon(context: Context, repository: Path, root: Path) -> tuple[str, ...]:
     """The names of those that the person's shell has otherwise than the daemon."""
-    return shell.different(current(context, repository, root), _own(root))
+    return shell.different(current(context, repository, root), _chosen(context, root, os.environ))
 
 
 def certificates(variables: Mapping[str, str]) -> tuple[Path, ...]:
@@ -66,8 +67,33 @@ def _holds_certificates(path: Path) -> bool:
     return b"-BEGIN CERTIFICATE-" in text and b"PRIVATE KEY-" not in text
 
 
-def _own(root: Path) -> dict[str, str]:
-    return shell.chosen(os.environ, str(root))
+def _stored(context: Context, repository: Path) -> dict[str, str] | None:
+    try:
+        found = json.loads(_file(context, repository).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def _chosen(context: Context, root: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Folders of PATH in the repository or its trees are left out, also behind links: each tree has its own."""
+    found = shell.chosen(variables)
+    if "PATH" in found:
+        with context.store.read() as tx:
+            trees = (root, context.data.root, *(Path(project.worktrees) for project in projects.all(tx)))
+        above = {place for tree in trees for place in (tree, _real(tree))}
+        folders = dict.fromkeys(folder for folder in found["PATH"].split(":") if folder.startswith("/"))
+        found["PATH"] = ":".join(folder for folder in folders if not _is_below(folder, above))
+    return found
+
+
+def _is_below(folder: str, above: Collection[Path]) -> bool:
+    places = (Path(os.path.normpath(folder)), _real(folder))
+    return any(place.is_relative_to(one) for place in places for one in above)
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _file(context: Context, repository: Path) -> Path:

@@ -320,12 +320,11 @@ def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
     record = project.record
     names = shell_variables.unlike_daemon(context, Path(record.common_dir), Path(record.root))
     detail = f"{', '.join(names)} as in your shell, unlike the daemon's" if names else "the same as the daemon's"
-    return DoctorFinding(
-        name="shell variables",
-        ok=True,
-        detail=detail,
-        advice="`legion up`, run in the repository, takes them from your present shell" if names else "",
-    )
+    advice = "`legion up`, run in the repository, takes them from your present shell" if names else ""
+    if hidden := shell_variables.without_password(context, Path(record.common_dir)):
+        detail = f"{detail}; {', '.join(hidden)} without user and password"
+        advice = "; ".join(filter(None, (advice, "`sandbox.env` passes a proxy to agents with its password")))
+    return DoctorFinding(name="shell variables", ok=True, detail=detail, advice=advice)
 
 
 def _filters(project: ProjectContext) -> list[DoctorFinding]:
