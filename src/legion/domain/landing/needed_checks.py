@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Mapping
 
 from legion.domain.checks import Check
@@ -28,14 +27,25 @@ def needed(checks: Iterable[Check], changed: Iterable[str]) -> tuple[Check, ...]
 
 def seen_through(links: Mapping[str, str], changed: Iterable[str]) -> tuple[str, ...]:
     """The changed files by every name that they have: a link to a folder shows its files in another place, too."""
-    places = {link: posixpath.normpath(posixpath.join(posixpath.dirname(link), to)) for link, to in links.items()}
+    places = {link: _place(link, to) for link, to in links.items()}
     found, new = dict.fromkeys(changed), list(changed)
     while new and len(found) < _MOST_NAMES:
         file = new.pop()
         for link, place in places.items():
-            if file == place or file.startswith(f"{place}/") or place == ".":
-                name = f"{link}/{file}" if place == "." else f"{link}{file.removeprefix(place)}"
+            if f"{file}/".startswith(place):
+                name = f"{link}/{f'{file}/'.removeprefix(place)}".rstrip("/")
                 if name not in found and len(name) < _LONGEST:
                     found[name] = None
                     new.append(name)
     return tuple(found)
+
+
+def _place(link: str, to: str) -> str:
+    """Where a link leads, with a slash at its end; empty for the root. A way out of the repository ends there."""
+    parts = [] if to.startswith("/") else link.split("/")[:-1]
+    for part in to.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "".join(f"{part}/" for part in parts)
