@@ -63,4 +63,4 @@ def test_a_ticket_whose_agent_has_ended_says_that_its_work_is_being_saved(office
 
     assert "agent at work" in doing()
     (folder / "result.json").write_text("{}")
-    assert doing().startswith("the agent has ended; its work is saved and judged for ")
+    assert doing() == "the agent has ended; its work is saved and judged"
