@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.landing.filter_rules import FilterRule, filter_changes, filter_names, filter_rules
+from legion.domain.landing.filter_rules import (
+    FilterRule,
+    filter_changes,
+    filter_names,
+    filter_rules,
+    filter_sentence,
+    refusal,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,3 +40,31 @@ def test_a_change_of_rules_says_what_it_means():
     assert "do not define" in filter_changes([], [binary], [])[0]
     assert "taken out of filters" in filter_changes([key], [key, none], [])[0]
     assert filter_changes([key], [key], []) == ()
+    assert "in another order" in filter_changes([none, key], [key, none], [])[0]
+    assert "in another order" in filter_changes([none, key], [none, key, none], [])[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("git-lfs clean -- %f", True),
+        ('"git-crypt" clean', True),
+        ("sed s/a/b/ | tr a-z A-Z", True),
+        ("sh -c 'sed s/a/b/'", True),
+        ("/usr/bin/python3 /opt/strip.py", True),
+        ("python3 -P -m nbstripout", True),
+        ("python3 -Im nbstripout", True),
+        ('"/usr/bin/python3" -m nbstripout', False),
+        ("python3 tools/strip.py", False),
+        ("cat | ./strip", False),
+        ("tools/strip", False),
+        ("A=1 npx strip", False),
+        ("sh strip.sh", False),
+        ("node --no-warnings strip.js", False),
+        ("broken 'quote", False),
+    ],
+)
+def test_a_filter_whose_program_may_come_from_the_tree_is_refused_with_a_remedy(command: str, runs: bool):
+    refused = refusal("x", {"clean": command})
+    assert (refused is None) is runs
+    assert runs or f"`{command}` can take its program from the worktree" in filter_sentence("x", refused)

@@ -203,7 +203,7 @@ def leftovers(grounds: Grounds) -> list[Path]:
     [
         ('"$@" | head -n 1', "did not run to its end"),
         ('"$@"; exit 9', "its sandbox failed"),
-        ('"$@"; rm "$GIT_DIR/out-1"', "its answer is gone"),
+        ('"$@"; rm "$GIT_DIR/out/1"', "its answer is gone"),
         ("exit 0", "did not run to its end"),
         ("echo broken >&2; exit 1", "broken"),
     ],

@@ -60,6 +60,37 @@ def test_any_test_fails_in_which_git_starts_on_a_worktree_outside_the_sandbox(gr
         subprocess.run(("git", "status"), env={"GIT_WORK_TREE": str(tree.path)}, check=True)
 
 
+WRITES = {"write_bytes", "write_text", "copyfile", "copy", "copy2", "copytree", "move", "touch", "hardlink_to"}
+WRITTEN = {
+    ("git/trees/live.py", "self.pipes.open"): "the notes of removed pipes are next to the tree, in no quarantine",
+    ("git/hub/filters.py", "half.open"): "a new file in the stores of LFS, which no filter can write",
+    ("git/trees/tree.py", "written.write_text"): "next to the index of a tree of ours",
+}
+
+
+def test_only_safe_files_writes_where_a_filter_could_have_left_a_link():
+    """In the modules that have a quarantine at hand: a path in it may be a link to any file of the person's."""
+    modules = [
+        path
+        for path in files_with(r"quarantine|Quarantine|safe_files", "src")
+        if path.is_relative_to(SOURCE / "git") and path.name != "private_repository.py"
+    ]
+    found = [
+        (str(path.relative_to(SOURCE)), ast.unparse(node.func))
+        for path in modules
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and writes(node)
+    ]
+    assert SOURCE / "git/trees/live.py" in modules
+    assert [one for one in found if one not in WRITTEN] == [], "take `safe_files.write`"
+
+
+def writes(call: ast.Call) -> bool:
+    name = ast.unparse(call.func).rpartition(".")[2]
+    modes = [word.value for word in call.args if isinstance(word, ast.Constant) and isinstance(word.value, str)]
+    return name in WRITES or (name == "open" and any(set(mode) & set("wax+") for mode in modes))
+
+
 def test_every_exception_above_still_exists():
     assert [name for name in (*OTHER_TREES, *STILL_TREES) if not (SOURCE / name).exists()] == []
 

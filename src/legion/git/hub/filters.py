@@ -2,12 +2,13 @@
 
 The hub holds files as git stores them; trees hold them as the person's checkout does. A filter's program is named by
 the person's git settings, never by files of a repository. The rules of the commit that a tree started from go before
-those in the tree, so that no agent takes a file out of a filter. A filter that the settings do not define stores
-nothing: such a file counts as unreadable.
+those in the tree, so that no agent takes a file out of a filter. A filter that the settings do not define, or whose
+command may come from the tree, stores nothing: such a file counts as unreadable.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -17,13 +18,14 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
-from legion.domain.landing.filter_rules import FilterRule, filter_names, filter_rules
+from legion.domain.landing.filter_rules import FilterRefusal, FilterRule, filter_names, filter_rules, refusal
 from legion.git.core.command import fields
 from legion.git.core.history import History
 from legion.git.hub.attribute_files import Difference, attribute_files, with_differences
 from legion.git.hub.writable import WritableRepository
+from legion.system import safe_files
 from legion.system.process import run
 
 _LFS = "lfs"
@@ -33,6 +35,7 @@ _FAILED = b"legion: the git filter of this file failed\n"
 _FAIL = f"printf '%s\\n' '{_FAILED.decode().strip()}'"
 _POINTER = re.compile(rb"version https://git-lfs[^\n]*\n(?:ext-[^\n]*\n)*oid sha256:([0-9a-f]{64})\n")
 _LARGEST_POINTER = 1024
+_ID = re.compile("[0-9a-f]{64}")
 _SHA1 = 40
 _KEYS = "git-crypt"
 """The folder in a repository where git-crypt looks for its keys, and the section of its settings."""
@@ -66,7 +69,8 @@ class Filters:
     rules: tuple[FilterRule, ...]
     settings: Mapping[str, str]
     """For git: the programs."""
-    undefined: tuple[str, ...]
+    refused: Mapping[str, FilterRefusal]
+    """Those that do not run."""
     lfs: Path
     """Where LFS of the hub keeps the content of files."""
     source: FilterSource
@@ -74,9 +78,13 @@ class Filters:
     @property
     def forgiving(self) -> Filters:
         """The same where a filter fails: git would end without storing anything, and now marks the file instead."""
-        named = {name: _command(self.settings, name) for name in filter_names(self.rules)}
+        named = {name: _command(self.settings, name) for name in self.names}
         kept = {key: value for key, value in self.settings.items() if not key.endswith((".process", ".clean"))}
         return replace(self, settings=kept | {f"filter.{name}.clean": text for name, text in named.items()})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return filter_names(self.rules)
 
     @property
     def mark(self) -> str:
@@ -85,7 +93,10 @@ class Filters:
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        folders = (_lfs_of(self.source.common_dir), self.source.common_dir / _KEYS)
+        folders = (
+            *((_lfs_of(self.source.common_dir), self.lfs) if _LFS in self.names else ()),
+            *((self.source.common_dir / _KEYS,) if _KEYS in self.names else ()),
+        )
         programs = (
             Path(word)
             for key, value in self.settings.items()
@@ -95,21 +106,29 @@ class Filters:
         return tuple(place.resolve() for place in (*folders, *programs) if place.is_dir() or place.is_file())
 
     def furnish(self, git_dir: Path) -> dict[str, str]:
-        """Prepare the folder of a repository in which git runs them. Returns the variables for it."""
-        (git_dir / "info").mkdir(exist_ok=True)
-        text = "".join(rule.line for rule in self.rules)
-        (git_dir / "info" / "attributes").write_bytes(os.fsencode(text))
-        _link(git_dir / _KEYS, self.source.common_dir / _KEYS)
+        """Prepare the folder of a repository in which git runs them, and none of them writes. Returns the variables."""
+        safe_files.write(git_dir, "info/attributes", os.fsencode("".join(rule.line for rule in self.rules)))
+        if _KEYS in self.names:
+            _link(git_dir / _KEYS, self.source.common_dir / _KEYS)
         # LFS looks next to the objects that a repository borrows for what it lacks itself.
         borrowed = git_dir / "borrowed"
         (borrowed / "objects").mkdir(parents=True, exist_ok=True)
-        _link(borrowed / _LFS, _lfs_of(self.source.common_dir))
-        self.lfs.mkdir(exist_ok=True)
+        if _LFS in self.names:
+            _link(borrowed / _LFS, _lfs_of(self.source.common_dir))
         return {
             "HOME": str(Path.home()),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(borrowed / "objects"),
             "GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1",
+            # Python finds no module in the current folder, which is the tree.
+            "PYTHONSAFEPATH": "1",
         }
+
+    def admit(self, folder: Path) -> None:
+        """Copy what LFS wrote below the folder into the hub, as far as it is what its name says."""
+        for file in (folder / "objects").glob("??/??/*"):
+            place = file.relative_to(folder)
+            if _ID.fullmatch(file.name) and not (self.lfs / place).exists():
+                _copy_checked(safe_files.opened(folder, str(place)), self.lfs / place, file.name)
 
 
 def rules_of(repository: History, commit: str, common_dir: Path) -> tuple[FilterRule, ...]:
@@ -158,16 +177,19 @@ def hand_over_lfs(hub: WritableRepository, common_dir: Path, blobs: Iterable[str
         if hub.size_of(blob) <= _LARGEST_POINTER and (pointer := _POINTER.match(hub.content(blob))) is not None:
             id = pointer[1].decode()
             place = Path("objects", id[:2], id[2:4], id)
-            if (ours / place).is_file() and not (theirs / place).exists():
-                _copy_checked(ours / place, theirs / place, id)
+            if not (theirs / place).exists():
+                _copy_checked(safe_files.opened(ours, str(place)), theirs / place, id)
 
 
-def _copy_checked(source: Path, goal: Path, id: str) -> None:
+def _copy_checked(source: BinaryIO | None, goal: Path, id: str) -> None:
     """Nothing but the content that the id stands for appears under it."""
+    if source is None:
+        return
     goal.parent.mkdir(parents=True, exist_ok=True)
     half = goal.with_name(f".{goal.name}.{uuid.uuid4().hex}")
     try:
-        shutil.copyfile(source, half)
+        with source, half.open("xb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 20)
         with half.open("rb") as copied:
             if hashlib.file_digest(copied, "sha256").hexdigest() == id:
                 half.rename(goal)
@@ -181,21 +203,40 @@ def _with_rules(hub: History, source: FilterSource, rules: tuple[FilterRule, ...
         return None
     # The mirror of a hub on a machine has no person whose settings count.
     known = {} if source.common_dir == hub.path else defined(source.common_dir)
-    undefined = tuple(name for name in names if name not in known)
+    refused = {name: why for name in names if (why := refusal(name, known.get(name))) is not None}
     # Nothing of a file is stored whose filter cannot run: it may be there to hide the file's text.
-    closed = {"clean": _FAIL, "smudge": "cat"}
-    settings = {f"filter.{name}.{part}": value for name in names for part, value in known.get(name, closed).items()}
+    parts = {name: {"clean": _FAIL, "smudge": "cat"} if name in refused else known[name] for name in names}
+    settings = {f"filter.{name}.{part}": value for name in names for part, value in parts[name].items()}
+    for name in names:
+        # Git takes a file as it is where a command is missing, or fails and is not required.
+        settings |= {f"filter.{name}.required": "true"}
+        settings |= {} if {"smudge", "process"} & {*parts[name]} else {f"filter.{name}.smudge": "cat"}
     settings |= _settings(source.common_dir, rf"^{_KEYS}\.") if _KEYS in names else {}
-    lfs = hub.path / _LFS
-    settings |= {"lfs.storage": str(lfs)} if _LFS in names else {}
-    return Filters(rules=rules, settings=settings, undefined=undefined, lfs=lfs, source=source)
+    return Filters(rules=rules, settings=settings, refused=refused, lfs=hub.path / _LFS, source=source)
 
 
 def _rules(repository: History, files: Mapping[bytes, str], common_dir: Path) -> tuple[FilterRule, ...]:
     texts = {os.fsdecode(path): os.fsdecode(repository.content(blob)) for path, blob in files.items()}
-    own = common_dir / "info" / "attributes"
-    last = filter_rules({"": os.fsdecode(own.read_bytes())}) if own.is_file() else ()
-    return (*filter_rules(texts), *last)
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "git"
+    places = (common_dir / "config", Path.home() / ".gitconfig", home / "config", Path("/etc/gitconfig"))
+    named = _attributes_setting(common_dir, tuple(_changed(place) for place in places))
+    everywhere = Path(named).expanduser() if named else home / "attributes"
+    first = (_text(Path("/etc/gitattributes")), _text(everywhere))
+    return filter_rules(texts, first=first, last=_text(common_dir / "info" / "attributes"))
+
+
+@functools.lru_cache(maxsize=64)
+def _attributes_setting(common_dir: Path, changed: tuple[int, ...]) -> str:
+    """Asked again once one of the files with settings was changed."""
+    return _settings(common_dir, r"^core\.attributesfile$").get("core.attributesfile", "")
+
+
+def _changed(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
+def _text(file: Path) -> str:
+    return os.fsdecode(file.read_bytes()) if file.is_file() else ""
 
 
 def _settings(common_dir: Path, names: str) -> dict[str, str]:
@@ -221,7 +262,7 @@ def failed_id(digits: int) -> str:
 
 def _command(settings: Mapping[str, str], name: str) -> str:
     """The clean command of a filter, all of whose output or _FAILED comes out."""
-    clean = settings.get(f"filter.{name}.clean", "cat")
+    clean = settings.get(f"filter.{name}.clean", "false")
     return f'made=$(mktemp) && if ( {clean}\n ) >"$made"; then cat "$made"; else {_FAIL}; fi; rm -f "$made"'
 
 

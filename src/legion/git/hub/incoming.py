@@ -60,13 +60,20 @@ def _adopt(hub: Hub, pack: bytes, *, base: str, head: str) -> bool:
     folder = hub.path / "incoming" / uuid.uuid4().hex
     (folder / "pack").mkdir(parents=True)
     try:
-        if not _is_sound(hub, folder, pack, base=base, head=head):
+        if not _is_sound(hub, folder, pack, base=base, head=head) or _names_filters(hub, folder, base, head):
             return False
         adopt_objects(folder, hub.objects)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     crash.reach(Point.GIT_COMMITS_BEFORE_KEEP)
     return True
+
+
+def _names_filters(hub: Hub, folder: Path, base: str, head: str) -> bool:
+    """Whether a commit changes rules for filters: the agent's git has none, so what they hide would be stored plain."""
+    words = ("--no-literal-pathspecs", "log", "-m", "--format=%H", r"-Gfilter|\[attr\]", f"{base}..{head}")
+    place = ("--", ":(top,glob)**/.gitattributes")
+    return bool(git(*words, *place, git_dir=hub.path, objects=folder, borrow=(hub.objects,)).stdout)
 
 
 def is_at(work_tree: Path, commit: str) -> bool:

@@ -133,7 +133,11 @@ class Prediction:
         return _SeenChange(base=change.base, tree="", commit=change.commit, paths=paths)
 
     def _in_work(self, change: OpenChange, tree: LiveTree) -> _SeenChange | None:
-        place = Quarantine(self._hub, self._folder / str(change.id), self._hub.filters(change.base))
+        filters = self._hub.filters(change.base)
+        if filters is not None:
+            # Nothing that a filter could write is used again.
+            shutil.rmtree(self._folder / str(change.id), ignore_errors=True)
+        place = Quarantine(self._hub, self._folder / str(change.id), filters)
         found = tree.obstacles(most=MOST_ENTRIES)
 
         def run(*calls: Call) -> tuple[FinishedProcess, ...]:
@@ -144,8 +148,7 @@ class Prediction:
         if before is None or not before.tree or before.base != change.base or not place.index.exists():
             place.index.unlink(missing_ok=True)
             if change.index is not None and change.index.exists():
-                # The time of an index decides which files git looks at twice, so the copy keeps it.
-                shutil.copy2(change.index, place.index)
+                place.put_index(change.index)
             calls.insert(0, Call(("read-tree", *(("-i", "-m") if place.index.exists() else ()), change.base)))
             before = None
         added = len(calls)

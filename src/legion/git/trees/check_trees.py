@@ -131,6 +131,11 @@ class CheckTrees:
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
         # A pipe that a check left must not make git wait, nor a rule that it left make git take a file for unchanged.
         obstacles(tree.path, skip=keep, rules=False)
+        kept = [word for path in keep for word in ("-e", exactly(path))]
+        if self._hub.filters(commit) is not None:
+            # A filter may load code from the tree: it finds nothing there that a check left.
+            tree.clear(commit)
+            tree.git("clean", "-ffdxq", *kept)
         filled = tree.show(commit)
         # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
         _remove_unseen(tree.path)
@@ -144,7 +149,6 @@ class CheckTrees:
                 place.mkdir(parents=True)
             elif mode != GITLINK.decode():
                 _remove_unseen(place)
-        kept = [word for path in keep for word in ("-e", exactly(path))]
         tree.git("clean", "-ffdxq", *kept)
 
 

@@ -28,7 +28,7 @@ from legion.git.hub.incoming import adopt_objects, object_files
 from legion.git.hub.objects import read_loose
 from legion.git.hub.repository import Hub
 from legion.git.trees.obstacles import MOST_ENTRIES, Obstacles, exactly, obstacles
-from legion.system import process, safe_files
+from legion.system import process, safe_files, trees
 from legion.system.process import FinishedProcess
 
 _IDLE = 3.0
@@ -46,9 +46,9 @@ set -f
 cd "$GIT_WORK_TREE" || exit
 number=0
 for call do
-  case $call in '?'*) [ -s "$GIT_DIR/out-$number" ] || break; call=${call#?};; esac
+  case $call in '?'*) [ -s "$GIT_DIR/out/$number" ] || break; call=${call#?};; esac
   number=$((number + 1))
-  "$0" $call <"$GIT_DIR/in-$number" >"$GIT_DIR/out-$number"
+  "$0" $call <"$GIT_DIR/in-$number" >"$GIT_DIR/out/$number"
   code=$?
   echo $code
   [ $code -le 1 ] || break
@@ -57,6 +57,8 @@ done
 """Runs the calls of git that it is given, one word per line, until one fails: several for the price of one sandbox."""
 _ONE = """cd "$GIT_WORK_TREE" && "$@"; echo $?"""
 _RULES = "info/exclude"
+_FILTER_FAILED = ("clean filter", "hung up")
+"""What git says: of a command, and of a filter that is a process of its own."""
 _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
 _SIGNALS = 128
@@ -112,27 +114,39 @@ class Call:
 
 
 class Quarantine:
-    """A folder with a repository of its own, which borrows from the hub: all that git writes while it reads a tree."""
+    """A folder with a repository of its own, which borrows from the hub: all that git writes while it reads a tree.
+
+    Filters may run code of an agent here. So the folder itself is read-only for them. They write in four folders of
+    it, where we write nothing through a link.
+    """
 
     def __init__(self, hub: Hub, folder: Path, filters: Filters | None = None) -> None:
         self.hub = hub
         self.folder = folder
         self.filters: Filters | None = None
         self._variables: dict[str, str] = {}
-        self.index = folder / "index"
+        self.index = folder / "state" / "index"
         self.objects = folder / "objects"
         self.history = BorrowingHistory(hub, (self.objects,))
-        for below in ("objects/pack", "refs", "info"):
+        for below in ("objects/pack", "refs", "info", "state", "lfs", "out"):
             (folder / below).mkdir(parents=True, exist_ok=True)
         for file in ("HEAD", "config", _RULES, "shallow"):
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(hub.path / file, folder / file)
+                safe_files.write(folder, file, (hub.path / file).read_bytes())
         self.use(filters)
 
     def use(self, filters: Filters | None) -> None:
         """From now on git reads and writes files through these."""
         self.filters = filters
         self._variables = {} if filters is None else filters.furnish(self.folder)
+
+    def put_index(self, known: Path) -> None:
+        """Begin with what is known of the files. Raises FileNotFoundError."""
+        content, times = known.read_bytes(), known.stat()
+        trees.remove(self.index)
+        safe_files.write(self.index.parent, self.index.name, content)
+        # The time of an index decides which files git looks at twice, so the copy keeps it.
+        os.utime(self.index, ns=(times.st_atime_ns, times.st_mtime_ns), follow_symlinks=False)
 
     def run(
         self,
@@ -151,10 +165,11 @@ class Quarantine:
         tree.refuse_gone()
         self._leave_out(tree)
         # A git that was killed leaves its lock. No other git works here.
-        (self.folder / "index.lock").unlink(missing_ok=True)
+        trees.remove(self.index.with_name("index.lock"))
+        trees.remove(self.folder / "out")
+        (self.folder / "out").mkdir()
         for number, call in enumerate(calls, start=1):
-            (self.folder / f"in-{number}").write_bytes(call.stdin)
-            (self.folder / f"out-{number}").unlink(missing_ok=True)
+            safe_files.write(self.folder, f"in-{number}", call.stdin)
         words = ["\n".join(call.words) for call in calls]
         words = [f"?{text}" if call.if_printed else text for call, text in zip(calls, words, strict=True)]
         command = ("/bin/sh", "-c", _BATCH, git_program(), *words)
@@ -174,7 +189,7 @@ class Quarantine:
             code = codes[number - 1]
             if code not in call.accept:
                 raise GitError(("git", *call.words), _complaint(ended, code))
-            out = safe_files.read(self.folder, f"out-{number}", most=_LONGEST_ANSWER + 1)
+            out = safe_files.read(self.folder, f"out/{number}", most=_LONGEST_ANSWER + 1)
             if out is None or len(out) > _LONGEST_ANSWER:
                 raise GitError(("git", *call.words), "its answer is gone" if out is None else "its answer is too long")
             answers.append(FinishedProcess(argv=call.words, code=code, stdout=out, stderr=ended.stderr))
@@ -186,14 +201,15 @@ class Quarantine:
         self, tree: LiveTree, argv: Sequence[str], *, durable: bool, writable: Sequence[Path]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
         filters = self.filters
-        readable, store = ((), ()) if filters is None else (filters.readable, (filters.lfs,))
+        readable = () if filters is None else filters.readable
+        ours = (self.objects, *(self.folder / name for name in ("state", "lfs", "out")))
         confine = tree.confine if filters is None else filters.source.confine
         return confine(
             argv,
             cwd=tree.path,
             env=self._environment(tree, durable=durable),
-            readable=(*(() if tree.path in writable else (tree.path,)), self.hub.objects, *readable),
-            writable=(self.folder, *writable, *store),
+            readable=(*(() if tree.path in writable else (tree.path,)), self.hub.objects, *readable, self.folder),
+            writable=(*ours, *writable),
         )
 
     def read(
@@ -220,23 +236,22 @@ class Quarantine:
             except GitError as broken:
                 if not tries_left:
                     raise
-                if self.filters is not None and "clean filter" in broken.complaint:
+                if self.filters is not None and any(sign in broken.complaint for sign in _FILTER_FAILED):
                     self.use(self.filters.forgiving)
         raise AssertionError("the last try returns or raises")
 
     def _leave_out(self, tree: LiveTree) -> None:
         """What [setup] made in this tree, as what it made on the target, which the hub's own rules name."""
         if tree.made:
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(self.hub.path / _RULES, self.folder / _RULES)
-            with (self.folder / _RULES).open("ab") as rules:
-                rules.write(b"".join(b"\n" + os.fsencode(exactly(path)) for path in tree.made if "\n" not in path))
+            rules = safe_files.read(self.hub.path, _RULES) or b""
+            made = b"".join(b"\n" + os.fsencode(exactly(path)) for path in tree.made if "\n" not in path)
+            safe_files.write(self.folder, _RULES, rules + made)
 
     def _environment(self, tree: LiveTree, *, durable: bool) -> dict[str, str]:
         settings = {} if self.filters is None else self.filters.settings
         borrowed = (str(self.hub.objects), *filter(None, [self._variables.get(_BORROWED)]))
         return {
-            **environment({**({} if durable else _NO_FSYNC), **settings}),
+            **environment({**({} if durable else _NO_FSYNC), **settings, "lfs.storage": str(self.folder / "lfs")}),
             **self._variables,
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(tree.path),
@@ -261,10 +276,14 @@ class Quarantine:
             elif file.parent.name != "pack" and not _is_sound(file):
                 raise GitError(("git", "add"), f"it wrote a damaged object {file.parent.name}{file.name}")
         adopt_objects(self.objects, self.hub.objects)
+        if self.filters is not None:
+            self.filters.admit(self.folder / "lfs")
 
-    def take_index(self, place: Path) -> None:
-        """Keep the index: it spares the next reader all files that did not change."""
-        if stat.S_ISREG(self.index.lstat().st_mode):
+    def take_index(self, place: Path, *, checked: bool = False) -> None:
+        """Keep the index: it spares the next reader all files that did not change. Not where a filter could write it,
+        unless the caller checks it.
+        """
+        if (checked or self.filters is None) and stat.S_ISREG(self.index.lstat().st_mode):
             self.index.replace(place)
 
 

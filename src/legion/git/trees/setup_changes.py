@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +47,7 @@ def before(tree: LiveTree, commit: str, *, known: Path | None = None, index: Pat
     with quarantine(tree.hub, tree.hub.filters(commit)) as place, readable(tree):
         if known is None or index is None:
             return FoundFiles(others=_paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]))
-        # The time of an index decides which files git looks at twice, so the copy keeps it.
-        shutil.copy2(known, place.index)
+        place.put_index(known)
         answers, _ = place.read(
             tree,
             lambda large: (
@@ -70,7 +68,7 @@ def after(tree: LiveTree, commit: str, state: str, index: Path) -> tuple[tuple[s
         if not state:
             return _paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]), ()
         if index.exists():
-            shutil.copy2(index, place.index)
+            place.put_index(index)
         answers, _ = place.read(
             tree,
             lambda large: (

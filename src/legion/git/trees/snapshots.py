@@ -117,8 +117,7 @@ def look(
     index_file.parent.mkdir(parents=True, exist_ok=True)
     with quarantine(tree.hub, tree.hub.filters(parent)) as place:
         with contextlib.suppress(FileNotFoundError):
-            # The time of an index decides which files git looks at twice, so the copy keeps it.
-            shutil.copy2(index_file, place.index)
+            place.put_index(index_file)
         with readable(tree):
             seen = _read(place, tree, parent, timeout, durable=durable)
         yield seen

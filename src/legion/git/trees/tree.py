@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from legion.domain.landing.filter_rules import filter_names
 from legion.git.core.command import git
 from legion.git.core.errors import FilterFailed, GitError, ObjectsUnreadable
 from legion.git.hub.attribute_files import EMPTY_TREE, EVERYWHERE
@@ -58,15 +56,17 @@ class Tree:
         """
         filters = self.hub.filters(commit_or_tree)
         self._clear_other_form(filters, commit_or_tree)
-        calls = [Call(("update-index", "-q", "--refresh"), accept=(0, 1))] if self.index.exists() else []
-        calls.append(Call(("read-tree", "--reset", "-u", commit_or_tree)))
+        show = ("read-tree", "--reset", "-u", commit_or_tree)
         try:
             self._clear_other_attributes(commit_or_tree)
             if filters is None:
-                for call in calls:
-                    self.git(*call.words, accept=call.accept)
+                if self.index.exists():
+                    self.git("update-index", "-q", "--refresh", accept=(0, 1))
+                self.git(*show)
             else:
-                self._through(filters, *calls)
+                self._through(filters, Call(show))
+                # A filter may have written the index.
+                self.git("diff-index", "--cached", "--quiet", commit_or_tree)
         except GitError as failed:
             if ObjectsUnreadable.SAID.search(failed.complaint):
                 raise ObjectsUnreadable(failed) from failed
@@ -89,30 +89,32 @@ class Tree:
                 Tree(self.hub, place, index).show(one.commit, modules=one.repository / "modules")
         return tuple(one.path for one in here)
 
-    def _through(self, filters: Filters, *calls: Call) -> None:
-        """Run git with filters: in their sandbox, with a repository that is gone afterwards."""
+    def _through(self, filters: Filters, call: Call) -> None:
+        """Run git with filters, where no tracked file is: in their sandbox, by a repository that is gone afterwards."""
         with quarantine(self.hub, filters) as place:
-            if self.index.exists():
-                # The time of an index decides which files git looks at twice, so the copy keeps it.
-                shutil.copy2(self.index, place.index)
             tree = LiveTree(hub=self.hub, path=self.path, confine=filters.source.confine)
             try:
-                place.run(tree, *calls, writes=True)
+                place.run(tree, call, writes=True)
             except GitError as failed:
-                raise FilterFailed(filter_names(filters.rules), failed) from failed
+                raise FilterFailed(filters.names, failed) from failed
             place.admit()
-            place.take_index(self.index)
+            place.take_index(self.index, checked=True)
+
+    def clear(self, commit_or_tree: str) -> None:
+        """Remove the tracked files, to show something else next. No filter runs."""
+        if self.index.exists():
+            self.git("read-tree", "--reset", "-u", EMPTY_TREE[len(self.hub.tree_of(commit_or_tree))])
 
     def _clear_other_form(self, filters: Filters | None, commit_or_tree: str) -> None:
-        """Remove the tracked files if they were written through other filters: git would take them for unchanged."""
+        """Remove the tracked files if they were written through other filters: git would take them for unchanged. And
+        wherever there are filters: none runs on what a program left, since its code may come from there.
+        """
         written = self.index.with_name(f"{self.index.name}.filters")
         before = written.read_text() if written.exists() else ""
         now = "" if filters is None else filters.mark
-        if before == now:
-            return
-        if self.index.exists():
-            self.git("read-tree", "--reset", "-u", EMPTY_TREE[len(self.hub.tree_of(commit_or_tree))])
-        written.write_text(now)
+        if now or before != now:
+            self.clear(commit_or_tree)
+            written.write_text(now)
 
     def _clear_other_attributes(self, commit_or_tree: str) -> None:
         """Remove the tracked files if other .gitattributes shaped them (ends of lines, encoding): git would take them

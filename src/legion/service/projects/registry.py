@@ -14,7 +14,7 @@ from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.landing.filter_rules import filter_names, filter_sentence
+from legion.domain.landing.filter_rules import filter_names, filter_sentence, refusal
 from legion.domain.plans import plan as plans
 from legion.domain.projects import ConfigOrigin, Project, acting
 from legion.domain.text import count
@@ -396,7 +396,7 @@ def _filter_notes(facts: RepositoryFacts) -> list[str]:
     assert facts.head is not None, "an unfit repository was refused"
     names = filter_names(rules_of(History(facts.common_dir), facts.head, facts.common_dir))
     known = defined(facts.common_dir) if names else {}
-    return [filter_sentence(name, defined=name in known) for name in names]
+    return [filter_sentence(name, refusal(name, known.get(name))) for name in names]
 
 
 def _guessed(context: Context, facts: RepositoryFacts, root: Path) -> Guess:

@@ -9,7 +9,7 @@ from legion.config.files.user import CLAUDE
 from legion.config.sections.machine import SandboxMode
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.conflicts import score
-from legion.domain.landing.filter_rules import filter_names, filter_sentence
+from legion.domain.landing.filter_rules import filter_sentence
 from legion.domain.runs import agent_seat, seated
 from legion.drivers.profile import ProgramUnusable
 from legion.drivers.programs.catalog import programs
@@ -329,11 +329,10 @@ def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
 
 def _filters(project: ProjectContext) -> list[DoctorFinding]:
     filters = project.hub.filters(project.target) if project.hub.path.is_dir() else None
-    names = () if filters is None else filter_names(filters.rules)
-    ran = {name: filters is not None and name not in filters.undefined for name in names}
+    refused = {} if filters is None else {name: filters.refused.get(name) for name in filters.names}
     return [
-        DoctorFinding(name=f"git filter {name}", ok=ok, detail=filter_sentence(name, defined=ok))
-        for name, ok in ran.items()
+        DoctorFinding(name=f"git filter {name}", ok=why is None, detail=filter_sentence(name, why))
+        for name, why in refused.items()
     ]
 
 

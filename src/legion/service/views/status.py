@@ -115,7 +115,7 @@ def _project_line(context: Context, tx: ReadTransaction, record: Project) -> Pro
         notes += _trial_notes(trials.page_of(context, tx, project))
     if project is not None and project.hub.path.is_dir():
         filters = project.hub.filters(record.target)
-        notes += [filter_sentence(name, defined=False) for name in (filters.undefined if filters else ())]
+        notes += [filter_sentence(name, why) for name, why in (filters.refused.items() if filters else ())]
     for command, times in flaky(context, tx, record.id).items():
         notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
