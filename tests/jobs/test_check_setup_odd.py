@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
+
+from legion.jobs.checks.prepared_tree import prepared
+from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.setup import SetupFailed
 from tests.jobs.test_check_setup import Make, make
 from tests.support.attacks import Attacker, Door, attack
 
@@ -58,3 +64,56 @@ def test_a_pipe_among_the_downloads_stops_no_check(make: Make):
     os.mkfifo(ground.project.cache / "pipe")
     assert ground.passes(ground.project.target)
     assert ground.passes(ground.change({"lock": "2\n"}))
+
+
+RELINK = """want=$(stat -c %i active); rm active; i=0
+while [ $i -lt 2000 ]; do i=$((i+1)); ln -s rules/lenient l$i
+test "$(stat -c %i l$i)" = $want && { mv l$i active; break; }; done
+"""
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+def test_a_link_that_a_check_puts_in_the_place_of_an_output_serves_no_other(make: Make):
+    check = "for f in app/*; do . ./$f; done; sh active/run.sh"
+    rules = {"rules/strict/run.sh": "grep -q good value\n", "rules/lenient/run.sh": "true\n"}
+    ground = make(config("ln -sfn rules/strict active", check), {**rules, "value": "good\n", "app/lib.sh": ":\n"})
+    assert ground.passes(ground.project.target)
+    ground.verdict(ground.change({"app/lib.sh": RELINK}))
+    assert not ground.passes(ground.change({"value": "bad\n"}))
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+def test_a_change_with_a_file_in_the_place_of_an_output_takes_it_from_no_other(make: Make):
+    files = {"deps/seed": "good\n", "lib/a.py": "a\n", "lib/sub/b.py": "b\n", "value": "good\n"}
+    setup = "mkdir -p lib/vendor && cp deps/seed lib/vendor/dep.py && cp deps/seed lib/vendor/other.py"
+    ground = make(config(setup, "if test -e lib/vendor/dep.py; then grep -q good value; fi"), files)
+    assert ground.passes(ground.project.target)
+    ground.verdict(ground.change({"lib/vendor/dep.py": "good\n"}))
+    assert not ground.passes(ground.change({"value": "bad\n"}))
+
+
+def test_a_change_of_attributes_gets_what_setup_makes_of_the_files_in_their_new_form(make: Make):
+    files = {"conf/a.txt": "1\n", ".gitattributes": "*.x text\n"}
+    ground = make(config("mkdir -p env; cp conf/a.txt env/a.txt", "cmp conf/a.txt env/a.txt"), files)
+    assert ground.passes(ground.project.target)
+    assert ground.passes(ground.change({".gitattributes": "*.txt text eol=crlf\n"}))
+
+
+@attack(Attacker.AGENT, Door.CHECKS)
+def test_nothing_that_setup_makes_of_a_change_stops_its_check(make: Make):
+    long = "n" * 253
+    setup = "mkdir -p node_modules && cp lock node_modules/x; sh post.sh"
+    ground = make(config(setup, "test -e node_modules/x"), {"lock": "1\n", "post.sh": ":\n", long: "x\n"})
+    odd = "echo > node_modules/.cache; mkfifo node_modules/.vite; ln -s nowhere node_modules/.vitest"
+    assert ground.passes(ground.change({"post.sh": f"{odd}; ln {long} node_modules/l\n"}))
+    # No disk has room for a copy.
+    assert ground.passes(ground.change({"post.sh": "truncate -s 900G lock; ln lock node_modules/l\n"}))
+
+
+def test_files_that_stop_us_in_the_tree_of_a_change_are_its_fault_and_a_full_disk_is_not(make: Make):
+    ground = make(config("cat lock", "true"), {"lock": "1\n"})
+    own = (ground.board.context, ground.project, 0, ground.change({"lock": "2\n"}), CancelToken())
+    with pytest.raises(SetupFailed, match="File exists"), prepared(*own) as ready:
+        ready.show()[0].mkdir()
+    with pytest.raises(OSError, match="No space"), prepared(*own), Path("/dev/full").open("w") as full:
+        full.write("1")

@@ -7,11 +7,13 @@ that is no part of the program only adds to the list.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import functools
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -81,8 +83,6 @@ def read_since(folder: Path, marked: Marks) -> ReadFiles | None:
     touched = {path for path, since in marked.items() if _is_touched(folder / path, since)}
     listed = touched & folders
     files = touched - listed
-    if not _are_clones_recorded(folder):
-        files |= {path for path in marked.keys() - folders if _parent(path) in listed}
     used = listed | {_parent(path) for path in files} | {""}
     kinds = {PurePosixPath(path).suffix for path in marked.keys() - folders - files} - {""}
     return ReadFiles(
@@ -112,19 +112,32 @@ def _is_touched(path: Path, since: int | None) -> bool:
 
 
 def are_recorded(folder: Path) -> bool:
-    """Whether the file system of this folder records when a file is read."""
-    with _probe(folder) as file:
-        file.read_bytes()
-        return file.stat().st_atime_ns != _LONG_AGO
+    """Whether the file system of this folder records when a file is read, also by a copy that shares its blocks."""
+    return all(_is_recorded(folder, way) for way in (_read, _copy, _clone))
 
 
-def _are_clones_recorded(folder: Path) -> bool:
-    with _probe(folder.parent) as file, tempfile.TemporaryFile(dir=folder.parent) as copy, file.open("rb") as original:
+def _is_recorded(folder: Path, way: Callable[[int, int], object]) -> bool:
+    with _probe(folder) as file, tempfile.TemporaryFile(dir=folder) as copy, file.open("rb") as original:
         try:
-            fcntl.ioctl(copy, _FICLONE, original.fileno())
+            way(original.fileno(), copy.fileno())
         except OSError:
+            # What no program can do here leaves no read without a trace.
             return True
         return file.stat().st_atime_ns != _LONG_AGO
+
+
+def _read(original: int, _copy: int) -> None:
+    os.read(original, 1)
+
+
+def _copy(original: int, copy: int) -> None:
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    os.copy_file_range(original, copy, 1)
+
+
+def _clone(original: int, copy: int) -> None:
+    fcntl.ioctl(copy, _FICLONE, original)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ That tree is removed afterwards, so a change that has not landed leaves nothing 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,12 @@ from legion.git.trees.check_trees import OWN
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import setup, setup_record
 from legion.jobs.workspace.cancellation import CancelToken
+
+_BY_FILES = (
+    *(errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO),
+    *(errno.EACCES, errno.EPERM),
+)
+"""Errors that the files in a tree cause. With others (a full disk) no change is to blame, and the job tries again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +103,17 @@ class PreparedTree:
 
     @contextmanager
     def own(self) -> Iterator[PreparedTree]:
-        """Another tree with what setup makes on the commit itself. Nothing of it stays."""
+        """Another tree with what setup makes on the commit itself. Nothing of it stays. Raises SetupFailed, also where
+        files of the change stop us from preparing the tree."""
         own = self._of_its_own(f"{self.name}{OWN}")
         try:
             own.remove()
             own.make()
             yield own
+        except OSError as trouble:
+            if trouble.errno not in _BY_FILES:
+                raise
+            raise setup.SetupFailed(f"What [setup] made of this change cannot be used: {trouble}.") from trouble
         finally:
             own.remove()
 

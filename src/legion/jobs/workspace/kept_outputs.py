@@ -95,9 +95,10 @@ def written_to(project: ProjectContext, tree: Path, outputs: Iterable[Path]) -> 
                 ours /= place.name
             else:
                 # The program sees it in a folder that is read-only, where no place for it can be made later.
-                place.mkdir(exist_ok=True)
+                with suppress(OSError):
+                    place.mkdir(exist_ok=True)
             pairs.append((place, ours))
-        yield tuple(pair for pair in pairs if pair[1].exists())
+        yield tuple((place, ours) for place, ours in pairs if ours.exists() and (place in copied or place.is_dir()))
 
 
 def _is_link(tree: Path, place: Path) -> bool:

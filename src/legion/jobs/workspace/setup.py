@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterable
@@ -29,7 +28,6 @@ from legion.jobs.workspace.setup_record import SetupRecord
 from legion.runner.spec import RunFolder
 from legion.system import crash, files, read_marks, safe_files, trees
 from legion.system.crash import Point
-from legion.system.read_marks import ReadFiles
 
 _LARGEST_KEY = 64 << 20
 
@@ -57,7 +55,7 @@ def serves(project: ProjectContext, record: Path, commit: str) -> bool:
     known = setup_record.read(record)
     if not known.made_on or known.run != project.config.setup.run:
         return False
-    return known.made_on == commit or not _reads_difference(project, known.read, known.made_on, commit)
+    return known.made_on == commit or not _reads_difference(project, known, known.made_on, commit)
 
 
 def would_read(project: ProjectContext, record: Path, target: str, commit: str) -> bool:
@@ -66,11 +64,13 @@ def would_read(project: ProjectContext, record: Path, target: str, commit: str) 
     known = setup_record.read(record)
     if not known.made_on or known.run != project.config.setup.run:
         return False
-    return _reads_difference(project, known.read, target, commit)
+    return _reads_difference(project, known, target, commit)
 
 
-def _reads_difference(project: ProjectContext, read: ReadFiles | None, one: str, other: str) -> bool:
-    if read is None:
+def _reads_difference(project: ProjectContext, known: SetupRecord, one: str, other: str) -> bool:
+    """Whether setup read what differs, or a file that differs is in the way of an output or changes how git writes
+    others."""
+    if known.read is None:
         return True
     try:
         changed = tuple(project.hub.differences(project.hub.tree_of(one), project.hub.tree_of(other)))
@@ -80,13 +80,24 @@ def _reads_difference(project: ProjectContext, read: ReadFiles | None, one: str,
         return True
     paths = [(os.fsdecode(path), old is None or new is None or old.mode != new.mode) for path, old, new in changed]
     key = set(project.config.setup.key)
-    return any(path in key or read.include(path, is_new_or_gone=moved) for path, moved in paths)
+    return any(
+        path in key
+        or path.rpartition("/")[2] == ".gitattributes"
+        or _overlaps(path, known.outputs)
+        or known.read.include(path, is_new_or_gone=moved)
+        for path, moved in paths
+    )
+
+
+def _overlaps(path: str, outputs: Iterable[str]) -> bool:
+    """Whether the path is one of the outputs, or is below or above one."""
+    return any(f"{path}/".startswith(f"{one}/") or one.startswith(f"{path}/") for one in outputs)
 
 
 def is_intact(record: Path, tree: Path) -> bool:
     """Whether the outputs are still those that setup made, each in its place."""
     known = setup_record.read(record)
-    return bool(known.key) and known.inodes == _inodes(tree, known.outputs)
+    return bool(known.key) and known.marks == _marks(tree, known.outputs)
 
 
 def shown(tree: Path, outputs: tuple[str, ...]) -> tuple[Path, ...]:
@@ -127,11 +138,11 @@ def ensure(
     `shows`: the tree's files are exactly those of this commit. Then outputs of another commit are used only if they
     serve this one, and setup starts from nothing. `landed`: the landed commit whose files are in the
     tree, if no program of a change has worked there.
-    `record`: where to keep what is known of it, if not at the place for worktrees.
+    `record`: where to keep what is known of a check tree, which is shown again before each use.
     """
     if not project.config.setup.run:
         return
-    record = record or setup_record.record_of(project, tree)
+    is_check_tree, record = record is not None, record or setup_record.record_of(project, tree)
     key = key_of(project, tree)
     last = setup_record.read(record)
     if shows and last.before is None:
@@ -164,7 +175,7 @@ def ensure(
     made = sorted((set(last.outputs) & set(after)) | (set(after) - set(last.before or ())))
     if has_landed:
         _leave_out_of_changes(project, made)
-    if shows:
+    if is_check_tree:
         _separate(tree, made)
     again = {edit.path for edit in edits}
     done = SetupRecord(
@@ -175,7 +186,7 @@ def ensure(
         place=str(tree),
         made_on=given.made_on if given is not None else shows if has_landed and not unfinished else "",
         read=given.read if given is not None else read,
-        inodes=_inodes(tree, made),
+        marks=_marks(tree, made),
     )
     setup_record.write(record, done)
     index.unlink(missing_ok=True)
@@ -246,16 +257,14 @@ def _run(context: Context, project: ProjectContext, tree: Path, *, landed: bool,
 
 
 def _separate(tree: Path, outputs: Iterable[str]) -> None:
-    """Give each file that is a hard link a copy of its own: a check could write an output by it."""
+    """Remove each file of the project that is a hard link: a check could write an output by it. It is written from its
+    commit when the tree is shown next."""
     made = frozenset(outputs)
     for one in trees.walk(tree, skip=(".git",)):
         if one.path in made or not one.entry.is_file(follow_symlinks=False):
             continue
         if one.facts is not None and one.facts.st_nlink > 1 and not made.intersection(trees.above(one.path)):
-            place = tree / one.path
-            copy = place.with_name(f"{place.name}.own")
-            shutil.copy2(place, copy, follow_symlinks=False)
-            copy.replace(place)
+            trees.remove(tree / one.path)
 
 
 def _remove(tree: Path, path: str) -> None:
@@ -264,14 +273,23 @@ def _remove(tree: Path, path: str) -> None:
         trees.remove(tree / path)
 
 
-def _inodes(tree: Path, paths: Iterable[str]) -> tuple[int, ...]:
-    """What tells these paths from others in their place; a path that is gone or behind a link has none."""
-    return tuple(_inode(tree, path) for path in paths)
+def _marks(tree: Path, paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_mark(tree, path) for path in paths)
 
 
-def _inode(tree: Path, path: str) -> int:
+def _mark(tree: Path, path: str) -> str:
+    """What tells an output from another in its place; a path that is gone or behind a link has none.
+
+    A sandbox shows files and folders read-only, but no links, and the number of a removed link is soon given to a new
+    one: so the time counts, too. That of a folder is another one after each new name in it.
+    """
     place = tree / path
-    return place.lstat().st_ino if os.path.lexists(place) and not kept_outputs.is_behind_link(tree, path) else 0
+    facts = trees.facts(tree, path)
+    if facts is None:
+        return ""
+    when = 0 if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns
+    leads_to = place.readlink() if stat.S_ISLNK(facts.st_mode) else ""
+    return f"{facts.st_ino} {stat.S_IFMT(facts.st_mode)} {when} {leads_to}"
 
 
 def forget_cut_off(record: Path) -> None:

@@ -32,8 +32,8 @@ class SetupRecord:
     """The landed commit that the tree showed; empty where it showed anything else."""
     read: ReadFiles | None = None
     """What setup read of it; None: that is not known, so it may be anything."""
-    inodes: tuple[int, ...] = ()
-    """Of the outputs, in their order."""
+    marks: tuple[str, ...] = ()
+    """Of the outputs, in their order: what tells each from another in its place. None are of an older release."""
 
 
 def record_of(project: ProjectContext, tree: Path) -> Path:
@@ -69,7 +69,7 @@ def read(record: Path) -> SetupRecord:
         place=known.get("place", ""),
         made_on=known.get("made_on", ""),
         read=_read_files(known.get("read")),
-        inodes=tuple(known.get("inodes", ())),
+        marks=tuple(known.get("marks", ())),
     )
 
 

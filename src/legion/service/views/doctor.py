@@ -280,8 +280,9 @@ def _setup_reads(project: ProjectContext) -> list[DoctorFinding]:
         DoctorFinding(
             name="reads of [setup]",
             ok=True,
-            detail="not seen: the file system records no times of access (noatime), so setup runs for every change",
-            advice=f"mount the file system of {project.folder} with relatime",
+            detail="not seen: the file system records no times of access (noatime), or none where a copy shares blocks "
+            "(btrfs, XFS), so setup runs for every change",
+            advice=f"keep {project.folder} on a file system that is mounted with relatime, such as ext4",
         )
     ]
 
