@@ -70,7 +70,9 @@ def _adopt(hub: Hub, pack: bytes, *, base: str, head: str) -> bool:
 
 
 def _names_filters(hub: Hub, folder: Path, base: str, head: str) -> bool:
-    """Whether a commit changes rules for filters: the agent's git has none, so what they hide would be stored plain."""
+    """Whether there are filters, or a commit adds some: the agent's git has none, so it would store what they hide."""
+    if hub.filters(base) is not None:
+        return True
     words = ("--no-literal-pathspecs", "log", "-m", "--format=%H", r"-Gfilter|\[attr\]", f"{base}..{head}")
     place = ("--", ":(top,glob)**/.gitattributes")
     return bool(git(*words, *place, git_dir=hub.path, objects=folder, borrow=(hub.objects,)).stdout)
