@@ -38,7 +38,7 @@ from legion.wire.plans import (
     SplitTicket,
     StopEpic,
 )
-from legion.wire.projects import AddProject, ShellVariables, Trust
+from legion.wire.projects import AddProject, ShellVariables, Trust, TryChecks
 from legion.wire.providers import (
     AddProvider,
     BeginLogin,
@@ -106,6 +106,7 @@ BODIES: dict[str, object] = {
     "mail": ReadMail(),
     "save_role": SaveDefinition(cwd="CWD", name="pm", text='about = "a"\npart = "advise"\nprompt = "b"\n'),
     "save_team": SaveDefinition(cwd="CWD", name="two", new=True, text='about = "a"\nroles = ["engineer"]\n'),
+    "try_checks": TryChecks(cwd="CWD"),
     "use_shell": ShellVariables(path="CWD", variables={}),
     "add_driver": AddDriver(name="claude", text=""),
     "add_provider": AddProvider(name="anthropic", key="sk-1"),

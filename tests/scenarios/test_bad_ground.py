@@ -204,7 +204,7 @@ def test_an_empty_database_file_is_filled_and_a_damaged_one_is_said(tmp_path: Pa
 
 
 def test_settings_with_a_mistake_are_said_with_file_and_line(tmp_path: Path):
-    one = Squad(tmp_path, settings="[daemon]\nprot = 1\n")
+    one = Squad(tmp_path, settings="[daemon]\nprot = 1\n[protection]\ntrial = false\n")
     said = one.cli("serve", cwd=tmp_path)
     assert said.returncode != 0
     assert f"In {one.settings}, line 2, `daemon.prot` is not a setting" in said.stderr

@@ -183,7 +183,7 @@ def test_without_a_sandbox_claude_has_a_home_of_its_own_and_a_plain_program_has_
         (home / start_file).write_text(f"touch {tmp_path}/the-persons-shell\n")
     # They continue the table [sandbox].
     off = 'mode = "off"\n[claude]\nallow = ["Bash"]\n'
-    with company(tmp_path, settings=off, env={"HOME": str(home)}) as one:
+    with company(tmp_path, settings=off, env={"HOME": str(home), "PYENV_ROOT": str(home / ".pyenv")}) as one:
         one.script("around", WITHOUT_WALLS)
         claude, plain = one.dispatch("around"), one.project.dispatch("plain", 'echo "$HOME" > plain.txt')
         one.project.until(claude, "done")
