@@ -10,7 +10,7 @@ import pytest
 from legion.git.trees.tree import Tree
 from tests.git.conftest import grounds, person
 from tests.git.making import Grounds
-from tests.support.codebase import SOURCE, files_with, imported_modules, place, tree
+from tests.support.codebase import SOURCE, files_with, place, tree
 from tests.support.watched_git import GitOutsideSandbox
 
 __all__ = ["grounds", "person"]
@@ -45,8 +45,7 @@ def test_no_other_module_runs_git_on_a_worktree():
 def test_trees_without_a_sandbox_are_those_in_which_no_program_is_at_work():
     found = [
         str(path.relative_to(SOURCE))
-        for path in files_with(r"legion\.git\.trees\.tree\b", "src")
-        if "legion.git.trees.tree" in imported_modules(path)
+        for path in files_with(r"from legion\.git\.trees(?:\.tree import [^\n]*\bTree\b| import [^\n]*\btree\b)", "src")
     ]
     assert set(found) <= STILL_TREES, "take a LiveTree: an agent may have been at work in the tree"
 

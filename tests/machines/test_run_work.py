@@ -99,14 +99,14 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def test_the_first_setup_of_a_ticket_fills_the_downloads_of_its_machine(tmp_path: Path):
-    setup = """[setup]\nrun = 'mkdir -p deps && touch "$XDG_CACHE_HOME/wheel"'\n"""
+    setup = """[setup]\nrun = 'mkdir -p deps "$PIP_CACHE_DIR" && touch "$PIP_CACHE_DIR/wheel"'\n"""
     Repository(tmp_path / "shop", setup).git("branch", "change")
     with new_bench(tmp_path) as bench:
         work, over = bench.work(bench.run("echo hello > hello.txt"))
         work.start()
         assert over.wait(PATIENCE)
         project = bench.worker.context.project(1)
-        assert (project.cache / "wheel").exists()
+        assert (project.cache / "pip" / "wheel").exists()
         assert "/deps" in (project.hub.path / "info/exclude").read_text()
 
 

@@ -149,13 +149,18 @@ def filters_after(
     parent: str,
     differences: Sequence[Difference],
 ) -> Filters | None:
-    """Those for a tree that differs so from `parent`; its rules go before any that the tree added."""
+    """Those for a tree that differs so from `parent`; its rules go before any that the tree added.
+
+    An added rule for a filter without a definition hides nothing yet: its files are stored, and the rule is asked about.
+    """
     old = attribute_files(hub, parent) if source is not None else {}
     files = with_differences(old, differences)
     if source is None or files == old:
         return before
     first = () if before is None else before.rules
-    added = tuple(rule for rule in _rules(history, files, source.common_dir) if rule not in first)
+    known = {"", *(() if before is None else filter_names(first)), *defined(source.common_dir)}
+    found = _rules(history, files, source.common_dir)
+    added = tuple(rule for rule in found if rule not in first and rule.name in known)
     return _with_rules(hub, source, (*added, *first)) if added else before
 
 
