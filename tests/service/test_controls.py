@@ -245,4 +245,4 @@ def test_what_an_agent_says_about_its_progress_is_shown_where_people_look(board:
     board.prepare(run)
     page = board.service.ticket(1)
     assert (page.progress, page.smoke_tests) == ("read → write", "- open /login")
-    assert page.ticket.doing.endswith("s: read → write")
+    assert page.ticket.doing.endswith(": read → write")
