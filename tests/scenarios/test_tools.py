@@ -22,7 +22,7 @@ from legion.wire.questions import QuestionLine
 from tests.support.looking import until_seen
 from tests.support.models import Company, company
 
-MOST_LETTERS = 5700
+MOST_LETTERS = 5800
 """Of all tools together, as the model reads them in every turn."""
 
 

@@ -151,7 +151,7 @@ def filters_after(
 ) -> Filters | None:
     """Those for a tree that differs so from `parent`; its rules go before any that the tree added.
 
-    An added rule for a filter without a definition hides nothing yet: its files are stored, and the rule is asked about.
+    An added rule for a filter without a definition hides nothing yet: its files are stored, and the person is asked.
     """
     old = attribute_files(hub, parent) if source is not None else {}
     files = with_differences(old, differences)

@@ -230,7 +230,7 @@ class Quarantine:
             try:
                 return self.run(tree, *calls(found.large), timeout=timeout, durable=durable), found.large
             except GitTimedOut:
-                if most is None or tree.obstacles(most=None) == Obstacles(large=found.large):
+                if not tries_left or most is None or tree.obstacles(most=None) == Obstacles(large=found.large):
                     raise
                 most = None
             except GitError as broken:
