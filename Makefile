@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
+PAGE := $(VENV)/page/page.stamp
 CHECKED := src tests $(wildcard bench)
 # The tests that belong to `check`.
 HOUSE := $(addprefix tests/house/, test_shape.py test_imports.py test_language.py test_tracked_files.py)
@@ -39,12 +40,12 @@ quick: $(DEV) ## the tests that need no daemon, no agent program and no Postgres
 	tools/in-memory.sh $(BIN)/pytest -n $(QUICK_WORKERS) --dist worksteal -q -m "quick and not soak and not slow" --hypothesis-profile=quick
 
 test: lint ## check, and every test but the long loops (LEGION_SEED=N repeats a run)
-	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux git-lfs git-crypt
 	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
 
 attack: $(DEV) ## only the tests that play an attacker, and a table: tried, held, got through
-	@tools/system-packages.sh bubblewrap postgresql chromium
+	@tools/system-packages.sh bubblewrap postgresql chromium git-lfs git-crypt
 	@$(COMPILE)
 	$(PYTEST) -q -m "attack and not soak"
 
@@ -54,7 +55,7 @@ agents: $(DEV) ## install all agent programs and play the conformance suite agai
 	PYTHONPATH=src:. $(BIN)/python tools/agents.py $(AGENTS)
 
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
-	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux git-lfs git-crypt
 	@$(COMPILE)
 	tools/in-memory.sh $(BIN)/python tools/durations.py
 
@@ -62,16 +63,17 @@ check: lint ## format, lint, types, import layers, the shape of the code
 	$(BIN)/pytest -q $(HOUSE)
 
 # What `test` runs before its tests. Those of HOUSE are among these.
-lint: $(DEV)
+lint: $(DEV) $(PAGE)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy -n auto $(CHECKED)
 	$(BIN)/lint-imports --no-cache
+	tools/page/check.sh
 
 # Every company then works with the real program, also where a small one stands in for it else, and on the real disk.
 soak: export LEGION_REAL_CLAUDE := 1
 soak: $(DEV) ## every test, the long loops in full
-	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux
+	@tools/system-packages.sh bubblewrap postgresql chromium gh tmux git-lfs git-crypt
 	@$(COMPILE)
 	$(DISK_PYTEST) -m "" --timeout=3600
 
@@ -96,4 +98,9 @@ $(RUN): requirements.lock pyproject.toml tools/make-venv.sh
 $(DEV): $(RUN) requirements-dev.lock
 	@echo "Installing the locked tools for tests and checks into $(VENV)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Prettier and TypeScript, for `lint` alone.
+$(PAGE): $(DEV) tools/page/package-lock.json tools/page/install.sh
+	@tools/page/install.sh
 	@touch $@

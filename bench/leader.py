@@ -11,7 +11,7 @@ from legion.domain.agents.agent import ROOT, Agent, Rights
 from legion.domain.agents.tools import DESCRIPTIONS, of_agent
 from legion.domain.leader.briefing import LeaderFacts, LeaderRights, briefing, rules
 from legion.domain.leader.digest import BoardFacts, PlanFact, QuestionFact, TicketFact, digest
-from legion.domain.leader.notes import MOST, Note, NoteKind
+from legion.domain.notes import MOST, Note, NoteKind
 from legion.domain.tickets.ticket import State
 from legion.jobs.agent import mail_prompt
 from tests.support.tokens import tokens_at_most

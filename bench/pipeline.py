@@ -38,7 +38,7 @@ _FOUND = (
     Finding(weight=Severity.NIT, file="app/pages/login.html", line=None, text="The title is missing.", id=2),
 )
 _READING = ReviewRequest(
-    id=1, project=1, ticket=7, attempt=1, reader="reviewer", round=1, base="b", commit="c", binding=True
+    id=1, project=1, ticket=7, attempt=1, reviewer="reviewer", round=1, base="b", commit="c", binding=True
 )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""The first hour on real projects: `legion init` guesses, then a good change must land and a planted break must not.
+"""The first hour on real projects: `legion init` guesses and tries, then a good change must land and a planted break
+must not.
 
 `projects.toml` lists them by name and version. Each is fetched with the client of its package index, once, into
 `legion-projects` in the folder for temporary files. Names behind `projects` choose some of them.
@@ -18,12 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.report import Report, say
-from tests.support.legion import PLAIN, Project, Squad, squad
+from legion.wire.projects import TrialPage, TryChecks
+from tests.support.legion import PLAIN, Project, squad
 from tests.support.repository import Repository
 
 _PATIENCE = 1500.0
 _CACHE = Path(tempfile.gettempdir()) / "legion-projects"
 _COLUMNS = "{:<27} {:<11} {:<11} {:>6} {:>8} {:>7} {:>7} {:>8}"
+_SETTINGS = "[protection]\ntrial = true"
+_LOOK_AGAIN = 20.0
 
 _COMMENTS = {".py": "# A comment.", **dict.fromkeys((".js", ".go", ".rs", ".c", ".cpp"), "/* A comment. */")}
 _TRAP = "__attribute__((constructor)) static void planted(void) { __builtin_trap(); }"
@@ -51,9 +55,10 @@ class Sample:
 class Tried:
     """What came out for one project."""
 
-    init: float
-    """Seconds of `legion init`, which returns before any check has run."""
-    sees: str
+    trial: float
+    """Seconds of `legion init` with the trial of the checks."""
+    canary: str
+    """Whether they are red when the code is broken."""
     good: str
     bad: str
     why: str = ""
@@ -72,13 +77,13 @@ def run(folder: Path, report: Report, names: Sequence[str] = ()) -> None:
     known = {one.name: one for one in listed()}
     samples = [known[name] for name in names or known]
     results: list[Tried] = []
-    say(_COLUMNS.format("project", "version", "language", "guess", "init s", "sees", "good", "bad"))
+    say(_COLUMNS.format("project", "version", "language", "guess", "trial s", "canary", "good", "bad"))
     for sample in samples:
         place = folder / sample.name
         try:
             result = _tried(place, sample)
         except (AssertionError, subprocess.SubprocessError, OSError) as trouble:
-            result = Tried(init=0.0, sees="-", good="-", bad="-", why=str(trouble)[:1000])
+            result = Tried(trial=0.0, canary="-", good="-", bad="-", why=str(trouble)[:1000])
         shutil.rmtree(place, ignore_errors=True)
         results.append(result)
         _show(sample, result)
@@ -108,8 +113,8 @@ def _show(sample: Sample, result: Tried) -> None:
             sample.version[:11],
             sample.language,
             right,
-            f"{result.init:.1f}",
-            result.sees,
+            f"{result.trial:.1f}",
+            result.canary,
             good,
             bad,
         )
@@ -120,19 +125,31 @@ def _show(sample: Sample, result: Tried) -> None:
 
 def _tried(place: Path, sample: Sample) -> Tried:
     repository = _repository(place / "repository", sample)
-    with squad(place, launch=PLAIN) as one:
+    with squad(place, launch=PLAIN, settings=_SETTINGS) as one:
         began = time.monotonic()
         project = one.init(repository)
+        trial = _trial(project)
         seconds = time.monotonic() - began
         good = _change(project, sample, "good", _COMMENTS[Path(sample.file).suffix])
         bad = _change(project, sample, "bad", _BREAKS[Path(sample.file).suffix])
         return Tried(
-            init=seconds,
-            sees=_sees(one, project),
+            trial=seconds,
+            canary=trial.sees,
             good=good[0],
             bad=bad[0],
-            why=good[1] or ("" if bad[0] == "failed" else bad[1]),
+            why=" | ".join(
+                [*(trial.lines if trial.sees != "yes" else ()), good[1] or ("" if bad[0] == "failed" else bad[1])]
+            ),
         )
+
+
+def _trial(project: Project) -> TrialPage:
+    """As it ends."""
+    client = project.squad.client
+    found = client.try_checks(TryChecks(cwd=project.cwd))
+    while found.state in ("due", "running"):
+        found = client.trial(project.cwd, found.number, _LOOK_AGAIN)
+    return found
 
 
 def _change(project: Project, sample: Sample, title: str, line: str) -> tuple[str, str]:
@@ -150,18 +167,12 @@ def _change(project: Project, sample: Sample, title: str, line: str) -> tuple[st
     return state, " | ".join([page.ticket.reason or page.ticket.doing, *red[-1:]])
 
 
-def _sees(one: Squad, project: Project) -> str:
-    said = one.cli("doctor", cwd=project.repository.root).stdout
-    line = next((line for line in said.splitlines() if "see the code" in line), "")
-    return "yes" if "they fail when" in line else "no" if "\N{BALLOT X}" in line else "?"
-
-
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _repository(root: Path, sample: Sample) -> Repository:
-    """The published source in one commit."""
+    """The published source in one commit, with the tag that a clone would bring: builds read their version from it."""
     root.mkdir(parents=True)
     _command("tar", "xf", str(_archive(sample)), "--strip-components=1", "-C", str(root))
     made = Repository.at(root)
@@ -170,6 +181,7 @@ def _repository(root: Path, sample: Sample) -> Repository:
     made.git("config", "user.email", "ada@example.invalid")
     made.git("add", "--all", "--force")
     made.git("commit", "--quiet", "-m", f"{sample.name} {sample.version}")
+    made.git("tag", sample.version.partition("+")[0])
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
-from legion.wire.adoption import AdoptConversation
 from legion.wire.agents import (
     ClaimTicket,
     FireAgent,
@@ -11,35 +10,33 @@ from legion.wire.agents import (
     InterruptAgent,
     Plan,
     PlanVerdict,
+    ReadConversation,
     SetDelegation,
     SubmitTicket,
+    ToolCall,
 )
-from legion.wire.controls import EditTicket, EpicGate, MoveInQueue, SetNumbers, TryChanges
-from legion.wire.conversations import AskConversation
-from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.drivers import AddDriver
+from legion.wire.board import MoveInQueue, TryChanges
+from legion.wire.conversations import AdoptConversation, AskConversation
+from legion.wire.dispatch import Dispatch, ImportTicket, ImportTickets, NewTicket
 from legion.wire.forge import AddForge, AssignIssues, MergePulls, PlanIssues, TriedByHand
-from legion.wire.imports import ImportTicket, ImportTickets
-from legion.wire.leader import ReadConversation
-from legion.wire.lessons import AcceptLesson
-from legion.wire.live import FollowOutput
-from legion.wire.machine_pages import RemoveMachine
-from legion.wire.machines import InviteMachine
-from legion.wire.mail import ArchiveMail, Broadcast, FindMail, NewMessage, ReadMail
-from legion.wire.memories import Forget, Remember
+from legion.wire.history import FollowOutput
+from legion.wire.machines import InviteMachine, RemoveMachine
+from legion.wire.mail import AnswerQuestion, ArchiveMail, Broadcast, FindMail, MessageText, NewMessage, ReadMail
 from legion.wire.notes import AddNote, CloseNote
 from legion.wire.plans import (
     ApprovePlan,
     EpicBudget,
+    EpicGate,
+    NamedEpic,
     NewPlan,
     RejectPlan,
     ReplanEpic,
     SavePlan,
     SplitTicket,
-    StopEpic,
 )
-from legion.wire.projects import AddProject, ShellVariables, Trust, TryChecks
+from legion.wire.projects import AddProject, SetNumbers, ShellVariables, Trust, TryChecks, Where
 from legion.wire.providers import (
+    AddDriver,
     AddProvider,
     BeginLogin,
     FinishLogin,
@@ -49,15 +46,11 @@ from legion.wire.providers import (
     TryProvider,
     UseAccount,
 )
-from legion.wire.questions import AnswerQuestion, MessageText
-from legion.wire.races import NewRace
-from legion.wire.routines import AddRoutine, OfRoutine
-from legion.wire.sessions import BindSession, DeleteSession, EpicBranch, NamedSession, NewSession
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from legion.wire.teams import SaveDefinition
-from legion.wire.templates import RunTemplate
+from legion.wire.templates import AddRoutine, RunTemplate
 from legion.wire.terminal import Attach, AttachAgent, GiveBackAgent, NewByHand, OfferWork, OpenShell
-from legion.wire.tickets import RewindTo, SetRecording
-from legion.wire.tools import ToolCall
+from legion.wire.tickets import EditTicket, NewRace, RewindTo, SetRecording
 from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
 
 BODIES: dict[str, object] = {
@@ -73,7 +66,7 @@ BODIES: dict[str, object] = {
         cwd="CWD", tool="beads", tickets=[ImportTicket(origin="bd-1", ticket=NewTicket(title="A"))]
     ),
     "new_session": NewSession(cwd="CWD", branch="nowhere"),
-    **dict.fromkeys(("open_epic_branch", "land_epic"), EpicBranch(cwd="CWD", epic="")),
+    **dict.fromkeys(("open_epic_branch", "land_epic"), NamedEpic(cwd="CWD", epic="")),
     **dict.fromkeys(("switch_session", "rebuild_session", "rebase_session"), NamedSession(cwd="CWD", name="default")),
     **dict.fromkeys(("complete_session", "drop_session", "recreate_session"), NamedSession(cwd="CWD", name="default")),
     "delete_session": DeleteSession(cwd="CWD", name="default"),
@@ -127,7 +120,7 @@ BODIES: dict[str, object] = {
     "split": SplitTicket(),
     "replan": ReplanEpic(cwd="CWD", epic="x"),
     "epic_budget": EpicBudget(cwd="CWD", epic="x", usd=1),
-    "stop_epic": StopEpic(cwd="CWD", epic="x"),
+    "stop_epic": NamedEpic(cwd="CWD", epic="x"),
     "run_template": RunTemplate(cwd="CWD", name="bug", values={"bug": "x"}, dry_run=True),
     "edit": EditTicket(priority=3),
     "move_in_queue": MoveInQueue(to="first"),
@@ -137,13 +130,13 @@ BODIES: dict[str, object] = {
     "use_account": UseAccount(name="anthropic"),
     "find_mail": FindMail(text="x"),
     "archive_mail": ArchiveMail(),
-    "remember": Remember(cwd="CWD", text="Be quick."),
-    "forget": Forget(cwd="CWD"),
+    "remember": AddNote(cwd="CWD", text="Be quick."),
+    "forget": CloseNote(cwd="CWD"),
     "conversation": ReadConversation(cwd="CWD"),
-    "accept_lesson": AcceptLesson(cwd="CWD"),
+    "accept_lesson": CloseNote(cwd="CWD"),
     "add_routine": AddRoutine(cwd="CWD", starts="every day 07:00", what="Look around."),
-    "remove_routine": OfRoutine(cwd="CWD"),
-    "run_routine": OfRoutine(cwd="CWD"),
+    "remove_routine": Where(cwd="CWD"),
+    "run_routine": Where(cwd="CWD"),
     "add_note": AddNote(cwd="CWD", text="We stay on Python 3.11."),
     "close_note": CloseNote(cwd="CWD"),
     "ask_conversation": AskConversation(id="1", question="Why?"),

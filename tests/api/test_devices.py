@@ -13,13 +13,12 @@ import pytest
 from legion.api import devices
 from legion.domain.devices import Device
 from legion.store.database import schema
-from legion.wire.controls import EditTicket
 from legion.wire.dispatch import TICKET_FIELDS, Dispatch, NewTicket
 from legion.wire.errors import NotAllowed
+from legion.wire.mail import AnswerQuestion
 from legion.wire.operations import OPERATIONS
-from legion.wire.questions import AnswerQuestion
 from legion.wire.table import OpenTo
-from legion.wire.tickets import Action
+from legion.wire.tickets import Action, EditTicket
 from legion.wire.web import OfferDevice, RevokeDevice
 from tests.api.serving import Served
 from tests.api.test_guard import ask

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from legion.api.json_response import JSONResponse
 from legion.api.routes import sendable
 from legion.domain.events import EventKind
-from legion.wire.tickets import LogText
+from legion.wire.ticket_pages import LogText
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
 

@@ -22,7 +22,7 @@ from legion.api.quota import Quota, QuotaFull
 from legion.service.entry.callers import CallerRegistry
 from legion.service.machines.dial_in import DialIn
 from legion.service.use_case import Caller
-from legion.wire.tools import ToolAnswer, ToolCall
+from legion.wire.agents import ToolAnswer, ToolCall
 from tests.api.serving import TOKEN, Served
 from tests.support.attacks import Attacker, Door, attack
 

@@ -6,8 +6,9 @@ import time
 from dataclasses import replace
 
 from legion.domain.tickets import board
-from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import ReceiptLine, RunLine, TicketLine, TicketPage
+from legion.wire.board import DaemonLine, Graph, ProjectLine, Status
+from legion.wire.ticket_pages import ReceiptLine, TicketPage
+from legion.wire.tickets import RunLine, TicketLine
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5

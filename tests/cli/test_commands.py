@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import Cause, State, TryAgain
 from legion.store.board import tickets
 from legion.store.database import schema
 from legion.wire.dispatch import Dispatched
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 from tests.api.serving import serving
 from tests.support.board import Board
 from tests.support.repository import Repository

@@ -23,7 +23,7 @@ def plan(legion, board: Board) -> str:
 
 def test_a_plan_is_listed_shown_and_approved_by_its_keys(legion, plan: str):
     assert plan == "P1"
-    assert "0 of 2 approved" in legion("plans").out
+    assert "2 tickets to approve" in legion("plans").out
     shown = legion("plan", "show", "p1").out
     for words in ("the longest chain: reproduce > fix", "done when", "expected cost  unknown", "legion approve P1"):
         assert words in shown.replace("→", ">")

@@ -11,9 +11,9 @@ import pytest
 from legion.domain.errors import StateConflict
 from legion.domain.questions import QuestionKind
 from legion.wire.agents import HireAgent
+from legion.wire.mail import Answered, Delivered
 from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderAnswer, ProviderLine, Providers
-from legion.wire.questions import Answered, Delivered
 from tests.support.board import Board
 
 

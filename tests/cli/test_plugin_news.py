@@ -55,7 +55,7 @@ def sent(
         pytest.param(sent(), "- Agent ann writes: The shed is blue.", id="report"),
         pytest.param(sent(sender="4075d6d5-dd09-49cc"), "- Agent 4075d6d5 writes: The shed is blue.", id="deeper"),
         pytest.param(sent(to=ANN.id), "", id="to-an-agent"),
-        pytest.param(sent(kind="mail.heard"), "", id="read"),
+        pytest.param(sent(kind="mail.delivered"), "", id="read"),
         pytest.param(
             sent(text="one\n- Ticket 3 has landed\x1b[2J"), "- Agent ann writes: one - Ticket 3 has landed", id="forged"
         ),

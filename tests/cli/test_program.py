@@ -133,7 +133,7 @@ def test_the_text_may_come_from_stdin(program, board: Board):
         (["dispatch", "--from", "-"], b"nope", "The plan is not valid TOML"),
         (["retry", "1", "--feedback", b"\xff"], b"", "--feedback is not valid UTF-8"),
         (["ticket", b"\xff"], b"", "no ticket number"),
-        (["init", b"\xff"], b"", "no folder"),
+        (["init", b"\xff"], b"", "path is not valid UTF-8"),
     ],
 )
 def test_odd_bytes_get_a_sentence(program, board: Board, words, stdin, said):

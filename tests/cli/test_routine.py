@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from legion.store.board import memories
+from legion.store.board import notes
 from tests.support.board import Board
 
 
@@ -28,7 +28,7 @@ def test_lessons_are_shown_accepted_rejected_and_measured(legion, board: Board):
     assert legion("usage", "--lessons").out == "No lesson is accepted: legion note lessons\n"
     with board.store.write() as tx:
         for text in ("Mind the till.", "Mind the gap."):
-            memories.propose(tx, 1, text, files=["till/**"], labels=[], ticket=7)
+            notes.propose(tx, 1, text, files=["till/**"], labels=[], ticket=7)
     assert "proposed" in legion("lessons").out
     assert legion("lessons", "accept", "1").out == "Lesson 1 is accepted: briefings carry it where it fits.\n"
     assert "is forgotten: Mind the gap." in legion("lessons", "reject", "2").out

@@ -10,10 +10,7 @@ import pytest
 
 from legion.config.files.project import ProjectConfig, parse
 from legion.config.guess.legion_toml import Guess, guess
-
-BUILT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "a"\n'
-UNITTEST = "import unittest\n"
-PIP = "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/python -m pip install -q"
+from tests.config.python_samples import BUILT, PIP, PYTHON, Sample
 
 
 def package(**parts: object) -> str:
@@ -28,97 +25,54 @@ def guessed(files: Mapping[str, str]) -> tuple[Guess, ProjectConfig]:
     return found, parse(found.text, origin="legion.toml")
 
 
-SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] = {
-    "python with extras": (
-        {"pyproject.toml": BUILT + '[project.optional-dependencies]\ndev = ["pytest>8"]', "tests/test_a.py": ""},
-        "Python",
-        f"{PIP} -e '.[dev]'",
-        ("pyproject.toml",),
-        [".venv/bin/python -m pytest -q"],
-    ),
-    "python with a src folder": (
-        {"pyproject.toml": BUILT, "src/a/__init__.py": "", "tests/test_a.py": ""},
-        "Python",
-        f"{PIP} -e . pytest",
-        ("pyproject.toml",),
-        ['PYTHONPATH="$PWD/src" .venv/bin/python -m pytest -q'],
-    ),
-    "python with requirements": (
-        {"requirements.txt": "x", "requirements-dev.txt": "pytest", ".gitignore": ".venv/\n", "test_a.py": ""},
-        "Python",
-        "python3 -m venv .venv && .venv/bin/python -m pip install -q -r requirements.txt -r requirements-dev.txt",
-        ("requirements.txt", "requirements-dev.txt"),
-        [".venv/bin/python -m pytest -q"],
-    ),
-    "python that is not built": (
-        {"pyproject.toml": "[project]\ndependencies = [\"requests>2; python_version>'3'\"]", "test_a.py": UNITTEST},
-        "Python",
-        f"{PIP} 'requests>2; python_version>'\"'\"'3'\"'\"''",
-        ("pyproject.toml",),
-        [".venv/bin/python -m unittest"],
-    ),
-    "python with groups": (
-        {"pyproject.toml": '[dependency-groups]\ntest = ["pytest"]', "tests/test_a.py": ""},
-        "Python",
-        f"{PIP} --upgrade pip && .venv/bin/python -m pip install -q --group test",
-        ("pyproject.toml",),
-        [".venv/bin/python -m pytest -q"],
-    ),
-    "python with uv": (
-        {"pyproject.toml": BUILT + '[dependency-groups]\ntest = ["pytest"]', "uv.lock": "", "tests/test_a.py": ""},
-        "Python",
-        "uv sync --frozen --group test",
-        ("uv.lock", "pyproject.toml"),
-        [".venv/bin/python -m pytest -q"],
-    ),
-    "python with poetry": (
+SAMPLES: dict[str, Sample] = {
+    **PYTHON,
+    "node with workspaces of npm": (
         {
-            "pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "*"',
-            "poetry.lock": "",
-            "tests/a_test.py": "",
+            "package.json": package(scripts={"test": "npm test --workspaces"}, workspaces=["packages/*"]),
+            "package-lock.json": "",
+            ".gitignore": "node_modules\n",
+            "packages/a/package.json": JEST,
         },
-        "Python",
-        "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root",
-        ("poetry.lock",),
-        [".venv/bin/python -m pytest -q"],
+        "Node",
+        "npm ci --no-audit --no-fund",
+        ("package-lock.json", "package.json"),
+        ["CI=true npm run test"],
     ),
-    "python with setup.cfg": (
-        {"setup.cfg": "[tool:pytest]", "setup.py": "", "pkg/tests/test_a.py": ""},
-        "Python",
-        f"{PIP} -e . pytest",
-        ("setup.py", "setup.cfg"),
-        [".venv/bin/python -m pytest -q"],
+    "node with ava": (
+        {"package.json": package(devDependencies={"ava": "^6"}), ".gitignore": "node_modules\n"},
+        "Node",
+        "npm install --no-package-lock --no-audit --no-fund",
+        ("package.json",),
+        ["CI=true npx ava"],
     ),
-    "python with requirements for tests": (
-        {"requirements/dev.txt": "tox", "requirements/tests.txt": "pytest", "setup.py": "", "tests/test_a.py": ""},
-        "Python",
-        f"{PIP} -r requirements/tests.txt -e .",
-        ("requirements/tests.txt", "setup.py"),
-        [".venv/bin/python -m pytest -q"],
+    "node with tsd": (
+        {"package.json": package(devDependencies={"tsd": "^0.31"}), "yarn.lock": "", ".gitignore": "node_modules\n"},
+        "Node",
+        "yarn install --frozen-lockfile",
+        ("yarn.lock", "package.json"),
+        ["CI=true npx tsd"],
     ),
-    "python with extras in setup.cfg": (
-        {
-            "setup.cfg": "[options.extras_require]\ndev =\n  tox\ntesting =\n  pytest\n",
-            "setup.py": "",
-            "testing/test_a.py": "",
-        },
-        "Python",
-        f"{PIP} -e '.[testing]'",
-        ("setup.py", "setup.cfg"),
-        [".venv/bin/python -m pytest -q"],
+    "node with types alone": (
+        {"package.json": package(scripts={"typecheck": "tsc --noEmit"}), "index.ts": ""},
+        "Node",
+        "",
+        (),
+        ["CI=true npm run typecheck"],
     ),
-    "python with what poetry, hatch and tox alone know": (
-        {
-            "pyproject.toml": BUILT
-            + '[tool.poetry.group.test.dependencies]\npytest = "^8"\nPyYAML = "*"\n'
-            + '[tool.hatch.envs.test]\ndependencies = ["trio>=0.2", "{root:uri}"]\n',
-            "tox.ini": "[testenv]\ndeps =\n  pretend\n  -r other.txt\n",
-            "tests/test_a.py": "",
-        },
-        "Python",
-        f"{PIP} -e . pytest PyYAML 'trio>=0.2' pretend",
-        ("pyproject.toml",),
-        [".venv/bin/python -m pytest -q"],
+    "kotlin with gradle's own program": (
+        {"settings.gradle.kts": "", "gradlew": "", "src/main/kotlin/A.kt": ""},
+        "Gradle",
+        "",
+        (),
+        ["sh ./gradlew --no-daemon test"],
+    ),
+    "ruby with minitest": (
+        {"Gemfile": "", "Rakefile": "", "test/test_a.rb": "", ".gitignore": "vendor/bundle\n"},
+        "Ruby",
+        "BUNDLE_PATH=vendor/bundle bundle install",
+        ("Gemfile",),
+        ["BUNDLE_PATH=vendor/bundle bundle exec rake test"],
     ),
     "node with a runner and no script": (
         {"package.json": package(devDependencies={"vitest": "^3"}), ".gitignore": "node_modules\n"},
@@ -126,34 +80,6 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
         "npm install --no-package-lock --no-audit --no-fund",
         ("package.json",),
         ["CI=true npx vitest run"],
-    ),
-    "python with tox": (
-        {"tox.ini": "pytest", "tests/test_a.py": ""},
-        "Python",
-        f"{PIP} pytest",
-        (),
-        [".venv/bin/python -m pytest -q"],
-    ),
-    "python with unittest in a package": (
-        {"a.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST},
-        "Python",
-        "",
-        (),
-        ["python3 -m unittest"],
-    ),
-    "python with unittest in a folder": (
-        {"a.py": "", "tests/test_a.py": UNITTEST},
-        "Python",
-        "",
-        (),
-        ["python3 -m unittest discover -s tests"],
-    ),
-    "django": (
-        {"manage.py": "", "requirements.txt": "django", "shop/tests.py": "from django.test import TestCase"},
-        "Python",
-        f"{PIP} -r requirements.txt",
-        ("requirements.txt",),
-        [".venv/bin/python manage.py test"],
     ),
     "node with npm": (
         {"package.json": JEST, "package-lock.json": ""},
@@ -227,7 +153,7 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
     "php": (
         {"composer.json": "{}", "phpunit.xml.dist": "", ".gitignore": "/vendor/\n"},
         "PHP",
-        "composer install --no-interaction --no-progress",
+        "COMPOSER_ALLOW_SUPERUSER=1 composer install --no-interaction --no-progress",
         ("composer.json",),
         ["vendor/bin/phpunit"],
     ),
@@ -284,6 +210,15 @@ def test_scripts_for_types_and_style_become_checks_and_are_named():
         "lint": "CI=true npm run lint",
     }
     assert found.notes == ("Besides the tests, check:types, lint became checks: remove those that you do not want.",)
+
+
+def test_a_script_that_looks_at_no_file_is_no_check_and_is_named():
+    scripts = {"test": "mocha", "lint": "eslint 'lib/*' bin/"}
+    found, config = guessed({"package.json": package(scripts=scripts), "index.js": ""})
+    assert [one.name for one in config.checks] == ["test"]
+    assert found.notes == ("The script lint is no check: no file that `eslint 'lib/*' bin/` names is here.",)
+    _, config = guessed({"package.json": package(scripts=scripts), "bin/ms.js": ""})
+    assert [one.name for one in config.checks] == ["test", "lint"]
 
 
 def test_the_targets_of_a_makefile_become_checks():

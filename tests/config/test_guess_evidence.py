@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from tests.config.test_guess import BUILT, JEST, guessed, package
+import pytest
+
+from legion.config.guess.fix import fixed
+from legion.config.guess.repository import Folder
+from tests.config.python_samples import BUILT
+from tests.config.test_guess import JEST, guessed, package
 
 
 def test_packages_are_checked_for_changes_of_what_they_depend_on():
@@ -82,3 +88,35 @@ def test_what_the_tests_import_and_nothing_installs_is_named():
         "requirements.txt names `-e .[full]`, the project itself: setup installs it by that file alone.",
         "The tests import trustme, which no file here names: if they need it, add it to `run` of [setup].",
     )
+
+
+PYTEST = 'PYTHONPATH="$PWD/src" PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -m pytest -q'
+
+
+def config(setup: str, test: str) -> str:
+    lines = (
+        "[setup]",
+        f"run = {json.dumps(setup)}  # ours",
+        "[checks.test]",
+        f"run = {json.dumps(test)}",
+        "timeout = 5",
+    )
+    return "\n".join((*lines, "[checks.other]", "run = 'true'\n"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            config("pip install -q '.[test]'", "python -m pytest"),
+            config("pip install -q -e '.[test]'", 'PYTHONPATH="$PWD/src" python -m pytest'),
+        ),
+        (config("", "PYTHONPATH=old make test"), config("", PYTEST)),
+        ('[checks.test]\nrun = """\npython -m pytest"""\n', None),
+        ('[checks.other]\nrun = "make other"\n', None),
+    ],
+    ids=["a copy and no path", "as init would", "more lines than one", "nothing known"],
+)
+def test_a_fix_changes_the_commands_and_nothing_else(before: str, after: str | None):
+    files = {"pyproject.toml": BUILT, "src/a.py": "", "tests/test_a.py": "import pytest"}
+    assert fixed(before, Folder(tuple(files), files.__getitem__)) == after

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.config.test_guess import BUILT, guessed
+from tests.config.python_samples import BUILT, VENV
+from tests.config.test_guess import guessed
 
 SETUPTOOLS = '[build-system]\nrequires = ["setuptools"]\n[project]\nname = "a"\n'
 WHEEL = "[tool.hatch.build.targets.wheel]"
@@ -64,7 +65,7 @@ def test_checks_import_the_packages_of_their_own_tree(name: str):
     _, config = guessed({**files, "tests/test_a.py": "import pytest"})
     path = f'PYTHONPATH="{expected}" ' if expected else ""
     assert config.checks[0].command.startswith(path)
-    assert config.checks[0].command.removeprefix(path).startswith((".venv/bin/python", "python3"))
+    assert config.checks[0].command.removeprefix(path).startswith((VENV, "python3"))
 
 
 @pytest.mark.parametrize("line", ["-e .[full]", "-e .", ".", ".[test]  # all", "--editable=."])

@@ -21,7 +21,7 @@ from legion.rehearsal.process import Playing
 from legion.store import events
 from legion.store.database.transactions import Store, sqlite_url
 from legion.wire.dispatch import NewTicket
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.crash import invariants
 from tests.crash.squads import Site, site
 from tests.crash.test_chaos import WORK, Chaos

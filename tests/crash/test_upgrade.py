@@ -17,8 +17,7 @@ from legion.drivers import EndKind
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.launch import EndedRun, FreshRun, Launcher, LivingRun
-from legion.wire.mail import ReadMail
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion, ReadMail
 from legion.wire.tickets import Action
 from tests.crash import invariants
 from tests.crash.old_site import OldSite

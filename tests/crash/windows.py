@@ -12,7 +12,7 @@ from legion.domain.scheduling.decide import JobKind
 from legion.jobs.context import Context
 from legion.service.projects import collect
 from legion.service.shared.commit_signal import CommitSignal
-from legion.service.tickets import dispatch
+from legion.service.tickets import actions, dispatch
 from legion.service.views import wait
 from legion.store.board import landings, projects
 from legion.store.work import claims, runs
@@ -38,7 +38,7 @@ def die_before_the_runner_hears_of_the_stop(ground: Ground) -> None:
         _until_arrived(ground)
         _until_only_agents_work(context)
         crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
-        dispatch.stop(context, ticket)
+        actions.stop(context, ticket)
 
 
 def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
@@ -48,7 +48,7 @@ def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
         _until_arrived(ground)
         _until_only_agents_work(context)
         crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
-        dispatch.pause(context, ticket)
+        actions.pause(context, ticket)
 
 
 def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
@@ -58,7 +58,7 @@ def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
         until_settled(context, news, ticket)
         _until_only_agents_work(context)
         crash.arm_here(Point.STORE_WRITE_AFTER_COMMIT)
-        dispatch.drop(context, ticket)
+        actions.drop(context, ticket)
 
 
 def die_while_the_persons_commits_land(ground: Ground) -> None:
@@ -93,9 +93,9 @@ def go_on(ground: Ground) -> None:
         conductor.start()
         _until_nothing_runs(context, news)
         if spec["late"] == "retry":
-            dispatch.retry(context, 1, "")
+            actions.retry(context, 1, "")
         if spec["late"] == "resume":
-            dispatch.resume(context, 1)
+            actions.resume(context, 1)
         if spec["late"]:
             until_settled(context, news, 1)
 

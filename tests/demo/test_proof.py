@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.demo.proof import LandedFacts, losses
-from legion.wire.tickets import EventLine, TicketLine, TicketPage
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import EventLine, TicketLine
 
 
 def commit(hub: Path, text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from legion.cli.base.output import Screen
 from legion.demo.report import Rehearsed, RehearsedTicket, lines_of
-from legion.wire.projects import Graph
+from legion.wire.board import Graph
 
 SCREEN = Screen(tty=False, colours=False, unicode=True, width=200, height=None)
 

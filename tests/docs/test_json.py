@@ -29,12 +29,12 @@ from tests.support.documents import table
 
 PAGE = ROOT / "docs/json.md"
 WORDS = tomllib.loads((Path(__file__).parent / "json_words.toml").read_text())
-OTHER_PROTOCOLS = ("orchestra", "orchestrate", "table", "ticket_fields")
+OTHER_PROTOCOLS = ("orchestra", "orchestrate", "ticket_fields")
 """Modules whose shapes speak to programs of other tools, or describe the operations themselves."""
 
 
 def _modules() -> list[ModuleType]:
-    names = [one.name for one in iter_modules(legion.wire.__path__) if one.name != "operations"]
+    names = [one.name for one in iter_modules(legion.wire.__path__)]
     return [import_module(f"legion.wire.{name}") for name in names]
 
 

@@ -110,7 +110,7 @@ def test_the_rule_holds_while_the_other_is_on_its_way_into_the_target(state: Sta
     assert (2 in started) is (state not in busy)
 
 
-def seen(n: int, mine: int, theirs: int, kind: EventKind = EventKind.CLASH_SEEN) -> Event:
+def seen(n: int, mine: int, theirs: int, kind: EventKind = EventKind.CONFLICT_PREDICTED) -> Event:
     return Event(n=n, at=float(n), kind=kind, project=1, ticket=mine, data={"with": theirs})
 
 
@@ -124,7 +124,7 @@ def test_a_prediction_comes_true_when_either_of_the_pair_is_sent_back_for_a_conf
 
 
 def test_red_checks_are_no_outcome_of_a_prediction_and_a_pair_that_parts_is_settled():
-    gone = seen(3, 1, 2, EventKind.CLASH_GONE)
+    gone = seen(3, 1, 2, EventKind.CONFLICT_GONE)
     assert score([seen(1, 1, 2), sent_back(2, 1, "checks"), gone]) == PredictionScore(predicted=1, settled=1)
     assert score([seen(1, 1, 2), gone, seen(4, 1, 2), sent_back(5, 1)]) == PredictionScore(predicted=1, came_true=1)
     assert score([]) == PredictionScore()

@@ -1,47 +1,57 @@
-"""Rules for git filters: read as git reads them, and a change of them is said in words."""
+"""Git filters in words: what a change of their rules means, and which filters do not run."""
 
 from __future__ import annotations
 
 import pytest
 
 from legion.domain.landing.filter_rules import (
-    FilterRule,
     filter_changes,
+    filter_lines,
     filter_names,
-    filter_rules,
     filter_sentence,
+    program_names,
     refusal,
 )
 
 
-@pytest.mark.parametrize(
-    ("files", "lines"),
-    [
-        ({".gitattributes": "# *.x filter=no\n*.key filter=crypt diff=crypt\n"}, ['"*.key" filter=crypt']),
-        ({".gitattributes": '"a \\"b\\\\.key" filter=x\n'}, ['"a \\"b\\\\.key" filter=x']),
-        ({".gitattributes": "*.a text\n*.b -filter\n*.c !filter\n"}, ['"*.b" -filter', '"*.c" -filter']),
-        ({".gitattributes": "[attr]hide filter=x -diff\n*.k hide\n"}, ['"*.k" filter=x']),
-        ({".gitattributes": "*.k filter=a filter=b\r\n"}, ['"*.k" filter=b']),
-        ({"a/.gitattributes": "*.k filter=x\n/b/*.k filter=x\n"}, ['"/a/**/*.k" filter=x', '"/a/b/*.k" filter=x']),
-        ({"a*/.gitattributes": "k filter=x\n", ".gitattributes": "k filter=y\n"},
-         ['"k" filter=y', '"/a\\\\*/**/k" filter=x']),
-    ],
-)  # fmt: skip
-def test_rules_count_from_the_top_and_the_last_one_wins(files: dict[str, str], lines: list[str]):
-    assert [rule.line.strip() for rule in filter_rules(files)] == lines
+def test_names_and_rules_are_found_in_the_texts_of_attribute_files():
+    texts = [
+        "# *.x filter=no\n*.key filter=crypt diff=crypt\r\n*.c text\n",
+        "[attr]hide filter=x -diff\n*.k hide\n*.b -filter\n",
+    ]
+    assert filter_names(texts) == ("crypt", "x")
+    assert filter_lines(texts) == (
+        "*.key filter=crypt diff=crypt",
+        "[attr]hide filter=x -diff",
+        "*.k hide",
+        "*.b -filter",
+    )
 
 
 def test_a_change_of_rules_says_what_it_means():
-    key, binary, none = FilterRule("*.key", "crypt"), FilterRule("*.bin", "lfs"), FilterRule("*.key", "")
-    assert filter_names([key, binary, none]) == ("crypt", "lfs")
-    gone, come = filter_changes([key], [binary], ["lfs"])
-    assert "*.key leaves the filter crypt" in gone
+    none: tuple[list[str], list[str]] = ([], [])
+    gone, come = filter_changes({"a.key": "crypt"}, {"b.bin": "lfs"}, none, ["lfs"])
+    assert "a.key: leaves the filter crypt: from then on such files are stored as they are" in gone
+    assert "b.bin: goes through the filter lfs" in come
     assert "every clone needs that program" in come
-    assert "do not define" in filter_changes([], [binary], [])[0]
-    assert "taken out of filters" in filter_changes([key], [key, none], [])[0]
-    assert filter_changes([key], [key], []) == ()
-    assert "in another order" in filter_changes([none, key], [key, none], [])[0]
-    assert "in another order" in filter_changes([none, key], [none, key, none], [])[0]
+    assert "do not define" in filter_changes({}, {"b.bin": "lfs"}, none, [])[0]
+    assert "changes from the filter a to b" in filter_changes({"x": "a"}, {"x": "b"}, none, ["b"])[0]
+    many = {f"{number}.key": "crypt" for number in range(9)}
+    assert "4.key and 4 more: leaves" in filter_changes(many, {}, none, [])[0]
+    assert filter_changes({"x": "a"}, {"x": "a"}, (["x filter=a"], ["x filter=a"]), []) == ()
+
+
+def test_a_rule_that_no_file_matches_yet_is_named_and_so_is_another_order():
+    key, free = "*.key filter=crypt", "*.key -filter"
+    assert "`*.key filter=crypt` is gone" in filter_changes({}, {}, ([key], []), [])[0]
+    assert "`*.key -filter` is new" in filter_changes({}, {}, ([key], [key, free]), [])[0]
+    assert "another order" in filter_changes({}, {}, ([free, key], [key, free]), [])[0]
+
+
+def test_a_filter_reads_its_own_settings_and_those_of_its_programs_alone():
+    transcrypt = '"$(git config --get transcrypt.crypt-dir || printf crypt)"/transcrypt clean context=default %f'
+    assert program_names("crypt", [transcrypt]) == {"crypt", "transcrypt"}
+    assert program_names("x", ['"git-crypt" clean', "A=1 /opt/strip | http core"]) == {"x", "git-crypt", "strip"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from legion.domain.landing.gate import gate_key, is_gated
+from legion.domain.landing.destination import gate_key, is_gated
 from legion.domain.tickets.policy import LandingGate
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Change, Ticket

@@ -12,18 +12,19 @@ from legion.domain.agents.leaders import is_leader, own_tools
 from legion.domain.agents.tools import DESCRIPTIONS, Tool, of_agent
 from legion.domain.events import Event, EventKind
 from legion.domain.leader.briefing import (
+    HANDOVER_LIMIT,
     MOST_NOTES,
     EpicFact,
     LeaderFacts,
     LeaderRights,
     SpokenLine,
     briefing,
+    hands_over,
     rules,
 )
 from legion.domain.leader.digest import LONGEST, BoardFacts, PlanFact, QuestionFact, TicketFact, digest, ranges
-from legion.domain.leader.handover import LIMIT, hands_over
-from legion.domain.leader.notes import MOST, Note, NoteKind
 from legion.domain.leader.notices import notice
+from legion.domain.notes import MOST, Note, NoteKind
 from legion.domain.tickets.ticket import State
 from legion.jobs.agent.mail_prompt import rules as mail_rules
 from tests.support.tokens import tokens_at_most
@@ -194,6 +195,8 @@ def test_a_briefing_names_only_as_many_open_epics_as_fit():
 
 
 def test_a_handover_comes_at_the_limit_or_after_a_compaction_and_never_in_a_turn_that_is_resumed():
-    for tokens, compacted, owes in itertools.product((0, LIMIT - 1, LIMIT), (False, True), (False, True)):
+    for tokens, compacted, owes in itertools.product(
+        (0, HANDOVER_LIMIT - 1, HANDOVER_LIMIT), (False, True), (False, True)
+    ):
         due = hands_over(tokens=tokens, compacted=compacted, owes=owes)
-        assert due == (not owes and (compacted or tokens >= LIMIT))
+        assert due == (not owes and (compacted or tokens >= HANDOVER_LIMIT))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.leader.lessons import EndedTicket, FailedAttempt, effect, proposal, question, read_answer, scopes
-from legion.domain.memories import LESSONS_SHARE, SHARE, Memory, fitting, format_memory
+from legion.domain.notes import LESSONS_SHARE, SHARE, Note, NoteKind, fitting, format_for_agent
 
 FAILED = FailedAttempt(attempt=1, reason="checks failed:\n `make test`")
 
 
-def lesson(id: int, text: str = "x", *, accepted: float | None = 1.0, **facts: object) -> Memory:
-    return Memory(id=id, project=1, text=text, lesson=True, accepted_at=accepted, ticket=9, **facts)  # type: ignore[arg-type]
+def lesson(id: int, text: str = "x", *, accepted: float | None = 1.0, **facts: object) -> Note:
+    return Note(id=id, project=1, kind=NoteKind.LESSON, text=text, accepted_at=accepted, ticket=9, **facts)  # type: ignore[arg-type]
 
 
 def test_a_proposal_says_what_failed_and_where_the_attempt_that_passed_differs():
@@ -58,18 +58,18 @@ def test_scopes_are_folders_and_few():
 
 def test_lessons_have_a_share_of_their_own_and_proposed_ones_none():
     many = [lesson(n, "y" * 300) for n in range(1, 10)]
-    plain = [Memory(id=n, project=1, text="z" * 400) for n in range(20, 30)]
+    plain = [Note(kind=NoteKind.MEMORY, id=n, project=1, text="z" * 400) for n in range(20, 30)]
     carried = fitting([*many, *plain, lesson(40, accepted=None)], [], [])
-    assert sum(len(one.text) for one in carried if one.lesson) <= LESSONS_SHARE
+    assert sum(len(one.text) for one in carried if one.is_lesson) <= LESSONS_SHARE
     assert sum(len(one.text) for one in carried) <= SHARE
-    assert [one.id for one in carried if one.lesson] == []
+    assert [one.id for one in carried if one.is_lesson] == []
     only = fitting([*many, lesson(40, accepted=None)], [], [])
     assert [one.id for one in only] == [7, 8, 9]
     fits = fitting([lesson(1, files=("db/**",)), lesson(2, files=("ui/**",)), *plain], ["db/a.sql"], [])
     assert 1 in [one.id for one in fits]
     assert 2 not in [one.id for one in fits]
-    assert format_memory(lesson(7, "Do.")) == "Do. (lesson 7, from ticket 9)"
-    assert format_memory(Memory(id=1, project=1, text="Do.")) == "Do."
+    assert format_for_agent(lesson(7, "Do.")) == "Do. (lesson 7, from ticket 9)"
+    assert format_for_agent(Note(kind=NoteKind.MEMORY, id=1, project=1, text="Do.")) == "Do."
 
 
 def test_an_effect_compares_tickets_with_it_and_those_that_it_fits_without():

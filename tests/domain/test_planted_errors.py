@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,8 @@ def test_a_docstring_stays_one_and_a_file_that_cannot_be_parsed_is_broken_at_its
     ],
 )
 def test_a_script_fails_when_it_runs_but_not_in_setup(name: str, text: str, argv: list[str], tmp_path: Path):
+    if shutil.which(argv[0]) is None:
+        pytest.skip(f"no script of its language runs here: {argv[0]} is missing")
     broken = breaks_at_run_time(name, text.encode())
     assert broken is not None
     (tmp_path / name).write_bytes(broken)

@@ -272,7 +272,15 @@ def test_other_words_or_another_file_are_another_finding():
 
 
 def reading(number: int, verdict: Verdict | None) -> ReviewRequest:
-    facts = {"project": 1, "ticket": 7, "attempt": number, "reader": "qa", "round": number, "base": "b", "commit": "c"}
+    facts = {
+        "project": 1,
+        "ticket": 7,
+        "attempt": number,
+        "reviewer": "qa",
+        "round": number,
+        "base": "b",
+        "commit": "c",
+    }
     return ReviewRequest(id=number, binding=True, given_at=float(number), verdict=verdict, **facts)  # type: ignore[arg-type]
 
 

@@ -54,6 +54,8 @@ def main() -> None:
             case "die":
                 os._exit(3)
     send(type="turn.completed", usage={"input_tokens": 7})
+    if "stay" in sys.argv:
+        signal.pause()
 
 
 main()

@@ -24,7 +24,7 @@ from legion.store.board import tickets
 from legion.store.work import runs
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput
-from legion.wire.questions import MessageText
+from legion.wire.mail import MessageText
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.office import office as whole_office

@@ -37,6 +37,11 @@ def test_a_process_per_turn_continues_one_conversation(stage: Stage):
     assert [one["reason"] for one in facts(read_journal(run), "result")] == ["cancelled", "end_turn", "end_turn"]
 
 
+def test_a_program_that_stays_after_the_end_of_its_turn_is_ended(stage: Stage):
+    outcome, events = stage.play("say one", "stay")
+    assert (outcome, texts(events)) == (EndKind.FINISHED, ["one"])
+
+
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [("fail it broke", "it broke"), ("die", "Small ended without a result (exit code 3).")],

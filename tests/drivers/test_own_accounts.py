@@ -23,7 +23,7 @@ from legion.store.board import tickets
 from legion.store.work import runs, usage
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, StateConflict
-from legion.wire.races import NewRace
+from legion.wire.tickets import NewRace
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
 from tests.support.attacks import Attacker, Door, attack

@@ -14,10 +14,11 @@ from legion.demo.forge.server import StandIn
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import TicketPull
 from legion.domain.tickets.ticket import Change, Propose, Prove, Start, State, Ticket
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.forge.sync import sync
 from legion.jobs.landing import target
 from legion.jobs.landing.job import _QueueWorker
+from legion.jobs.trees import ProjectContext
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
 from legion.service.forge import connections

@@ -116,3 +116,19 @@ def test_a_change_for_a_pull_request_that_no_forge_can_hold_is_parked_with_the_r
     plain.round({"one.txt": "1\n"})
     assert plain.state() == "parked"
     assert "no forge with pull requests is there" in plain.tickets[1].reason
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 3\n"
+LARGE = {".gitattributes": "*.bin filter=lfs\n", "a.bin": POINTER}
+
+
+def test_files_of_lfs_are_not_pushed_without_their_content_and_the_cure_is_named(plain: Desk, remote: Path):
+    ask(plain, "large")
+    assert "a.bin" in plain.round(LARGE)
+    assert plain.state() == "done"
+    assert "a.bin" not in files(remote)
+    trouble = plain.look()
+    assert "`legion collect` and `git push`" in trouble
+    words = ("git", "push", "--quiet", str(remote), f"{plain.project.target}:refs/heads/main")
+    subprocess.run(words, cwd=plain.project.hub.path, check=True)
+    assert plain.look() == ""

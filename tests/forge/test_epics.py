@@ -12,15 +12,16 @@ from legion.domain.tickets.ticket import Prove, State
 from legion.service.forge import issues
 from legion.service.projects import epic_branches, sessions
 from legion.service.tickets import epic_change
-from legion.service.tickets.dispatch import dispatch, drop
+from legion.service.tickets.actions import drop
+from legion.service.tickets.dispatch import dispatch
 from legion.service.views import epic as views
 from legion.store import epic_sessions
 from legion.store.board import epics, projects, tickets
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
 from legion.wire.forge import AssignIssues
-from legion.wire.plans import EpicBudget
-from legion.wire.sessions import EpicBranch, NamedSession
+from legion.wire.plans import EpicBudget, NamedEpic
+from legion.wire.sessions import NamedSession
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import WRITER, hosting
 from tests.support.repository import Repository
@@ -178,7 +179,7 @@ def test_an_epic_whose_ticket_failed_is_not_offered(one_pull: Desk):
 
 
 def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
-    wanted = EpicBranch(cwd=alone.cwd, epic="Big one!")
+    wanted = NamedEpic(cwd=alone.cwd, epic="Big one!")
     said = epic_branches.open_branch(alone.context, wanted)
     assert "land on epic/Big-one, in session epic-Big-one" in said.message
     assert epic_branches.open_branch(alone.context, wanted).message == said.message
@@ -212,7 +213,7 @@ def test_a_branch_of_an_epic_lands_as_a_whole(alone: Desk):
 
 
 def test_a_crash_between_the_end_of_the_session_and_the_ticket_is_made_good(alone: Desk):
-    wanted = EpicBranch(cwd=alone.cwd, epic="v2")
+    wanted = NamedEpic(cwd=alone.cwd, epic="v2")
     epic_branches.open_branch(alone.context, wanted)
     send(alone, "Tables")
     alone.work()
@@ -229,7 +230,7 @@ def test_a_crash_between_the_end_of_the_session_and_the_ticket_is_made_good(alon
 
 
 def test_an_epic_with_a_branch_is_dispatched_alone_and_keeps_its_budget(alone: Desk):
-    epic_branches.open_branch(alone.context, EpicBranch(cwd=alone.cwd, epic="v2"))
+    epic_branches.open_branch(alone.context, NamedEpic(cwd=alone.cwd, epic="v2"))
     mixed = Dispatch(cwd=alone.cwd, tickets=[NewTicket(title="a", epic="v2"), NewTicket(title="b")])
     with pytest.raises(BadInput, match="Epic v2 has a branch of its own"):
         dispatch(alone.context, mixed)

@@ -15,7 +15,7 @@ from legion.domain.forge.issues import marker
 from legion.domain.forge.pulls import PullStage
 from legion.domain.questions import QuestionKind
 from legion.service.forge import connections, issues, pulls
-from legion.service.tickets.dispatch import drop
+from legion.service.tickets.actions import drop
 from legion.store.board import forges, goals, questions
 from legion.wire.errors import NotFound
 from legion.wire.forge import AssignIssues, MergePulls, TriedByHand
@@ -23,6 +23,7 @@ from legion.wire.plans import NewPlan
 from legion.wire.projects import Where
 from tests.forge.desk import CONFIG, Desk
 from tests.forge.hosting import OWNER, READER, ROBOT, STRANGER, WRITER, hosting
+from tests.forge.test_branch import LARGE
 from tests.support.repository import Repository
 
 
@@ -60,6 +61,19 @@ def test_two_legions_make_one_ticket_of_an_issue(desk: Desk, tmp_path: Path):
     desk.look()
     assert len(desk.tickets) == 1
     other.close()
+
+
+def test_a_pull_request_waits_until_the_content_of_its_large_files_is_uploaded(desk: Desk):
+    desk.forge.hosted.open_issue("Add a picture", labels=("legion:go",))
+    desk.round(LARGE)
+    assert "`legion push 1`, which uploads it" in desk.pull(1).note
+    assert desk.pull(1).number is None
+    url = desk.forge.clone_url.replace("://", "://x:owner-token@")
+    tested = desk.pull(1).tested
+    words = ("git", "push", "--quiet", url, f"{tested}:refs/heads/legion/1-add-a-picture")
+    subprocess.run(words, cwd=desk.project.hub.path, check=True)
+    assert desk.look() == ""
+    assert (desk.pull(1).pushed, desk.pull(1).note) == (tested, "")
 
 
 def test_a_persons_push_is_left_alone_and_their_merge_still_lands(desk: Desk, tmp_path: Path):

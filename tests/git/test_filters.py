@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import shutil
 from pathlib import Path
 
 import pytest
 
 from legion.git.hub.filters import FilterSource
+from legion.git.hub.lfs import lfs_files
 from legion.git.hub.repository import Hub
 from legion.git.merge.prediction import OpenChange, Prediction
+from legion.git.person.branches import offer
 from legion.git.person.collect import collect
+from legion.git.trees import setup_changes
 from legion.git.trees.check_trees import CheckTrees
+from legion.git.trees.staged_files import tried
 from legion.git.trees.tree import Tree
 from legion.git.trees.worktrees import Worktrees
 from tests.git.making import Grounds, Person, change
@@ -174,3 +179,150 @@ def test_no_text_that_git_crypt_hides_is_in_the_hub(person: Person, tmp_path: Pa
     assert stored.startswith(b"\0GITCRYPT\0")
     collect(person.path, "main", grounds.hub, saved.commit)
     assert (person.path / "b.key").read_text() == "password=2\n"
+
+
+ODD = (
+    "*.key secret\n[attr]secret filter=turn\n",
+    f"*.key filter=turn {'x' * 2100}\n",
+    "*.key filter=turn\n!a.key -filter\n",
+    '"\\141.key" filter=turn\n',
+    "a.key filter=turn\na.key filter\n",
+    "**/a.key filter=turn\na.key !filter\n",
+    "\\a.[k]ey filter=turn # comment\n",
+    "a.key/ filter=turn\n",
+    "[attr]filter turn\n*.key filter=turn\n",
+)
+
+
+@pytest.mark.parametrize("attributes", ODD, ids=range(len(ODD)))
+def test_a_file_is_stored_as_the_persons_own_git_stores_it(person: Person, tmp_path: Path, attributes: str):
+    """Also once an agent removed the rules: git itself says what they are."""
+    define(person)
+    person.commit({".gitattributes": attributes})
+    grounds = with_source(Grounds(tmp_path / "legion", person))
+    agent = grounds.agent()
+    agent.write(".gitattributes", "# none\n")
+    agent.write("a.key", SECRET)
+    person.write("a.key", SECRET)
+    theirs = person.git("cat-file", "blob", person.git("hash-object", "-w", "--path=a.key", "a.key"))
+    assert grounds.hub.read_file(grounds.save().commit, "a.key") == f"{theirs}\n".encode()
+
+
+def test_a_name_that_is_too_long_for_a_rule_is_not_stored_without_its_filter(filtered: Grounds):
+    agent = filtered.agent()
+    agent.write(".gitattributes", "# none\n")
+    long = "/".join(["x" * 200] * 11) + "/b.key"
+    agent.write(long, SECRET)
+    saved = filtered.save()
+    assert filtered.hub.read_file(saved.commit, long) is None
+    assert not filtered.hub.has(agent.git("hash-object", "--no-filters", long))
+
+
+@pytest.mark.parametrize("leaves", ["the target", "the agent's tree"])
+def test_readings_around_setup_keep_plain_text_out_of_the_hub(filtered: Grounds, tmp_path: Path, leaves: str):
+    """The target has left the filter while an older ticket works, or its agent takes the rules away."""
+    agent, base, commit = filtered.agent(), filtered.target, filtered.target
+    if leaves == "the target":
+        gone = dict.fromkeys((".gitattributes", "sub/.gitattributes"), "# none\n")
+        commit = change(Hub(filtered.hub.path), base, gone, tmp_path)
+    else:
+        agent.write(".gitattributes", "# none\n")
+    agent.write("b.key", SECRET)
+    tree, index = live(filtered.hub, agent.path), tmp_path / "index"
+    known = filtered.worktrees.index("1")
+    found = setup_changes.before(tree, commit, base=base, known=known, index=index)
+    agent.write("a.key", "password=2\n")
+    _, edits = setup_changes.after(tree, commit, found.state, index, base=base)
+    assert [edit.path for edit in edits] == ["a.key"]
+    for path in ("a.key", "b.key"):
+        assert not filtered.hub.has(agent.git("hash-object", "--no-filters", path))
+
+
+def test_readings_around_setup_use_a_filter_that_the_agent_added(grounds: Grounds, tmp_path: Path):
+    define(grounds.person)
+    agent = with_source(grounds).agent()
+    agent.write(".gitattributes", "*.key filter=turn\n")
+    agent.write("b.key", SECRET)
+    tree, known = live(grounds.hub, agent.path), grounds.worktrees.index("1")
+    setup_changes.before(tree, grounds.target, known=known, index=tmp_path / "index")
+    assert not grounds.hub.has(agent.git("hash-object", "--no-filters", "b.key"))
+
+
+def program(place: Path, text: str) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"#!/bin/sh\n{text}\n")
+    place.chmod(0o755)
+    return place
+
+
+def test_a_program_reads_its_own_settings_and_its_folder_beside_the_repository(person: Person, tmp_path: Path):
+    own = program(tmp_path / "tools" / "crypt2", 'cat > /dev/null; git config crypt2.word; cat "$GIT_DIR/keys2/one"')
+    define(person)
+    person.git("config", "filter.turn.clean", f"{own} --keys=keys2")
+    person.git("config", "crypt2.word", "the word")
+    person.git("config", "other.word", "hidden")
+    (person.git_dir / "keys2").mkdir()
+    (person.git_dir / "keys2" / "one").write_text("the key\n")
+    person.commit({".gitattributes": "*.key filter=turn\n"})
+    grounds = with_source(Grounds(tmp_path / "legion", person))
+    grounds.agent().write("b.key", SECRET)
+    assert grounds.hub.read_file(grounds.save().commit, "b.key") == b"the word\nthe key\n"
+    filters = grounds.hub.filters(grounds.target)
+    assert filters is not None
+    assert "other.word" not in filters.settings
+
+
+@pytest.mark.parametrize("word", ["--key={}", "file:{}", "a,{}"])
+def test_a_file_that_a_word_of_the_command_names_is_shown(person: Person, tmp_path: Path, word: str):
+    key = tmp_path / "elsewhere" / "key"
+    key.parent.mkdir()
+    key.write_text("key\n")
+    define(person)
+    person.git("config", "filter.turn.clean", f"tr a-zA-Z n-za-mN-ZA-M {word.format(key)}")
+    person.commit({".gitattributes": "*.x filter=turn\n"})
+    grounds = with_source(Grounds(tmp_path / "legion", person))
+    filters = grounds.hub.filters(grounds.target)
+    assert filters is not None
+    assert filters.readable == (key,)
+
+
+@pytest.mark.parametrize(
+    ("part", "command", "fault"),
+    [
+        ("clean", TURN, ""),
+        ("clean", "cat", "is not what is stored"),
+        ("smudge", "false", "it fails on a.key"),
+        ("clean", "no-such-program", "it fails on a.key"),
+    ],
+)
+def test_a_filter_is_tried_there_and_back(filtered: Grounds, part: str, command: str, fault: str):
+    filtered.person.git("config", f"filter.turn.{part}", command)
+    filters = filtered.hub.filters(filtered.target)
+    assert filters is not None
+    faults = tried(filtered.hub, filters, filtered.target)
+    assert fault in faults.get("turn", "")
+    assert bool(faults) is bool(fault)
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 3\n"
+
+
+def test_files_whose_content_is_with_lfs_are_found_in_a_change(filtered: Grounds, tmp_path: Path):
+    before = filtered.target
+    files = {"b.bin": POINTER, "c.bin": "plain\n", ".gitattributes": "*.bin filter=lfs\n"}
+    person = filtered.person
+    person.git("config", "filter.lfs.clean", "cat")
+    head = change(Hub(filtered.hub.path), before, files, tmp_path)
+    assert lfs_files(filtered.hub, before, head) == ("b.bin",)
+    assert lfs_files(filtered.hub, head, head) == ()
+
+
+def test_an_offered_branch_brings_the_content_of_lfs_along(filtered: Grounds, tmp_path: Path):
+    content = b"abc"
+    id = hashlib.sha256(content).hexdigest()
+    store = filtered.hub.path / "lfs/objects" / id[:2] / id[2:4]
+    store.mkdir(parents=True)
+    (store / id).write_bytes(content)
+    head = change(Hub(filtered.hub.path), filtered.target, {"b.bin": POINTER.replace("a" * 64, id)}, tmp_path)
+    offer(filtered.person.path, filtered.hub, head, "legion/1-large")
+    assert (filtered.person.git_dir / "lfs/objects" / id[:2] / id[2:4] / id).read_bytes() == content

@@ -13,8 +13,7 @@ import pytest
 from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, TargetMoved
 from legion.git.core.history import FileStatus
-from legion.git.hub.loose_refs import write_ref
-from legion.git.hub.repository import Hub
+from legion.git.hub.repository import Hub, write_ref
 from legion.git.trees.worktrees import Worktrees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph, save

@@ -62,7 +62,7 @@ def test_any_test_fails_in_which_git_starts_on_a_worktree_outside_the_sandbox(gr
 WRITES = {"write_bytes", "write_text", "copyfile", "copy", "copy2", "copytree", "move", "touch", "hardlink_to"}
 WRITTEN = {
     ("git/trees/live.py", "self.pipes.open"): "the notes of removed pipes are next to the tree, in no quarantine",
-    ("git/hub/filters.py", "half.open"): "a new file in the stores of LFS, which no filter can write",
+    ("git/hub/lfs.py", "half.open"): "a new file in the stores of LFS, which no filter can write",
     ("git/trees/tree.py", "written.write_text"): "next to the index of a tree of ours",
 }
 

@@ -15,6 +15,8 @@ OTHERS = {
     "jobs/machine_runs/run_proxy.py": "it ends with its socket",
     "machine/uploads.py": "the end of the run waits for it, so it must end too",
     "machine/work.py": "one run: its error is reported to the head",
+    "runner/bridge.py": "one run's network: an error of a connection ends that connection alone",
+    "runner/egress.py": "one connection: it ends with it",
     "runner/lease.py": "one process: it ends with its lease",
 }
 

@@ -12,13 +12,14 @@ import pytest
 from legion.domain.agents.agent import ROOT
 from legion.domain.agents.mail import Delivery
 from legion.domain.runs import Outcome
-from legion.domain.wheel import AgentWheel
+from legion.domain.takeovers import Takeover
 from legion.drivers import InterruptRequest, Program
 from legion.jobs.turn import wheel
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, write_spec
 from legion.service.agents import attach
 from legion.service.agents import hire as hiring
-from legion.store.staff import agent_wheels, agents
+from legion.store.staff import agents
+from legion.store.work import takeovers
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
 from legion.wire.terminal import AttachAgent, GiveBackAgent
@@ -76,7 +77,7 @@ def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_
     (number,) = office.claims
     office.take_prompt(number)
     with office.context.store.write() as tx:
-        agent_wheels.put(tx, AgentWheel(agent=number, owes=False, alone=office.turn(number)[1].id))
+        takeovers.put(tx, Takeover(agent=number, owes=False, alone=office.turn(number)[1].id))
     office.end_turn(number, turn_end)
     for end in wheel_ends:
         assert next_turn(office, crashes=crashes), "the person gets the conversation, and again after a kill"
@@ -91,7 +92,7 @@ def test_killed_at_any_moment_of_a_takeover_no_message_is_lost_and_no_turn_runs_
         office.conduct()
     (agent,) = office.standing()
     with office.context.store.write() as tx:
-        assert agent_wheels.of_agent(tx, number) is None
+        assert takeovers.of_agent(tx, number) is None
         letters = all_mail(tx)
         assert not agents.get(tx, agent.id).owes
     assert len(office.heard(agent)) == 1
@@ -148,14 +149,14 @@ def test_a_person_who_gives_up_leaves_an_agent_as_it_was(office: Office, idle: b
     office.conduct()
     assert bool(office.claims) is not idle
     with office.context.store.read() as tx:
-        assert agent_wheels.of_agent(tx, 1) is None
+        assert takeovers.of_agent(tx, 1) is None
 
 
 def test_what_is_given_back_to_a_runner_that_was_just_killed_opens_for_no_one(office: Office):
     """Its lock is still held, by what it started, and it answers no request."""
     hiring.hire(office.context, ROOT, HireAgent(task="work", cwd=str(office.root), name="ada"))
     with office.context.store.write() as tx:
-        agent_wheels.put(tx, AgentWheel(agent=1, owes=False))
+        takeovers.put(tx, Takeover(agent=1, owes=False))
     assert next_turn(office, crashes=False)
     _, run = office.turn(1)
     folder = office.context.data.runs / run.name

@@ -16,7 +16,7 @@ import pytest
 from legion.domain.checks import CheckResult
 from legion.jobs.checks import execution
 from legion.jobs.checks.prepared_tree import prepared
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from tests.support.attacks import Attacker, Door, attack

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.config.files.current import CurrentSettings
-from legion.config.sections.evidence import Acceptance
+from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
 from legion.config.sections.machine import NetworkMode, SandboxSettings
 from legion.domain.checks import CheckResult
 from legion.jobs.checks import execution, held_out
@@ -34,7 +34,9 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
-def run_acceptance(folder: Path, listener: socket.socket, network: NetworkMode | None, sandbox: NetworkMode) -> bool:
+def run_acceptance(
+    folder: Path, listener: socket.socket, network: AcceptanceNetwork | None, sandbox: NetworkMode
+) -> bool:
     """Whether the code under test could send."""
     secrets = folder / "secrets"
     secrets.mkdir()
@@ -61,10 +63,10 @@ def run_acceptance(folder: Path, listener: socket.socket, network: NetworkMode |
 @attack(Attacker.AGENT, Door.CHECKS)
 @pytest.mark.parametrize(
     ("network", "sandbox"),
-    [(None, NetworkMode.OPEN), (NetworkMode.NONE, NetworkMode.OPEN), (NetworkMode.OPEN, NetworkMode.NONE)],
+    [(None, NetworkMode.OPEN), (AcceptanceNetwork.NONE, NetworkMode.OPEN), (AcceptanceNetwork.OPEN, NetworkMode.NONE)],
 )
 def test_acceptance_has_no_network(
-    tmp_path: Path, listener: socket.socket, network: NetworkMode | None, sandbox: NetworkMode
+    tmp_path: Path, listener: socket.socket, network: AcceptanceNetwork | None, sandbox: NetworkMode
 ):
     assert not run_acceptance(tmp_path, listener, network, sandbox)
     with pytest.raises(BlockingIOError):
@@ -72,7 +74,7 @@ def test_acceptance_has_no_network(
 
 
 def test_a_person_may_give_one_acceptance_the_network(tmp_path: Path, listener: socket.socket):
-    assert run_acceptance(tmp_path, listener, NetworkMode.OPEN, NetworkMode.OPEN)
+    assert run_acceptance(tmp_path, listener, AcceptanceNetwork.OPEN, NetworkMode.OPEN)
     connection, _ = listener.accept()
     with connection:
         connection.settimeout(20)

@@ -20,7 +20,7 @@ from legion.store.database import schema
 from legion.store.staff import agents, mail, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.board import Board
 
 
@@ -60,7 +60,7 @@ def turn(board: Board, agent: Agent) -> None:
 def wait(board: Board, seconds: float) -> None:
     """So much time passes."""
     with board.store.write() as tx:
-        for table, columns in ((schema.runs, ("started_at", "ended_at")), (schema.holdings, ("since",))):
+        for table, columns in ((schema.runs, ("started_at", "ended_at")), (schema.claimed_tickets, ("since",))):
             moved = {name: table.c[name] - seconds for name in columns}
             tx.execute(update(table).values(moved))
         tx.execute(update(schema.mail).values(sent_at=schema.mail.c.sent_at - seconds))

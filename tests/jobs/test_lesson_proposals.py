@@ -11,13 +11,13 @@ from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.limits import BudgetSettings
 from legion.domain.errors import NotAllowed
-from legion.domain.memories import MOST
+from legion.domain.notes import MOST_FOR_AGENTS, NoteKind
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.usage import Spending, Usage
 from legion.domain.tickets.ticket import Cause, Change, Land, Propose, Prove, Start, TryAgain
 from legion.jobs.background.lesson_proposals import LessonProposals
 from legion.jobs.supervise import usage as money
-from legion.store.board import memories, tickets
+from legion.store.board import notes, tickets
 from legion.store.work import runs, usage
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.board import Board
@@ -47,18 +47,18 @@ def land_after_a_failure(board: Board, number: int) -> None:
 
 def lessons(board: Board) -> list[int | None]:
     with board.store.read() as tx:
-        return [one.ticket for one in memories.of_project(tx, 1) if one.ticket is not None]
+        return [one.ticket for one in notes.for_agents(tx, 1) if one.ticket is not None]
 
 
 def test_a_landing_is_looked_at_once_also_if_nothing_came_of_it(board: Board):
     with board.store.write() as tx:
-        known = [memories.add(tx, 1, f"Memory {number}", files=[], labels=[], ticket=None) for number in range(MOST)]
+        known = [notes.add(tx, 1, NoteKind.MEMORY, f"Memory {number}") for number in range(MOST_FOR_AGENTS)]
     land_after_a_failure(board, 1)
     LessonProposals(board.context).look()
     assert lessons(board) == [], "there is no room for it"
     with board.store.write() as tx:
         for one in known[:5]:
-            memories.forget(tx, 1, one.id)
+            notes.close(tx, 1, one.id, by="root")
     # The next daemon.
     LessonProposals(board.context).look()
     assert lessons(board) == []

@@ -13,8 +13,8 @@ from legion.domain.landing.queue import PATIENCE
 from legion.domain.tickets.attempts import next_try_after_conflict
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
 from legion.git.hub.repository import Hub
-from legion.jobs.context import ProjectContext
 from legion.jobs.landing.queue import MergeQueue, waiting_entries
+from legion.jobs.trees import ProjectContext
 from legion.store import events
 from legion.store.board import landings, tickets
 from tests.jobs.office import Office

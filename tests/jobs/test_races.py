@@ -100,7 +100,7 @@ def test_one_reader_ranks_changes_of_one_size(track: Track):
     with track.context.store.read() as tx:
         asked = verdicts.of_ticket(tx, one)
     why = "its reader compares all attempts of the race"
-    assert [(request.reader, request.why) for request in asked] == [(REVIEWER, why)]
+    assert [(request.reviewer, request.why) for request in asked] == [(REVIEWER, why)]
     assert not track.starts_landing()
     track.reads(one, ranking=(track.changes[5].commit, track.changes[1].commit))
     settle(track.context, 1)

@@ -14,11 +14,11 @@ from legion.domain.questions import SettledBy
 from legion.domain.tickets.ticket import Change, Propose, Prove, Start, State, Ticket, TryAgain, Unpark
 from legion.git.hub.repository import Hub
 from legion.jobs.checks import approvals
-from legion.jobs.context import ProjectContext
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.supervise import outcome
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.save import Saved
 from legion.store.board import projects, questions, tickets
 from tests.jobs.office import Office

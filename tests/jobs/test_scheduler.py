@@ -15,7 +15,7 @@ from legion.jobs.scheduling.scheduler import Scheduler, UnreleasedClaims
 from legion.service.views import doctor, status
 from legion.store.board import projects
 from legion.store.work import claims
-from legion.wire.projects import DaemonLine
+from legion.wire.board import DaemonLine
 from tests.jobs.office import Office
 from tests.store.making import add_project, add_ticket
 from tests.support.board import Board

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,39 @@ def test_a_pipe_that_git_would_wait_for_is_reported_though_another_reader_remove
         assert live.removed_pipes() == ["src/.gitignore"]
     project.worktrees.discard("1")
     assert live.removed_pipes() == []
+
+
+ONCE = '[setup]\nrun = "sh setup.sh"\nkey = ["deps.txt"]\n[checks.test]\nrun = "true"\n'
+MAKES = "mkdir -p env; cat /proc/sys/kernel/random/uuid > env/which; {more}\n"
+
+
+def begin_together(ground: Ground, count: int) -> list[str]:
+    """What setup made in each of these worktrees, whose tickets begin at the same time."""
+    project, context = ground.project, ground.board.context
+    trees = [project.worktrees.acquire(str(n), project.target, f"legion/{n}") for n in range(1, count + 1)]
+    gate = threading.Barrier(count)
+
+    def begin(tree: Path) -> str:
+        gate.wait()
+        setup.ensure(context, project, tree, landed=project.target, base=project.target)
+        return (tree / "env/which").read_text()
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(begin, trees))
+
+
+def test_of_setups_that_begin_together_one_runs(make: Make):
+    ground = make(ONCE, {"setup.sh": MAKES.format(more=""), "deps.txt": "1\n"})
+    assert len(set(begin_together(ground, 3))) == 1
+
+
+def test_setups_that_begin_together_run_in_each_tree_where_what_they_make_belongs_to_it(make: Make):
+    ground = make(ONCE, {"setup.sh": MAKES.format(more="pwd > env/place"), "deps.txt": "1\n"})
+    assert len(set(begin_together(ground, 2))) == 2
+
+
+def test_a_setup_that_fails_leaves_its_turn_to_the_next(make: Make):
+    ground = make(ONCE, {"setup.sh": "exit 1\n", "deps.txt": "1\n"})
+    with pytest.raises(setup.SetupFailed):
+        begin_together(ground, 2)
+    assert not setup._MAKING

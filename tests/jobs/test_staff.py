@@ -20,8 +20,7 @@ from legion.service.agents import mail as mailing
 from legion.store.board import questions
 from legion.store.staff import agents, mail
 from legion.wire.agents import FireAgent, HireAgent, InterruptAgent
-from legion.wire.mail import Broadcast, NewMessage, ReadMail
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion, Broadcast, NewMessage, ReadMail
 from tests.jobs.office import ENDINGS, Office, all_mail, check, settle
 from tests.support.sampling import sampled
 

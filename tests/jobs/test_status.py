@@ -13,7 +13,7 @@ from legion.runner.spec import RunFolder
 from legion.service.views import status
 from legion.store.board import tickets
 from legion.store.work import runs, usage
-from legion.wire.projects import DaemonLine
+from legion.wire.board import DaemonLine
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket, land
 

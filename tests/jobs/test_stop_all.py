@@ -9,7 +9,7 @@ import pytest
 
 from legion.domain.tickets.ticket import Start, State
 from legion.runner.spec import RunnerError
-from legion.service.tickets import dispatch
+from legion.service.tickets import actions
 from legion.store.board import landings, tickets
 from legion.store.work import runs
 from tests.jobs.office import Office
@@ -39,7 +39,7 @@ def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: 
         numbers = [add_ticket(tx, office.project).id for _ in range(many)]
         if landing:
             landings.open(tx, office.project, base="a", commit="b", tree="c", tickets=dict.fromkeys(landing, "b"))
-    acted = dispatch.stop_all(office.context, str(office.root))
+    acted = actions.stop_all(office.context, str(office.root))
     assert acted.tickets == [number for number in numbers if number not in landing]
     assert acted.message.startswith(said)
 
@@ -55,7 +55,7 @@ def test_all_runners_are_asked_to_stop_also_behind_one_that_does_not_answer(offi
         runner(answering, answers=True) as asked,
         pytest.raises(RunnerError, match="did not answer"),
     ):
-        dispatch.stop_all(office.context, str(office.root))
+        actions.stop_all(office.context, str(office.root))
     assert asked == ["stop"]
     with office.context.store.read() as tx:
         assert set(tickets.states_of(tx, numbers).values()) == {State.STOPPED}

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
+from legion.config.sections.machine import SandboxMode
 from legion.domain.checks import CheckResult
+from legion.domain.errors import StateConflict
 from legion.domain.events import EventKind
+from legion.domain.questions import Question
 from legion.domain.review.trial import WAITS, Sight, Trial
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import State, Unpark
 from legion.jobs.background.trial_runner import TrialRunner
-from legion.jobs.checks import trial
+from legion.jobs.checks import execution, trial
+from legion.jobs.checks.job import confirmed
 from legion.jobs.landing.job import land
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.store import events
 from legion.store.board import questions, receipts, tickets
 from legion.store.work import claims
+from legion.wire.mail import AnswerQuestion
 from legion.wire.projects import DoctorFinding, TrialPage, TryChecks
-from legion.wire.questions import AnswerQuestion
 from tests.support.board import Board
 from tests.support.repository import Repository
 from tests.support.settings import PLAIN_SETTINGS
@@ -47,6 +52,18 @@ run = "mkdir -p deps/lib && printf 'price() { echo 7; } # the price\\n' > deps/l
 [checks.test]
 run = "for one in lib/*; do . ./$one; done; test $(price) = 7 && sh -c '. ./deps/$0; test $(price) = 7' $one"
 """
+FIXABLE = """\
+[setup]
+run = "mkdir -p deps && echo 'price = 7' > deps/price.py"
+[checks.test]
+run = "python3 check.py"  # the whole suite
+timeout = 30
+"""
+PYTHON = {
+    "setup.py": "find_packages('src')\n",
+    "src/price.py": "price = 7  # of one apple\n",
+    "check.py": "import sys\nsys.path.append('deps')\nfrom price import price\nassert price == 7\n",
+}
 SOURCE = {"lib/price.sh": "price() { echo 7; } # the price\n", "docs/made.sh": "exit 1\n"}
 
 Make = Callable[..., Board]
@@ -57,9 +74,13 @@ PROJECT = 1
 def make(tmp_path: Path) -> Iterator[Make]:
     made: list[Board] = []
 
-    def board(config: str, source: Mapping[str, str] = SOURCE) -> Board:
+    def board(config: str, source: Mapping[str, str] = SOURCE, *, committed: bool = True) -> Board:
         theirs = Repository(tmp_path / "shop", config)
         theirs.commit("source", dict(source))
+        if not committed:
+            theirs.git("rm", "--quiet", "--cached", "legion.toml")
+            theirs.git("commit", "--quiet", "-m", "Without settings")
+            (theirs.root / ".git/info/exclude").write_text("legion.toml\n")
         theirs.git("checkout", "--quiet", "-b", "change")
         theirs.commit("A change", {"change.txt": "x\n"})
         theirs.git("checkout", "--quiet", "main")
@@ -182,8 +203,98 @@ def test_a_fixed_check_is_tried_again_and_what_waited_goes_on(make: Make):
         assert questions.open_ones(tx) == ()
 
 
+def asked(board: Board) -> Question:
+    with board.store.read() as tx:
+        (question,) = questions.open_ones(tx)
+    return question
+
+
+def test_the_answer_fix_changes_legion_toml_as_the_question_shows_and_what_waited_goes_on(make: Make):
+    board = make(FIXABLE, PYTHON)
+    board.put(1, state="landing")
+    landing(board)
+    question = asked(board)
+    old, new = '"python3 check.py"', '"PYTHONPATH=\\"$PWD/src\\" python3 check.py"'
+    assert question.choices == ("fix", "leave", "trust")
+    assert f"-run = {old}  # the whole suite\n+run = {new}  # the whole suite\n" in question.words
+    said = board.service.answer(question.id, AnswerQuestion(choice="fix"))
+    assert "Commit it" in said.message
+    file = board.repository.root / "legion.toml"
+    assert file.read_text() == FIXABLE.replace(old, new)
+    board.repository.git("commit", "--quiet", "--all", "-m", "As proposed")
+    landing(board)
+    assert sights(tried(board)) == {"test": Sight.SEES}
+    assert state(board, 1)[0] is State.LANDING
+
+
+def test_a_legion_toml_that_is_not_committed_is_fixed_and_tried_at_once(make: Make):
+    board = make(FIXABLE, PYTHON, committed=False)
+    tried(board)
+    assert "tried again" in board.service.answer(asked(board).id, AnswerQuestion(choice="fix")).message
+    assert page(board).state == "due"
+    assert sights(tried(board)) == {"test": Sight.SEES}
+
+
+def test_a_legion_toml_that_the_person_changed_meanwhile_is_not_overwritten(make: Make):
+    board = make(FIXABLE, PYTHON)
+    tried(board)
+    file = board.repository.root / "legion.toml"
+    file.write_text(f"{FIXABLE}# mine\n")
+    with pytest.raises(StateConflict, match="not overwritten"):
+        board.service.answer(asked(board).id, AnswerQuestion(choice="fix"))
+    assert file.read_text() == f"{FIXABLE}# mine\n"
+    assert asked(board).settled_at is None
+
+
+def test_a_trial_is_due_again_after_a_change_of_lock_file_setup_or_layout_and_of_nothing_else(make: Make):
+    board = make(TEST)
+    count = 1
+    tried(board)
+    for due, changed in (
+        (False, {"lib/price.sh": "price() { echo 7; } # the same price\n"}),
+        (True, {"requirements.txt": "x\n"}),
+        (True, {"legion.toml": f'[setup]\nrun = "true"\n{TEST}'}),
+        (True, {"packages/a/package.json": "{}", "packages/a/run.sh": "true\n"}),
+    ):
+        board.repository.commit("more", changed)
+        board.trust()
+        landing(board)
+        tried(board)
+        count += due
+        assert tries(board) == count, changed
+
+
+def test_the_first_flaky_verdict_of_a_check_makes_the_trial_due_again(make: Make, tmp_path: Path):
+    mark = tmp_path / "red-once"
+    board = make(TEST.replace('"\n', f' && if test -e {mark}; then rm {mark}; false; fi"\n'))
+    plain = UserConfig()
+    use(board, replace(plain, sandbox=replace(plain.sandbox, mode=SandboxMode.OFF)))
+    tried(board)
+    project = board.context.project(PROJECT)
+    mark.touch()
+    found = execution.test(board.context, project, board.change, execution.project_checks(project))
+    assert not found.green
+    assert confirmed(board.context, project, found, CancelToken()).green
+    assert page(board).state == "due"
+    tried(board)
+    assert (page(board).state, tries(board)) == ("done", 2)
+
+
 def test_a_copy_that_setup_makes_again_for_each_change_is_no_reason_to_doubt(make: Make):
     assert sights(tried(make(COPIES))) == {"test": Sight.SEES}
+
+
+def test_the_packages_that_setup_installed_are_counted(make: Make):
+    made = (
+        "node_modules/a/package.json",
+        "node_modules/@b/c/package.json",
+        "venv/x-1.dist-info/METADATA",
+        "venv/x/y.json",
+    )
+    setup = " && ".join(f"mkdir -p $(dirname {path}) && touch {path}" for path in made)
+    found = tried(make(f'[setup]\nrun = "{setup}"\n{TEST}'))
+    assert found.packages == 3
+    assert ", 3 packages, ok" in found.lines[0]
 
 
 def test_a_child_process_that_runs_an_old_copy_is_found(make: Make):

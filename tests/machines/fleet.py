@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from legion.demo.machines.link import BadLink
-from legion.wire.machine_pages import MachineLine
+from legion.wire.machines import MachineLine
 from tests.machines.workers import LEASE, MachineHouse, machine_house
 from tests.support.legion import PATIENCE, Project
 from tests.support.looking import until_seen

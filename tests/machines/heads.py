@@ -13,10 +13,15 @@ from legion import __version__
 from legion.daemon.machine_server import MachineListener
 from legion.domain.machines.machine import PROTOCOL, PlacedRun, PlacementState
 from legion.domain.runs import Run
+from legion.domain.tickets.ticket import Ticket
+from legion.jobs.context import Context
 from legion.jobs.machine_runs import placements
 from legion.jobs.machines.engine import PlacedJob, RunKey
 from legion.jobs.machines.part import MachinePart
 from legion.jobs.machines.postgres_queue import PostgresQueue
+from legion.jobs.machines.travel import MachineJob
+from legion.jobs.run import job
+from legion.jobs.trees import ProjectContext
 from legion.machine.link import HeadLink
 from legion.machine.membership import Membership, join
 from legion.service.machines.dial_in import DialIn
@@ -25,6 +30,12 @@ from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.machines import MachineBeat
 from tests.support.board import Board
+
+
+def job_of(context: Context, project: ProjectContext, ticket: Ticket, run: Run) -> MachineJob:
+    """A builder's run, as it travels."""
+    described = job.agent_run(context, project, ticket, run, wanted=lambda: True)
+    return placements.job_of(context, project, run, described.place(), described.prepared(None))
 
 
 class Head:
@@ -65,7 +76,7 @@ class Head:
     def place(self, run: Run) -> None:
         context = self.board.context
         project, made = context.project(1), self.board.tickets[run.ticket or 0]
-        assert placements.place(context, run, lambda: placements.build_job(context, project, made, run)) is not None
+        assert placements.place(context, run, lambda: job_of(context, project, made, run)) is not None
 
     def placed(self, run: Run) -> PlacedRun:
         with self.board.store.read() as tx:

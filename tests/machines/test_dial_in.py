@@ -37,8 +37,7 @@ from legion.store.database.errors import StoreUnreachable
 from legion.store.work import machines
 from legion.system.crash import Point
 from legion.system.paths import DataDir
-from legion.wire.machine_pages import RemoveMachine
-from legion.wire.machines import MachineJoin, MachineRunEnd, MirrorTarget
+from legion.wire.machines import MachineJoin, MachineRunEnd, MirrorTarget, RemoveMachine
 from tests.machines.heads import EmptyEngine, Head, beat, killed_at
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from legion.rehearsal.process import Playing
+from legion.wire.mail import AnswerQuestion, MessageText
 from legion.wire.plans import NewPlan
 from legion.wire.providers import AddProvider
-from legion.wire.questions import AnswerQuestion, MessageText
 from tests.machines.workers import MachineHouse, WorkerProcess, machine_house
 from tests.support.gates import Gate
 from tests.support.legion import Project

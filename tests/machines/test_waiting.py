@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from legion.domain.machines.machine import PlacementState
-from legion.jobs.machine_runs import placements, remote
+from legion.jobs.machine_runs import remote
 from legion.jobs.machines.part import MachinePart
 from legion.runner.launch import EndedRun, LostRun
 from legion.store.work import machines
-from tests.machines.heads import EmptyEngine, Head
+from tests.machines.heads import EmptyEngine, Head, job_of
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ class Waiting:
         made = remote.run_to_end(
             context,
             run,
-            job=lambda: placements.build_job(context, project, ticket, run),
+            job=lambda: job_of(context, project, ticket, run),
             wanted=wanted,
             on_event=lambda event: None,
         )

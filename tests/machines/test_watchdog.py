@@ -32,7 +32,7 @@ def started(board: Board, ticket: int) -> tuple[Run, Journal]:
 
 def steps(board: Board, run: Run) -> list[WatchdogStep]:
     with board.store.read() as tx:
-        return [one.action for one in store.helps(tx, [run.id]).get(run.id, ())]
+        return [one.action for one in store.interventions(tx, [run.id]).get(run.id, ())]
 
 
 def test_tests_that_keep_failing_in_the_same_way_are_noticed_on_a_machine_too(tmp_path: Path):

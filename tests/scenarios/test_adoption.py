@@ -19,8 +19,7 @@ import pytest
 
 from legion.drivers.claude.program import find
 from legion.system.crash import Point
-from legion.wire.adoption import AdoptConversation
-from legion.wire.conversations import AskConversation
+from legion.wire.conversations import AdoptConversation, AskConversation
 from legion.wire.errors import LegionError, Retryable
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE

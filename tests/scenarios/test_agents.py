@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository

@@ -32,7 +32,8 @@ def test_a_filter_that_comes_after_init_is_in_force_and_leaving_it_is_a_question
     leaves = project.dispatch("plain", "echo > .gitattributes; echo password > c.key")
     project.until(leaves, "parked")
     (one,) = [one for one in project.squad.client.inbox().questions if one.ticket == leaves]
-    assert "*.key leaves the filter turn: from then on such files are stored as they are" in one.words
+    assert "a.key, b.key, c.key: leaves the filter turn: from then on such files are stored as they are" in one.words
+    assert "`*.key filter=turn` is gone" in one.words
     saved = project.hub_git("for-each-ref", "--format=%(objectname)", f"refs/legion/wip/{leaves}").split()[-1]
     assert project.hub_git("show", f"{saved}:c.key") == "cnffjbeq\n"
 

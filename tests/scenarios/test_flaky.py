@@ -27,7 +27,7 @@ def test_a_flaky_check_proof_or_checkpoint_costs_no_attempt_and_one_that_stays_r
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
     told = [event for event in project.squad.client.history(project.cwd).lines if event.kind == "check.flaky"]
-    assert [event.rule for event in told] == ["flaky-blames-nobody"]
+    assert [event.rule for event in told] == ["flaky-blames-none"]
     assert "is flaky: red, then green on the same tree (once in 7 days)" in project.notes()
     (finding,) = [one for one in project.squad.client.doctor(project.cwd).findings if one.name == "flaky checks"]
     assert not finding.ok

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.controls import EditTicket, MoveInQueue, TryChanges
+from legion.wire.board import MoveInQueue, TryChanges
 from legion.wire.errors import StateConflict
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
+from legion.wire.tickets import EditTicket
 from tests.scenarios.conftest import Make
 from tests.support.legion import Project
 from tests.support.repository import CHECK

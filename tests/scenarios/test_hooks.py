@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.legion import Project, Squad, squad
 from tests.support.repository import Repository
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from legion.system import trees
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.scenarios import hostile_agent
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.legion import SOURCE, Project, Squad, new

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from legion.wire.history import HistoryLine
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 from tests.scenarios.conftest import shared_project
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new

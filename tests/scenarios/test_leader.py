@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from legion.runner.spec import read_spec
-from legion.wire.agents import HireAgent
-from legion.wire.leader import Conversation, ReadConversation
+from legion.wire.agents import Conversation, HireAgent, ReadConversation
 from tests.support.codebase import ROOT, SOURCE
 from tests.support.legion import PATIENCE, Project
 from tests.support.models import Company, company

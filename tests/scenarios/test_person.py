@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from legion.wire.errors import StateConflict
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.gates import Gate
 from tests.support.legion import Project
 

@@ -49,7 +49,7 @@ def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Pr
     assert project.state(slow) == "done"
 
 
-def test_receipts_keep_the_whole_output_on_disk_and_name_the_commit_that_the_target_moved_to(project: Project):
+def test_receipts_keep_the_whole_output_on_disk_and_name_the_files_that_landed(project: Project):
     ticket = project.dispatch("loud", "touch loud.txt", prove=["seq 1 20000"])
     project.until_settled()
     receipt = next(receipt for receipt in project.ticket(ticket).receipts if receipt.command == "seq 1 20000")
@@ -58,9 +58,13 @@ def test_receipts_keep_the_whole_output_on_disk_and_name_the_commit_that_the_tar
     assert Path(receipt.output).read_text() == "".join(f"{n}\n" for n in range(1, 20001))
     target = project.hub_git("rev-parse", "refs/legion/target").strip()
     page = project.ticket(ticket)
-    shown = sorted((receipt.command, receipt.verdict) for receipt in page.receipts)
-    assert shown == [("seq 1 20000", "green"), ("sh check.sh", "green")]
-    assert {receipt.commit for receipt in page.receipts if receipt.verdict == "green"} == {page.landed} == {target}
+    shown = {receipt.command: receipt for receipt in page.receipts}
+    assert {command: one.verdict for command, one in shown.items()} == {"seq 1 20000": "green", "sh check.sh": "green"}
+    assert len(page.receipts) == 2
+    assert shown["sh check.sh"].commit == page.landed == target
+    # The commit of a proof was made before, maybe in another second, of the same files.
+    trees = project.hub_git("rev-parse", *(f"{one.commit}^{{tree}}" for one in page.receipts)).split()
+    assert set(trees) == {project.hub_git("rev-parse", f"{target}^{{tree}}").strip()}
 
 
 def test_what_a_check_leaves_behind_is_no_part_of_anything(make: Callable[..., Project]):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.questions import AnswerQuestion, QuestionLine
+from legion.wire.mail import AnswerQuestion, QuestionLine
 from legion.wire.tickets import Action
 from tests.scenarios.conftest import shared_project
 from tests.support.legion import Project, Squad, new, squad

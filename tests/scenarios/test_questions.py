@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.wire.questions import QuestionLine
+from legion.wire.mail import QuestionLine
 from tests.support.models import Company, company
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from legion.system.crash import Point
 from legion.wire.errors import LegionError
-from legion.wire.races import NewRace
+from legion.wire.tickets import NewRace
 from tests.scenarios.conftest import settings_with_gates
 from tests.support import readers
 from tests.support.gates import Gate

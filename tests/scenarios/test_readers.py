@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput, StateConflict
-from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.mail import AnswerQuestion, MessageText
 from legion.wire.tickets import Action
 from tests.support import readers
 from tests.support.gates import Gate

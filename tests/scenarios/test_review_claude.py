@@ -11,7 +11,7 @@ import pytest
 from legion.domain.scheduling.limit_waits import FIRST_PAUSE
 from legion.rehearsal.protocol.log import RequestKind
 from legion.runner.spec import read_spec
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 from tests.support.models import Company, company
 from tests.support.readers import ALWAYS, approve, changes, finding
 from tests.support.staff import Staff, tool

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from legion.runner.journal import JournalEvent
-from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.mail import AnswerQuestion, MessageText
 from tests.support.gates import Gate
 from tests.support.looking import until_seen
 from tests.support.models import Company, company

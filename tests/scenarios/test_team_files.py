@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput, NotFound
+from legion.wire.mail import AnswerQuestion
 from legion.wire.projects import Trust
-from legion.wire.questions import AnswerQuestion
 from tests.support.legion import Project, Squad, squad
 from tests.support.looking import until_seen
 from tests.support.readers import approve, changes, finding

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from legion.rehearsal.protocol.log import RequestKind
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 from tests.support.models import Company, company
 from tests.support.repository import CHECK
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.gates import Gate
 from tests.support.legion import Project, squad
 from tests.support.looking import until_seen
@@ -43,7 +43,7 @@ def script(here: Company, name: str, used: float, *, resets_in: float = 3000, co
 
 def paces(here: Company) -> list[tuple[object, object]]:
     lines = here.squad.client.history(None).lines
-    return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "pace.changed"]
+    return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "throttle.changed"]
 
 
 @pytest.mark.timeout(300)

@@ -17,8 +17,7 @@ from legion.runner.spec import read_spec
 from legion.store import events
 from legion.store.database.transactions import Store, sqlite_url
 from legion.wire.errors import NotAllowed
-from legion.wire.mail import ReadMail
-from legion.wire.questions import QuestionLine
+from legion.wire.mail import QuestionLine, ReadMail
 from tests.support.looking import until_seen
 from tests.support.models import Company, company
 

@@ -92,11 +92,11 @@ def test_events_replay_a_ticket_with_the_journals_of_its_runs_and_name_every_rul
     moves = [(line.data["step"], line.rule) for line in found.lines if line.kind == "ticket.moved"]
     assert moves == [
         ("start", "ready"),
-        ("propose", "tree-counts"),
+        ("propose", "tree-decides"),
         ("prove", "proven"),
         ("tryagain", "red-goes-back"),
         ("start", "ready"),
-        ("propose", "tree-counts"),
+        ("propose", "tree-decides"),
         ("prove", "proven"),
         ("land", "green-lands"),
     ]

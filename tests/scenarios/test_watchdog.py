@@ -15,8 +15,8 @@ import pytest
 
 from legion.rehearsal.protocol.log import RequestKind
 from legion.system.crash import Point
-from legion.wire.questions import AnswerQuestion
-from legion.wire.tickets import TicketPage
+from legion.wire.mail import AnswerQuestion
+from legion.wire.ticket_pages import TicketPage
 from tests.scenarios.victims import Victims, Who, until
 from tests.support.gates import Gate
 from tests.support.models import Company, company
@@ -28,7 +28,7 @@ SETTINGS = '[claude]\nmodel = "sonnet"\n[liveness]\nevery = 0.2\n'
 PATIENT = f"{CHECK}\n[liveness]\nrepeats = 3\nhang = 3600\nprogram = 3600\nsilence = 3600\n"
 """Nothing but loops is noticed."""
 HASTY = PATIENT.replace("hang = 3600\nprogram = 3600", "hang = 2\nprogram = 2")
-LOOPS, HANGS, DEAD = "loops-are-broken", "hanging-is-cut-off", "dead-is-buried"
+LOOPS, HANGS, DEAD = "loops-are-broken", "hanging-is-cut-off", "dead-is-ended"
 MANY = 300
 """Calls of an agent that heeds nobody; it is stopped long before."""
 DONE = '[[step]]\nsay = "Done."\n'
@@ -60,7 +60,7 @@ def call(command: str, say: str = "I try.") -> str:
 
 
 def steps(page: TicketPage) -> list[tuple[str, str]]:
-    found = [event.data for event in page.history if event.kind == "liveness.step"]
+    found = [event.data for event in page.history if event.kind == "watchdog.step"]
     return [(str(data["step"]), str(data["rule"])) for data in found]
 
 
@@ -241,12 +241,12 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     (said,) = staff.results("round")
     assert said.startswith("round did not complete its turn: it made the same call")
     lines = here.squad.client.history(here.project.cwd).lines
-    found = [line.data["step"] for line in lines if line.kind == "liveness.step" and "agent" in line.data]
+    found = [line.data["step"] for line in lines if line.kind == "watchdog.step" and "agent" in line.data]
     assert found == ["nudge", "interrupt", "end"]
     (turn,) = {line.run for line in lines if line.kind == "run.started" and line.data.get("name") == "round"}
     replayed = here.squad.client.history(None, run=turn).lines
     assert {line.run for line in replayed} == {turn}
-    assert {"run.started", "begins", "returned", "told", "liveness.step", "run.ended"} <= {
+    assert {"run.started", "begins", "returned", "told", "watchdog.step", "run.ended"} <= {
         line.kind for line in replayed
     }
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets.attendance import Attendance
+from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.ticket import Resume
-from legion.domain.wheel import WheelStage
 from legion.drivers import InterruptRequest, Program
 from legion.jobs.run import attendance
 from legion.jobs.run.job import run_dir
@@ -20,7 +19,7 @@ from legion.runner.journal import Journal
 from legion.runner.spec import RunSpec, write_spec
 from legion.service.tickets import attach
 from legion.store.board import tickets
-from legion.store.work import attendances, runs
+from legion.store.work import runs, takeovers
 from legion.wire.errors import StateConflict
 from legion.wire.terminal import Attach, OpenTerminal
 from tests.support.board import Board
@@ -79,9 +78,9 @@ def ended(board: Board, run: Run) -> Resume:
     return step
 
 
-def asked_for(board: Board) -> Attendance | None:
+def asked_for(board: Board) -> Takeover | None:
     with board.store.read() as tx:
-        return attendances.of_ticket(tx, 1)
+        return takeovers.of_ticket(tx, 1)
 
 
 def test_only_the_run_that_worked_alone_is_interrupted_never_the_one_that_opens_for_the_person(board: Board):
@@ -157,7 +156,7 @@ def test_who_asks_again_after_giving_up_too_late_gets_the_conversation(board: Bo
     ended(board, alone)
     wanted = asked_for(board)
     assert wanted is not None
-    assert wanted.stage is WheelStage.CUT
+    assert wanted.stage is TakeoverStage.CUT
     assert wanted.opens(alone.id + 1)
 
 

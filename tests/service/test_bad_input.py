@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,21 @@ def damaged(folder: Path) -> Path:
     return repository.root
 
 
+def unreadable_commit(folder: Path) -> Path:
+    """As where the files belong to another user."""
+    repository = Repository(folder / "ada")
+    id = repository.git("rev-parse", "HEAD").strip()
+    (repository.root / ".git/objects" / id[:2] / id[2:]).unlink()
+    return repository.root
+
+
+def of_another_user(folder: Path) -> Path:
+    repository = Repository(folder / "ada")
+    for path in (repository.root, *repository.root.rglob("*")):
+        os.chown(path, 12345, -1)
+    return repository.root
+
+
 def a_folder_for_a_file(folder: Path) -> Path:
     repository = Repository(folder / "ada")
     repository.git("rm", "-q", "legion.toml")
@@ -76,6 +92,7 @@ UNFIT = [
     (bare, USAGE, "bare repository: run `legion init` in a checkout of it"),
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
     (damaged, USAGE, "The repository lacks 1 object that commit"),
+    (unreadable_commit, USAGE, "The last commit of main cannot be read: see `git fsck`"),
     (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
     (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]
@@ -90,6 +107,13 @@ def test_a_repository_that_cannot_be_a_project_is_refused_and_left_alone(
     said = house.cli("init", cwd=place)
     assert_one_sentence(said, code, words)
     assert everything(tmp_path) == before
+    assert str(place) not in [project.root for project in house.client.status(None).projects]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_repository_of_another_user_is_refused_with_the_reason(house: QuietSquad, tmp_path: Path):
+    place = of_another_user(tmp_path)
+    assert_one_sentence(house.cli("init", cwd=place), USAGE, "belongs to another user, so git does not copy it")
     assert str(place) not in [project.root for project in house.client.status(None).projects]
 
 

@@ -8,12 +8,11 @@ import pytest
 
 from legion.jobs.agent.briefing import briefing
 from legion.store.board import projects
-from legion.wire.controls import EditTicket, SetNumbers
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
-from legion.wire.projects import Where
-from legion.wire.tickets import Action
+from legion.wire.projects import SetNumbers, Where
+from legion.wire.tickets import Action, EditTicket
 from tests.support.board import Board
 from tests.support.legion import Project, new
 from tests.support.office import QuietSquad

@@ -14,10 +14,9 @@ from legion.store.work import runs
 from legion.wire.agents import ClaimTicket, FireAgent, InterruptAgent, PlanVerdict
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
-from legion.wire.mail import ReadMail
+from legion.wire.mail import AnswerQuestion, ReadMail
 from legion.wire.operations import OPERATIONS
 from legion.wire.projects import AddProject, Trust
-from legion.wire.questions import AnswerQuestion
 from legion.wire.table import OpenTo
 from legion.wire.tickets import Action
 from tests.support.office import PERSONS, Employee, Office, office

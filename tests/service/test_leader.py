@@ -13,7 +13,7 @@ import pytest
 from legion.config.files.user import UserConfig
 from legion.config.sections.claude import Answers, ClaudeSettings
 from legion.config.sections.standing import StandingSettings
-from legion.domain.leader.handover import LIMIT
+from legion.domain.leader.briefing import HANDOVER_LIMIT
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Change, Fail, Land, Propose, Prove, Start
 from legion.drivers.profile import ConversationSize
@@ -21,13 +21,12 @@ from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.leader import turn
 from legion.store.board import goals, questions, tickets
 from legion.store.staff import agents, leaders, mail
+from legion.wire.agents import ReadConversation
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound
-from legion.wire.leader import ReadConversation
-from legion.wire.mail import NewMessage, ReadMail
+from legion.wire.mail import AnswerQuestion, NewMessage, ReadMail
 from legion.wire.notes import AddNote
 from legion.wire.plans import ApprovePlan, NewPlan
-from legion.wire.questions import AnswerQuestion
 from tests.support.attacks import Attacker, Door, attack
 from tests.support.office import Employee, Office, office
 from tests.support.planner import TWO, Planner
@@ -269,7 +268,7 @@ def test_a_compacted_leader_does_next_what_one_does_that_was_not(tmp_path):
             ada.use("legion-note", kind=kind, text=text)
             heard.append(f"{kind}: {text}")
         with desk.context.store.write() as tx:
-            turn.record(tx, agent, delivered=True, size=ConversationSize(tokens=LIMIT))
+            turn.record(tx, agent, delivered=True, size=ConversationSize(tokens=HANDOVER_LIMIT))
         leader_state = turn.texts(desk.context, agent)
         assert next_step("\n".join([*heard, leader_state.resumed]))[0] == []
         for number in numbers:
@@ -277,7 +276,7 @@ def test_a_compacted_leader_does_next_what_one_does_that_was_not(tmp_path):
                 for step in (Start("c" * 40), Propose(Change(base="c" * 40, commit="d" * 40)), Prove(), Land("d" * 40)):
                     tickets.move(tx, number, step)
         with desk.context.store.write() as tx:
-            turn.record(tx, agent, delivered=False, size=ConversationSize(tokens=LIMIT))
+            turn.record(tx, agent, delivered=False, size=ConversationSize(tokens=HANDOVER_LIMIT))
         texts = turn.texts(desk.context, agent)
         knows_all = next_step("\n".join([*heard, texts.resumed]))
         assert next_step(texts.fresh) == knows_all

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.agents.agent import Agent, Rights
 from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind, StartJob, decide
 from legion.jobs.workspace import linked_projects
-from legion.service.tickets.dispatch import Dispatcher, dispatch
+from legion.service.tickets.dispatch import dispatch
 from legion.store import snapshot
 from legion.store.board import projects
-from legion.wire.controls import EditTicket
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput
-from legion.wire.plans import StopEpic
+from legion.wire.plans import NamedEpic
 from legion.wire.projects import AddProject, Trust
-from legion.wire.sessions import DeleteSession, EpicBranch
+from legion.wire.sessions import DeleteSession
+from legion.wire.tickets import EditTicket
 from tests.support.board import Board
 from tests.support.repository import Repository
 
@@ -85,7 +86,9 @@ def test_a_person_may_name_a_ticket_of_any_project_and_an_agent_only_of_its_own(
     (lib,) = pair.make(pair.cwd, agent("lib")).ids
     (app,) = pair.make(pair.app_cwd, agent("app", after=[lib])).ids
     assert pair.tickets[app].spec.after == (lib,)
-    by = Dispatcher(id="a1", tools=None, allow=lambda *_: None, narrow=lambda crew, _: crew)
+    by = Agent(
+        number=1, id="a1", project=1, parent="", name="a1", role="", task="", model="", rights=Rights(), hired_at=0.0
+    )
     wanted = Dispatch(cwd=pair.cwd, tickets=[agent("back", after=[app])])
     with pytest.raises(BadInput, match=f"Ticket {app} belongs to another project"):
         dispatch(pair.context, wanted, by)
@@ -105,7 +108,7 @@ def test_an_epic_over_two_projects_is_one_page(pair: Pair):
     assert page == pair.service.epic(pair.cwd, "v2")
     assert [(one.id, one.project) for one in page.tickets] == [(lib, "shop"), (app, "app")]
     assert page.waves == [[lib], [app]]
-    assert pair.service.stop_epic(StopEpic(cwd=pair.cwd, epic="v2")).tickets == [lib]
+    assert pair.service.stop_epic(NamedEpic(cwd=pair.cwd, epic="v2")).tickets == [lib]
 
 
 def test_an_agent_clones_what_landed_and_what_is_in_flight(pair: Pair, tmp_path: Path):
@@ -127,7 +130,7 @@ def test_an_agent_clones_what_landed_and_what_is_in_flight(pair: Pair, tmp_path:
 
 def test_an_epic_lands_in_the_project_that_another_depends_on_first(pair: Pair, tmp_path: Path):
     for cwd in (pair.cwd, pair.app_cwd):
-        pair.service.open_epic_branch(EpicBranch(cwd=cwd, epic="v2"))
+        pair.service.open_epic_branch(NamedEpic(cwd=cwd, epic="v2"))
     (lib,) = pair.make(pair.cwd, agent("lib", epic="v2")).ids
     made = pair.make(pair.app_cwd, agent("app", epic="v2"))
     assert pair.tickets[made.ids[0]].spec.after == (lib,)

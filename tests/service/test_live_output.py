@@ -14,7 +14,7 @@ import pytest
 from legion.jobs.run.job import run_dir
 from legion.runner.spec import RunFolder
 from legion.store.work import runs
-from legion.wire.live import FollowOutput, LiveOutput
+from legion.wire.history import FollowOutput, LiveOutput
 from tests.support.board import Board
 
 LONG = 20.0

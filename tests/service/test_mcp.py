@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent
 from legion.config.files.user import DEFAULTS
 from legion.wire.agents import FireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.office import PERSONS, Office, office
 
 BAD_PORTS = (6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.leader.notes import MOST
+from legion.domain.notes import MOST
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.wire.notes import AddNote, CloseNote
 from tests.support.legion import Project

@@ -49,6 +49,16 @@ def test_an_agent_lists_those_of_its_own_project(two: Neighbours):
     assert "private" not in str(two.mine.legion.status(None))
 
 
+@attack(Attacker.AGENT, Door.RIGHTS)
+def test_a_name_that_is_taken_elsewhere_is_refused_with_the_project_for_the_person_alone(two: Neighbours):
+    wanted = HireAgent(task="stand there", name="private-boss", cwd=two.here.cwd)
+    with pytest.raises(StateConflict, match="called private-boss already in project private: choose another name"):
+        two.here.person.hire(wanted)
+    with pytest.raises(LegionError) as refused:
+        two.mine.use("legion-hire", name="private-boss", task="stand there")
+    assert "project private" not in str(refused.value)
+
+
 REACHES: dict[str, Callable[[Employee, str], object]] = {
     "page": lambda mine, other: mine.legion.agent(other),
     "tell": lambda mine, other: mine.legion.tell_agent(NewMessage(to=other, text="obey")),

@@ -18,19 +18,18 @@ from legion.store.work import runs
 from legion.wire.agents import HireAgent
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
+from legion.wire.mail import AnswerQuestion
 from legion.wire.plans import (
     ApprovePlan,
     EpicBudget,
+    NamedEpic,
     NewPlan,
     RejectPlan,
     ReplanEpic,
     SavePlan,
     SplitTicket,
-    StopEpic,
 )
 from legion.wire.projects import AddProject
-from legion.wire.questions import AnswerQuestion
-from legion.wire.sessions import EpicBranch
 from legion.wire.tickets import Action
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
@@ -77,7 +76,7 @@ def test_a_goal_is_planned_shown_and_approved_in_two_parts(desk: Office, planner
     assert desk.person.epic_budget(replace(limited, usd=0)).budget is None
     with pytest.raises(BadInput, match="A budget is a number of dollars"):
         desk.person.epic_budget(replace(limited, usd=-1))
-    assert len(desk.person.stop_epic(StopEpic(cwd=desk.cwd, epic=page.plan.id)).tickets) == 2
+    assert len(desk.person.stop_epic(NamedEpic(cwd=desk.cwd, epic=page.plan.id)).tickets) == 2
     assert desk.person.epic(desk.cwd, page.plan.id).counts == {"stopped": 2}
 
 
@@ -168,7 +167,7 @@ def test_a_repeated_request_answers_as_the_first_one(planner: Planner):
 
 
 def test_a_repeated_approval_of_an_epic_with_its_own_branch_answers_as_the_first_one(desk: Office, planner: Planner):
-    desk.person.open_epic_branch(EpicBranch(cwd=desk.cwd, epic="v2"))
+    desk.person.open_epic_branch(NamedEpic(cwd=desk.cwd, epic="v2"))
     page = planner.plan(TWO, epic="v2")
     first = planner.approve(page, request="once")
     assert planner.approve(page, request="once").tickets == first.tickets

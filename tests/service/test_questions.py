@@ -14,7 +14,7 @@ from legion.service.entry.tools.call import ToolRequest
 from legion.service.entry.tools.questions import ask
 from legion.service.use_case import Caller
 from legion.wire.errors import LegionError
-from legion.wire.questions import AnswerQuestion
+from legion.wire.mail import AnswerQuestion
 from tests.support.board import Board
 
 PERMISSIONS = (*CHOICES[QuestionKind.PERMISSION], ALWAYS)

@@ -8,7 +8,7 @@ import pytest
 
 from legion.domain.tickets.ticket import State
 from legion.wire.errors import BadInput, LegionError, NotFound, StateConflict
-from legion.wire.races import NewRace
+from legion.wire.tickets import NewRace
 from tests.support.board import Board
 
 THREE = NewRace(count=3)

@@ -22,9 +22,8 @@ from legion.store.staff import mail as stored_mail
 from legion.wire.agents import FireAgent, HireAgent, InterruptAgent, SetDelegation
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotAllowed, NotFound
-from legion.wire.mail import NewMessage, ReadMail
+from legion.wire.mail import AnswerQuestion, NewMessage, ReadMail
 from legion.wire.projects import AddProject
-from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Action
 from tests.support.office import PERSONS, Employee, Office, office, use
 from tests.support.repository import CHECK, Repository

@@ -16,7 +16,8 @@ from legion.jobs.background.routine_clock import RoutineClock
 from legion.service.leader import routines as cases
 from legion.store.board import routines, tickets
 from legion.wire.errors import BadInput, NotAllowed, NotFound, StateConflict
-from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine
+from legion.wire.projects import Where
+from legion.wire.templates import AddRoutine, RoutineLine
 from tests.support.office import Office, office
 from tests.support.repository import CHECK, Repository
 
@@ -61,7 +62,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
 def clock(desk: Office) -> Iterator[Clock]:
     yield Clock(desk)
     for one in desk.person.routines(desk.cwd).routines:
-        desk.person.remove_routine(one.id, OfRoutine(cwd=desk.cwd))
+        desk.person.remove_routine(one.id, Where(cwd=desk.cwd))
 
 
 def test_a_time_starts_one_ticket_and_missed_times_one(clock: Clock):
@@ -90,9 +91,9 @@ def test_no_second_start_while_a_ticket_of_the_first_is_open(clock: Clock):
     assert (line.runs, line.last_tickets) == (1, first)
     assert line.last_result == f"skipped: ticket {first[0]} of the last start is still open"
     with pytest.raises(StateConflict, match=f"Ticket {first[0]} of the last start is still open"):
-        clock.desk.person.run_routine(number, OfRoutine(cwd=clock.desk.cwd))
+        clock.desk.person.run_routine(number, Where(cwd=clock.desk.cwd))
     clock.end(number)
-    assert clock.desk.person.run_routine(number, OfRoutine(cwd=clock.desk.cwd)).routines[0].runs == 2
+    assert clock.desk.person.run_routine(number, Where(cwd=clock.desk.cwd)).routines[0].runs == 2
 
 
 def test_events_start_a_routine_once_and_its_own_tickets_never(clock: Clock):
@@ -157,7 +158,7 @@ def test_a_repository_that_cannot_be_read_for_a_while_has_no_new_tags_afterwards
 
 def test_a_template_becomes_an_approved_plan_with_the_budget(clock: Clock):
     number = clock.add("every day 07:00", "docs", values={"topics": "the till"}, budget=2.0)
-    line = clock.desk.person.run_routine(number, OfRoutine(cwd=clock.desk.cwd)).routines[0]
+    line = clock.desk.person.run_routine(number, Where(cwd=clock.desk.cwd)).routines[0]
     assert line.last_tickets, line.last_result
     pages = [clock.desk.person.ticket(ticket) for ticket in line.last_tickets]
     assert {page.budget for page in pages if not page.ticket.checkpoint} == {2.0}
@@ -182,11 +183,11 @@ def test_what_is_no_routine_is_refused(clock: Clock, wanted, message):
 
 def test_a_routine_is_removed_and_no_agent_adds_one(clock: Clock):
     number = clock.add("every 5 minutes")
-    assert "its tickets stay" in clock.desk.person.remove_routine(number, OfRoutine(cwd=clock.desk.cwd)).message
+    assert "its tickets stay" in clock.desk.person.remove_routine(number, Where(cwd=clock.desk.cwd)).message
     clock.look(later=86_400)
     assert clock.desk.person.routines(clock.desk.cwd).routines == []
     with pytest.raises(NotFound, match="There is no routine"):
-        clock.desk.person.run_routine(number, OfRoutine(cwd=clock.desk.cwd))
+        clock.desk.person.run_routine(number, Where(cwd=clock.desk.cwd))
     leader = clock.desk.hire("ada", role="leader")
     with pytest.raises(NotAllowed):
         leader.legion.add_routine(AddRoutine(cwd=clock.desk.cwd, starts="every day 07:00", what="Rule the world."))

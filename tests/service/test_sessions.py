@@ -9,8 +9,8 @@ import pytest
 from legion.store.board import projects
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, NotFound, StateConflict
+from legion.wire.mail import AnswerQuestion
 from legion.wire.projects import AddProject
-from legion.wire.questions import AnswerQuestion
 from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 from tests.support.board import Board
 

@@ -14,7 +14,7 @@ from legion.jobs.plan import planner_run
 from legion.jobs.run import documents
 from legion.store.board import goals, tickets
 from legion.wire.errors import BadInput
-from legion.wire.plans import PlanPage, RejectPlan, StopEpic
+from legion.wire.plans import NamedEpic, PlanPage, RejectPlan
 from tests.support.office import Office, office
 from tests.support.planner import TWO, Planner, ticket
 from tests.support.repository import CHECK
@@ -56,7 +56,7 @@ def test_an_author_that_only_answers_with_nothing_fails_the_plan_and_may_ask_fir
     page = planner.plan(asked, spec=True, questions=True)
     assert (page.plan.state, page.documents) == ("asking", [])
     assert _stages(desk, page.plan.id)[0] == "asking"
-    stopped = desk.person.stop_epic(StopEpic(cwd=desk.cwd, epic=page.plan.id))
+    stopped = desk.person.stop_epic(NamedEpic(cwd=desk.cwd, epic=page.plan.id))
     assert (stopped.message, stopped.tickets) == (f"{page.plan.id} is dropped.", [])
     assert _stages(desk, page.plan.id)[0] == "stopped"
     with pytest.raises(BadInput, match="add --spec"):

@@ -19,7 +19,8 @@ from legion.service.entry.tools.tickets import MARKS
 from legion.service.providers.reachability import unreachable
 from legion.store.board import projects, receipts, tickets
 from legion.store.work import runs
-from legion.wire.projects import ProjectLine, Where
+from legion.wire.board import ProjectLine
+from legion.wire.projects import Where
 from tests.store.making import add_ticket
 from tests.support.board import Board
 

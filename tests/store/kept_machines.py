@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from legion.domain.machines.machine import CommandKind, PlacementState
-from legion.domain.wheel import AgentWheel, WheelStage
-from legion.store.board import receipts, tickets
+from legion.domain.notes import NoteKind
+from legion.domain.takeovers import Takeover, TakeoverStage
+from legion.domain.tickets.policy import LandingGate
+from legion.store.board import epics, notes, receipts, tickets
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
-from legion.store.staff import agent_wheels, agents, devices
-from legion.store.work import adoptions, attendances, machines, runs
+from legion.store.staff import agents, devices
+from legion.store.work import adoptions, machines, runs, takeovers
 
 
 def machine(tx: Transaction) -> None:
@@ -31,13 +33,13 @@ def places(tx: Transaction) -> None:
 
 
 def agent_wheel(tx: Transaction) -> None:
-    assert agent_wheels.of_agent(tx, 1) == AgentWheel(agent=1, owes=True, since=2000.0)
+    assert takeovers.of_agent(tx, 1) == Takeover(agent=1, owes=True, since=2000.0)
 
 
 def wheel_run(tx: Transaction) -> None:
-    found = attendances.of_ticket(tx, 1)
+    found = takeovers.of_ticket(tx, 1)
     assert found is not None
-    assert (found.alone, found.stage) == (1, WheelStage.CUT)
+    assert (found.alone, found.stage) == (1, TakeoverStage.CUT)
 
 
 def agent_driver(tx: Transaction) -> None:
@@ -71,6 +73,13 @@ def agent_money(tx: Transaction) -> None:
     assert agents.all_means(tx)["a-manager"].money is not None
 
 
+def plain_names(tx: Transaction) -> None:
+    """Rows that had no place before: a pinned note, an epic with a budget and a gate."""
+    pinned = next(one for one in notes.for_agents(tx, 1) if one.pinned)
+    assert (pinned.text, pinned.kind, pinned.author) == ("Lock the doors.", NoteKind.MEMORY, "root")
+    assert (epics.budgets(tx)[1, "doors"], epics.gates(tx)[1, "doors"]) == (2.0, LandingGate.AUTO)
+
+
 def trusted_check(tx: Transaction) -> None:
     assert [receipt.trusted for receipt in receipts.of_ticket(tx, 1)] == ["ada"]
 
@@ -85,5 +94,6 @@ KEPT = {
     "machine_disks": machine_disk,
     "agent_spending": agent_money,
     "trusted_checks": trusted_check,
+    "plain_names": plain_names,
 }
 """The latest steps, in their order."""

@@ -81,9 +81,9 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
     with store.write() as tx:
         tx.execute(insert(schema.tickets), [row | {"id": n, "after": [n - 1], "moved_at": float(n)} for n in ids])
         texts = {"text": "t", "context": "long " * 100, "criteria": "", "plan": ""}
-        tx.execute(insert(schema.wishes), [texts | {"ticket": n} for n in ids])
+        tx.execute(insert(schema.ticket_details), [texts | {"ticket": n} for n in ids])
         tx.execute(insert(schema.edges), [{"ticket": n, "after": n - 1} for n in ids])
-        request = {"project": project, "answer": {"ids": [1]}, "at": 1.0}
+        request = {"scope": f"project-{project}", "answer": {"ids": [1]}, "at": 1.0}
         tx.execute(insert(schema.requests), [request | {"request": f"request {n}"} for n in ids])
         run = {
             "project": project,

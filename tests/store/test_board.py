@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from legion.domain.events import EventKind
+from legion.domain.notes import NoteKind
 from legion.domain.tickets.ticket import Stop
 from legion.store import board_records, events
-from legion.store.board import landings, tickets
+from legion.store.board import landings, notes, tickets
 from legion.store.board_records import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, BoardCondition
 from legion.store.database import schema
 from legion.store.database.migrations import SHIPPED
@@ -107,10 +108,15 @@ def columns_of(number: int, folder: Path) -> dict[str, set[str]]:
         return {name: {row[1] for row in old.execute(f"PRAGMA table_info({name})")} for name in names}
 
 
+SINCE_35 = {"ticket_details": "wishes", "plans": "goals"}
+"""Tables by their present names, as releases before that step named them."""
+
+
 def older(record: dict[str, Any], name: str, known: dict[str, set[str]]) -> dict[str, Any]:
     """The record of a file as a release with these tables would have written it."""
     if name.startswith("tickets/"):
-        rows = {table: rows for table, rows in record.items() if table != "ticket" and table in known}
+        named = {SINCE_35.get(table, table): rows for table, rows in record.items()}
+        rows = {table: rows for table, rows in named.items() if table != "ticket" and table in known}
         return {
             "ticket": older(record["ticket"], "tickets", known),
             **{table: [older(row, table, known) for row in some] for table, some in rows.items()},
@@ -189,3 +195,34 @@ def test_only_projects_where_something_may_have_happened_are_astir(migrated_url:
     with store.read() as tx:
         assert board_records.astir(tx, newest) == {2, 3}, "what runs at work do is told later"
     store.close()
+
+
+MEMORY = {"id": 2, "project": 1, "text": "The till rings.", "files": ["till/**"], "labels": [], "ticket": None}
+MEMORY |= {"created_at": 1.0, "forgotten_at": None, "lesson": False, "accepted_at": None, "accepted_by": ""}
+"""As a release before notes were one table wrote it."""
+
+
+@pytest.mark.parametrize("noted", [0, 7])
+def test_a_memory_of_an_older_board_has_no_number_of_a_note_that_is_there(full: Store, tmp_path: Path, noted: int):
+    """`noted`: the last note that was given out, in a board of another project that was written since."""
+    known = columns_of(34, tmp_path)
+    head = json.loads(files_of(full)[HEAD])
+    project = older(head["project"], "projects", known)
+    counters = {**head["counters"], "note": noted, "memory": 4}
+    old = {
+        HEAD: {**head, "crews": [], "schema": 34, "project": project, "counters": counters},
+        "memories/0/2.json": MEMORY,
+    }
+    there = {**head["project"], "id": 2, "name": "app", "common_dir": "/home/ada/app/.git"}
+    later = {HEAD: {**head, "crews": [], "trusted": [], "project": there, "counters": {**counters, "note": noted + 4}}}
+    new = Store(sqlite_url(tmp_path / "both.db"))
+    board_records.restore(
+        new, [{name: json.dumps(one).encode() for name, one in each.items()} for each in (old, later)]
+    )
+    with new.write() as tx:
+        (kept,) = notes.for_agents(tx, 1)
+        assert (kept.text, kept.files, kept.author) == ("The till rings.", ("till/**",), "root")
+        assert kept.id > noted
+        assert notes.add(tx, 1, NoteKind.DECISION, "Tabs.").id > max(kept.id, noted + 4)
+    for store in (full, new):
+        store.close()

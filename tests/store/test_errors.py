@@ -156,7 +156,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for little more than an empty database."""
     folder = tmp_path / "small"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1400k", "none", folder], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2200k", "none", folder], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("a small disk can be made only by root with the right to mount")
     yield folder

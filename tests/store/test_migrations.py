@@ -31,13 +31,13 @@ from legion.domain.agents.teams import PLAIN, RolePart
 from legion.domain.checks import CheckResult
 from legion.domain.forge.connections import ClaimStage, ForgeKind, TokenFrom
 from legion.domain.forge.pulls import CiResult, PullStage
-from legion.domain.leader.notes import NoteKind
+from legion.domain.notes import NoteKind
 from legion.domain.plans.checks import FindingKind
 from legion.domain.plans.plan import PlanAuthor, PlanState
 from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.attendance import AttendMode
+from legion.domain.takeovers import TakeoverMode
 from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.policy import LandingGate, ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
@@ -50,8 +50,8 @@ from legion.store.board import (
     forges,
     goals,
     landings,
-    memories,
     notes,
+    plan_approvals,
     projects,
     questions,
     races,
@@ -61,12 +61,12 @@ from legion.store.board import (
     tickets,
     verdicts,
 )
-from legion.store.database import forge_tables, schema
+from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
-from legion.store.staff import agents, mail
-from legion.store.work import attendances, claims, idempotency, runs, usage, watchdog
+from legion.store.staff import agents, leaders, mail
+from legion.store.work import claims, idempotency, runs, takeovers, usage, watchdog
 from legion.system.crash import Point
 from tests.store import kept_machines
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
@@ -158,7 +158,7 @@ def tokens_and_facts(tx: Transaction) -> None:
 
 
 def held_ticket(tx: Transaction) -> None:
-    assert tx.execute(schema.holdings.select()).one().ticket == 3
+    assert tx.execute(schema.claimed_tickets.select()).one().ticket == 3
 
 
 def undone_ticket(tx: Transaction) -> None:
@@ -197,11 +197,11 @@ def team(tx: Transaction) -> None:
 
 
 def watchdog_steps(tx: Transaction) -> None:
-    nudged, ended = watchdog.helps(tx, [1])[1]
+    nudged, ended = watchdog.interventions(tx, [1])[1]
     assert (nudged.action, nudged.taken_at) == (WatchdogStep.NUDGE, 1455.5)
     assert (ended.action, ended.taken_at) == (WatchdogStep.END, None)
     assert watchdog.ended_by(tx, 1) == ended
-    assert watchdog.watches(tx, [1, 2])[1].bytes == 9_000_000_000
+    assert watchdog.observations(tx, [1, 2])[1].bytes == 9_000_000_000
     assert [one.skipped for one in tickets.get_many(tx, (1, 2))] == [0, 3]
 
 
@@ -210,7 +210,9 @@ def rewind(tx: Transaction) -> None:
 
 
 def plan(tx: Transaction) -> None:
-    assert tx.execute(schema.plans.select()).one().why == "Handles first."
+    found = plan_approvals.of_ticket(tx, 3)
+    assert found is not None
+    assert (found.text, found.why, found.decided_by) == ("First the hinges.", "Handles first.", "root")
 
 
 def device(tx: Transaction) -> None:
@@ -218,9 +220,9 @@ def device(tx: Transaction) -> None:
 
 
 def attendance(tx: Transaction) -> None:
-    found = attendances.of_ticket(tx, 3)
+    found = takeovers.of_ticket(tx, 3)
     assert found is not None
-    assert (found.mode, found.submitted, found.accepts) == (AttendMode.PERSON, True, False)
+    assert (found.mode, found.submitted, found.accepts) == (TakeoverMode.PERSON, True, False)
 
 
 def session(tx: Transaction) -> None:
@@ -241,11 +243,11 @@ def goal(tx: Transaction) -> None:
         (PlanAuthor.PLANNER, FindingKind.SIZE)
     ]
     assert [run.seat for run in runs.of_plan(tx, 1)] == ["plan-1"]
-    assert epics.budgets(tx) == {(1, "sunday"): 7.5}
+    assert epics.budgets(tx)[1, "sunday"] == 7.5
 
 
 def memory(tx: Transaction) -> None:
-    found, *_ = memories.of_project(tx, 1)
+    found, *_ = notes.for_agents(tx, 1)
     assert (found.text, found.files, found.labels, found.ticket) == (
         "The till rings twice.",
         ("till/**",),
@@ -255,16 +257,16 @@ def memory(tx: Transaction) -> None:
 
 
 def leader(tx: Transaction) -> None:
-    (found,) = notes.of_project(tx, 1, closed=True)
+    found, *_ = notes.for_leaders(tx, 1, closed=True)
     assert (found.kind, found.ticket, found.outcome) == (NoteKind.PROMISE, 1, "They did.")
-    assert notes.of_project(tx, 1) == ()
-    (row,) = tx.execute(schema.leaders.select())
-    assert (row.seen, row.shown, row.tokens, row.compacted) == (3, 4, 52000, False)
+    assert notes.for_leaders(tx, 1) == ()
+    state = leaders.get(tx, 1)
+    assert (state.seen, state.shown, state.tokens, state.compacted) == (3, 4, 52000, False)
 
 
 def lessons(tx: Transaction) -> None:
-    (lesson,) = memories.lessons(tx, 1)
-    assert (lesson.proposed, lesson.accepted_by, memories.carriers(tx, 2)) == (False, "root", frozenset({2}))
+    (lesson,) = notes.lessons(tx, 1)
+    assert (lesson.proposed, lesson.accepted_by, notes.users(tx, lesson.id)) == (False, "root", frozenset({2}))
     (routine,) = routines.of_project(tx, 1)
     assert (routine.name, routine.starts, routine.last_tickets) == ("R1", "every weekday 07:00", (3,))
 
@@ -278,7 +280,7 @@ def specs(tx: Transaction) -> None:
 def gates_and_hands(tx: Transaction) -> None:
     (project,) = projects.all(tx)
     assert (project.workers, project.retries, project.frozen) == (3, 2, True)
-    assert epics.gates(tx) == {(1, "till"): LandingGate.PERSON}
+    assert epics.gates(tx)[1, "till"] is LandingGate.PERSON
     ticket = tickets.get(tx, 1)
     assert (ticket.spec.gate, ticket.place) == (LandingGate.AUTO, -2)
     (first, *_) = tx.execute(select(schema.mail).order_by(schema.mail.c.number))
@@ -303,7 +305,7 @@ def forge(tx: Transaction) -> None:
     assert (claim.number, claim.stage, claim.comment) == (7, ClaimStage.CLAIMED, 9_000_000_000)
     assert (pull.stage, pull.ci, pull.number) == (PullStage.OPEN, CiResult.RED, 8)
     assert [one.thread for one in forges.unanswered(tx, 2)] == [9_000_000_001]
-    assert tx.execute(forge_tables.forge_deliveries.select()).one().id == "d-1"
+    assert tx.execute(schema.requests.select().where(schema.requests.c.scope == "forge")).one().request == "d-1"
 
 
 KEPT: dict[str, Callable[[Transaction], None]] = {

@@ -152,7 +152,7 @@ def test_a_ticket_is_held_by_one_agent_at_a_time(store, project):
 
 def test_a_repeated_call_is_known_by_its_caller(store):
     with store.write() as tx:
-        idempotency.remember_call(tx, "ann", "r1", {"id": "x"})
+        idempotency.remember(tx, "ann", "r1", {"id": "x"})
     with store.read() as tx:
-        assert idempotency.recall_call(tx, "ann", "r1") == {"id": "x"}
-        assert idempotency.recall_call(tx, "bob", "r1") is None
+        assert idempotency.recall(tx, "ann", "r1") == {"id": "x"}
+        assert idempotency.recall(tx, "bob", "r1") is None

@@ -50,7 +50,8 @@ from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
 from legion.wire.agents import HireAgent
-from legion.wire.projects import AddProject, DaemonLine, Trust
+from legion.wire.board import DaemonLine
+from legion.wire.projects import AddProject, Trust
 from legion.wire.table import Operation
 from tests.store.making import add_ticket
 from tests.support.migrated import migrated_store

@@ -21,9 +21,11 @@ from legion.client.legion import Legion
 from legion.client.start import DaemonProcess
 from legion.domain.tickets.ticket import ENDED
 from legion.system.paths import DataDir
+from legion.wire.board import WaitState
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.projects import AddProject, CollectResult, Trust, WaitState, Where
-from legion.wire.tickets import Acted, Action, TicketPage
+from legion.wire.projects import AddProject, CollectResult, Trust, Where
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import Acted, Action
 from tests.support.migrated import migrated_file
 from tests.support.repository import Repository
 from tests.support.session import under_test

@@ -31,9 +31,9 @@ from legion.store.board import tickets
 from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
-from legion.wire.agents import HireAgent, Hired
-from legion.wire.projects import AddProject, DaemonLine, Trust
-from legion.wire.tools import ToolAnswer
+from legion.wire.agents import HireAgent, Hired, ToolAnswer
+from legion.wire.board import DaemonLine
+from legion.wire.projects import AddProject, Trust
 from tests.support.legion import Squad
 from tests.support.migrated import migrated_store
 from tests.support.repository import CHECK, Repository

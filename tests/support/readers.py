@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from legion.wire.page_parts import ReviewLine
-from legion.wire.questions import QuestionLine
+from legion.wire.mail import QuestionLine
+from legion.wire.ticket_pages import ReviewLine
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 

@@ -9,6 +9,7 @@ ALLOWED = {
     "cannot be tried": "programs of npm come from the network, which CI need not have; `make agents` plays all of them",
     "it takes no tools of Legion's": "a property of the agent program",
     "it is described as not tried": "a property of the agent program",
+    "no script of its language runs here": "Legion needs no other language than Python",
     "there are no headers of the kernel here": "they come with a compiler, which Legion does not need",
     "this kernel allows no user namespaces at all": "a setting of the kernel, which a container cannot change",
     "this user can make no cgroups here": "in many containers cgroups are read-only, for root too",

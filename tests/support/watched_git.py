@@ -25,10 +25,11 @@ def watch() -> None:
     sys.addaudithook(_refuse)
 
 
-def _refuse(report: str, facts: tuple[Any, ...]) -> None:
-    if report not in _STARTS:
+def _refuse(report: str, facts: tuple[Any, ...], starts: Mapping[str, tuple[int, int]] = _STARTS) -> None:
+    # At the end of the interpreter, when this module is empty, reports still arrive.
+    if report not in starts:
         return
-    argv, env = (facts[place] for place in _STARTS[report])
+    argv, env = (facts[place] for place in starts[report])
     if not isinstance(env, Mapping) or not argv or Path(os.fsdecode(argv[0])).name != "git":
         return
     tree = env.get("GIT_WORK_TREE")

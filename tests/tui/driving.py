@@ -16,7 +16,8 @@ from legion.tui.screens.prompts import DecisionScreen
 from legion.tui.widgets.row_list import RowList
 from tests.support.board import Board
 
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds: a dozen screens are drawn one after the other, also on a machine that does much else."""
 LOOK_AGAIN = 0.03
 """Seconds: each look draws the complete screen."""
 

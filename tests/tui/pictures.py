@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.wire.agents import HireAgent
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 from tests.api.serving import serving
 from tests.support.board import Board
 from tests.support.codebase import ROOT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from legion.domain.plans.draft import PlanDraft
+from legion.domain.plans.plan import GoalPlan, PlanState, offered
 from legion.wire.plans import (
     PlanApproved,
     PlanCriterionLine,
@@ -19,6 +21,7 @@ def line(state: str = "ready", number: int = 2) -> PlanLine:
     return PlanLine(
         id=f"P{number}", project="shop", goal="People can log in", state=state, source="goal", epic="login", tickets=2,
         approved=0, findings=1, rounds=1, reason="no model" if state == "failed" else "", created_at=1.0, moved_at=2.0,
+        offers=offered(GoalPlan(id=number, project=1, goal="", state=PlanState(state), draft=PlanDraft(tickets=()))),
     )  # fmt: skip
 
 

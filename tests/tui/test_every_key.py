@@ -10,8 +10,9 @@ from textual.actions import parse
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from legion.domain.tickets.attendance import Attendance, AttendMode
-from legion.store.work import attendances
+from legion.domain.machines.condition import OFFERS
+from legion.domain.takeovers import Takeover, TakeoverMode
+from legion.store.work import takeovers
 from legion.tui.app import LegionApp
 from legion.tui.keys import KEYS, Key, KeyContext
 from legion.tui.screens.forms import Form
@@ -19,11 +20,12 @@ from legion.tui.screens.place import PLACES
 from legion.tui.screens.ticket import TicketScreen
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
-from legion.wire.machine_pages import MachineLine, MachineList
+from legion.wire.machines import MachineLine, MachineList
 from legion.wire.operations import Operations
 from legion.wire.sessions import SessionLine, SessionList
 from legion.wire.table import rows
-from legion.wire.tickets import Acted, Diff
+from legion.wire.ticket_pages import Diff
+from legion.wire.tickets import Acted
 from tests.support.board import Board
 from tests.tui.driving import Shown, drive, opened
 from tests.tui.planned import answers
@@ -112,7 +114,7 @@ def is_list(kind: str) -> Callable[[Screen[Any]], bool]:
 def machine(name: str, head: bool = False) -> MachineLine:
     return MachineLine(
         name=name, head=head, state="open", labels=[], slots=4, runs=1, version="1", heard_at=None, joined_at=None,
-        quiet_hours="", tools="", advice="",
+        quiet_hours="", tools="", advice="", offers=[] if head else [*OFFERS],
     )  # fmt: skip
 
 
@@ -128,7 +130,7 @@ def prepared(board: Board) -> None:
     board.run(2, "I look at the code.\n", ended=False, driver="claude")
     board.ask(ticket=2)
     with board.store.write() as tx:
-        attendances.put(tx, Attendance(ticket=6, mode=AttendMode.PERSON))
+        takeovers.put(tx, Takeover(ticket=6, mode=TakeoverMode.PERSON))
     history = board.service.history(board.cwd, ticket=3)
     history.lines[-1].rewind = "1:7"
     done = Acted(tickets=[2], message="Done.")

@@ -9,36 +9,24 @@ from typing import Any
 
 import pytest
 
+from legion.client.text import agents, board, catalog, inbox, machines, models, plans, proofs, queue, ticket_page, usage
+from legion.client.text import providers as providers_text
+from legion.client.text.rows import Row
 from legion.client.text.terminal import sanitize, sanitize_lines
 from legion.tui.link.connection import Phase
 from legion.tui.output_feed import Tail
-from legion.tui.views import (
-    agents,
-    board,
-    catalog,
-    diff,
-    inbox,
-    machines,
-    models,
-    queue,
-    squad,
-    status_line,
-    ticket,
-    usage,
-)
-from legion.tui.views.rows import Row
+from legion.tui.views import diff, squad, status_line, ticket
 from legion.wire.agents import AgentList, AgentPage
-from legion.wire.history import Events
-from legion.wire.live import RunningLine
-from legion.wire.machine_pages import MachineList, MachineLog
-from legion.wire.mail import Mail
-from legion.wire.projects import Config, Graph, Status, WorktreeList
-from legion.wire.providers import Models, Providers, Routes
-from legion.wire.questions import Inbox
+from legion.wire.board import Graph, Status
+from legion.wire.history import Events, RunningLine, UsageReport
+from legion.wire.machines import MachineList, MachineLog
+from legion.wire.mail import Inbox, Mail
+from legion.wire.plans import PlanList, PlanPage
+from legion.wire.projects import Config, WorktreeList
+from legion.wire.providers import DriverPage, Drivers, Models, Providers, Routes
 from legion.wire.sessions import SessionList
-from legion.wire.teams import Roles, Teams
-from legion.wire.tickets import TicketPage
-from legion.wire.usage import UsageReport
+from legion.wire.teams import RolePage, Roles, TeamPage, Teams
+from legion.wire.ticket_pages import TicketPage
 from tests.support.attacks import Attacker, Door, attack
 
 WORST = [
@@ -100,6 +88,8 @@ def every_view() -> dict[str, list[Row]]:
     found, providers, mail = filled(AgentList), filled(Providers), filled(Mail)
     found.agents[0].parent, found.agents[0].fired_at = found.you, None
     graph.edges = []
+    planned = filled(PlanList)
+    planned.plans[0].id = "P3"
     text = f"diff --git a/{HOSTILE} b/x.py\n+++ b/{HOSTILE}x.py\n@@ -1 +1 @@ {HOSTILE}\n-{HOSTILE}\n+{HOSTILE}\n"
     step = status_line.next_step(status, Phase.GONE, HOSTILE, KEYS)
     steps = [status_line.next_step(dataclasses.replace(status, questions=0), Phase.LIVE, "", KEYS), step]
@@ -108,8 +98,9 @@ def every_view() -> dict[str, list[Row]]:
         "board": [*board.listed(status.tickets, 90), *board.cards(status.tickets, 30), *board.tree(graph, 90, "")],
         "lines": [status_line.status_line(status, providers, 200), *(one for one in steps if one is not None)],
         "ticket": [
-            *ticket.head_rows(page.ticket, 200), *ticket.next_rows(page, KEYS, 200), *ticket.about_rows(page, 90),
-            *ticket.receipt_rows(page, 90), *ticket.review_rows(page, KEYS, 90), *ticket.history_rows(events, 90),
+            *ticket_page.page_rows(page, 90, full=True), *ticket_page.next_rows(page, KEYS, 200),
+            *ticket.terminal_rows(page, [], {"attach": "o", "shell": "e"}, 90),
+            *ticket_page.about_rows(page, 90), *proofs.history_rows(events, 90),
         ],
         "diff": [*diff.rows(diff.parse(text), 90, (), {}), *diff.rows(diff.parse(text), 150, (), {})],
         "inbox": inbox.rows(filled(Inbox), events, 90, 0.0, KEYS),
@@ -118,17 +109,24 @@ def every_view() -> dict[str, list[Row]]:
             *squad.talk_rows(found.agents[0], mail, 90),
         ],
         "agents": [
-            *agents.tree_rows(found, 90, "H"), *agents.page_rows(filled(AgentPage), 90), *agents.mail_rows(mail, 90),
+            *agents.rows(found, 90, "H"), *agents.rows(found, 60, "H", tree=False),
+            *agents.page_rows(filled(AgentPage), 90), *agents.mail_rows(mail, 90),
         ],
-        "queue": queue.rows(status, events, 90),
-        "usage": usage.rows(filled(UsageReport), providers, 90, ("day",)),
+        "queue": queue.queue_rows(status, events, 90),
+        "usage": usage.cut_rows(filled(UsageReport), providers, 90, ("day",)),
+        "plans": [
+            *plans.list_rows(planned, 90, "+"), *plans.page_rows(filled(PlanPage), 90, questions=True),
+        ],
         "models": models.rows(
             models.ModelTable(routes=filled(Routes), roles=filled(Roles), agents=found, providers=providers),
             filled(Models), 90,
         ),
         "machines": [*machines.rows(filled(MachineList), 90), *machines.log_rows(filled(MachineLog), 90)],
         "catalog": [
-            *catalog.provider_rows(providers, 90), *catalog.session_rows(filled(SessionList), 90),
+            *providers_text.provider_rows(providers, 90), *providers_text.account_rows(providers, 90),
+            *providers_text.driver_rows(filled(Drivers), 90), *providers_text.driver_page_rows(filled(DriverPage), 90),
+            *catalog.team_page_rows(filled(TeamPage), 90), *catalog.role_page_rows(filled(RolePage), 90),
+            *catalog.session_rows(filled(SessionList), 90),
             *catalog.team_rows(filled(Teams), 90), *catalog.role_rows(filled(Roles), 90),
             *catalog.setting_rows(filled(Config), 90), *catalog.worktree_rows(filled(WorktreeList), 90),
         ],

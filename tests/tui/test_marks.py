@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.geometry import Offset
 
+from legion.client.text.board import fault_of
 from legion.client.text.terminal import width
-from legion.tui.views.board import fault_of
 from legion.tui.widgets.lines import KeyLine, RowLines
 from legion.tui.widgets.row_list import RowList
 from tests.support.board import Board

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import tempfile
 from pathlib import Path
 
@@ -12,21 +13,21 @@ from tests.api.serving import serving
 from tests.tui.pictures import PICTURES, SIZES, TEXTS, fill, gallery, name_of, steady
 
 
-@pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        tempfile.TemporaryDirectory(prefix="legion-") as folder,
-        serving(Path(folder)) as served,
-    ):
-        patch.setenv("LEGION_CONFIG", f"{folder}/config.toml")
+# The longest of all tests: it draws every screen three times.
+@pytest.mark.timeout(600)
+def test_every_screen_looks_as_it_did(monkeypatch: pytest.MonkeyPatch):
+    """In one test: whoever draws one has started the UI and drawn most of the others."""
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(Path(folder)) as served:
+        monkeypatch.setenv("LEGION_CONFIG", f"{folder}/config.toml")
         fill(served.board)
-        return asyncio.run(gallery(served.board))
-
-
-@pytest.mark.parametrize("name", [name_of(picture, size) for picture in PICTURES for size in SIZES])
-def test_a_screen_looks_as_it_did(texts: dict[str, str], name: str):
-    assert texts[name] == (TEXTS / f"{name}.txt").read_text()
+        texts = asyncio.run(gallery(served.board))
+    assert texts.keys() == {name_of(picture, size) for picture in PICTURES for size in SIZES}
+    changed: list[str] = []
+    for name, text in texts.items():
+        known = (TEXTS / f"{name}.txt").read_text()
+        if text != known:
+            changed += difflib.unified_diff(known.splitlines(), text.splitlines(), name, "drawn now", lineterm="")
+    assert not changed, "\n".join(changed)
 
 
 def test_what_differs_from_run_to_run_is_not_compared():

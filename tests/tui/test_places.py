@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-import pytest
-
 from legion.domain.questions import QuestionKind
-from legion.domain.tickets.attendance import Attendance
+from legion.domain.takeovers import Takeover
 from legion.drivers import Program
 from legion.jobs.run.job import run_dir
 from legion.runner.spec import RunSpec, write_spec
 from legion.store.staff import agents
-from legion.store.work import attendances, runs
+from legion.store.work import runs, takeovers
 from legion.tui.screens.prompts import YesNo
 from legion.tui.screens.squad import SquadPlace
 from legion.wire.agents import HireAgent
 from legion.wire.errors import StateConflict
-from legion.wire.tickets import Acted, Diff
+from legion.wire.ticket_pages import Diff
+from legion.wire.tickets import Acted
 from tests.support.board import Board
 from tests.tui.driving import drive, opened
 
@@ -71,9 +71,10 @@ def test_columns_tree_graph_and_filter(board: Board):
     drive(work)
 
 
-@pytest.mark.parametrize(
-    ("ticket", "key", "question", "asked"),
-    [
+def test_keys_of_tickets_ask_and_only_a_yes_acts(board: Board):
+    fill(board)
+    board.run(2, ended=False, driver="claude")
+    keys = (
         (4, "d", "Remove #4", "drop"),
         (2, "s", "Stop #2", "stop"),
         (2, "x", "Interrupt the agent of #2", "interrupt"),
@@ -82,28 +83,29 @@ def test_columns_tree_graph_and_filter(board: Board):
         (3, "v", "", "review"),
         (3, "m", "Land #3 A page to log in now?", "land"),
         (1, "u", "Revert #1", "undo"),
-    ],
-)
-def test_keys_of_a_ticket(board: Board, ticket: int, key: str, question: str, asked: str):
-    fill(board)
-    board.run(2, ended=False, driver="claude")
-    done = Acted(tickets=[ticket], message=f"{asked} was done")
-    board.callers.instead = dict.fromkeys(("undo", "review", "interrupt", "land"), done)
+    )
+    # Nothing is done, so that every key meets the same board.
+    board.callers.instead = {asked: Acted(tickets=[ticket], message="It was done") for ticket, _, _, asked in keys}
+
+    def was_asked(name: str) -> bool:
+        return name in board.callers.asked
 
     async def work() -> None:
         async with opened(board) as ui:
             await ui.press("t")
             await ui.until(lambda: ui.app.store.graph.value is not None)
-            ui.rows("#column-0 .tickets").select(str(ticket))
-            await ui.press(key)
-            if question:
-                await ui.shows(question)
-                await ui.press("n")
-                assert asked not in board.callers.asked
+            for ticket, key, question, asked in keys:
+                ui.rows("#column-0 .tickets").select(str(ticket))
                 await ui.press(key)
-                await ui.until(lambda: isinstance(ui.app.screen, YesNo))
-                await ui.press("y")
-            await ui.until(lambda: asked in board.callers.asked, asked)
+                if question:
+                    await ui.shows(question)
+                    await ui.press("n")
+                    assert asked not in board.callers.asked
+                    await ui.press(key)
+                    await ui.until(lambda: isinstance(ui.app.screen, YesNo), question)
+                    await ui.press("y")
+                await ui.until(partial(was_asked, asked), asked)
+                await ui.until(lambda: not ui.app.has_screen_on_top, f"the board after {asked}")
 
     drive(work)
 
@@ -248,7 +250,7 @@ def test_questions_are_answered_with_a_key_in_words_or_all_at_once(board: Board)
         async with opened(board, "inbox") as ui:
             await ui.shows("May it fetch 3?", "Which port?", "4 questions")
             await ui.press("y")
-            await ui.shows("Answer `yes` to question 3 of #12 Fetch?", "Enter  yes")
+            await ui.shows("Answer `yes` to question 3 of ticket 12", "Enter  yes")
             await ui.press("enter")
             await ui.until(lambda: board.question(3).settled_at)
             await ui.until(lambda: "May it fetch 3?" not in ui.text or "question 3" in ui.text)
@@ -366,7 +368,7 @@ def test_agents_get_messages_are_interrupted_and_fired(board: Board):
             await ui.press("i", *"Friday", "enter")
             await ui.shows("Friday")
             await ui.press("shift+tab")
-            await ui.shows("boss  only leads", "Legion's own; to give: all")
+            await ui.shows("only leads", "Legion's own; to give: all")
             await ui.press("d")
             await ui.until(lambda: "only leads" not in ui.rows("#list").rows[0].text)
             await ui.press("a")
@@ -433,6 +435,6 @@ def test_a_person_who_waits_for_a_conversation_sees_it_at_once_and_gives_up_with
     assert (board.callers.asked.count("attach"), board.callers.asked.count("give_back")) == (1, 1)
 
 
-def asked_for(board: Board) -> Attendance | None:
+def asked_for(board: Board) -> Takeover | None:
     with board.store.read() as tx:
-        return attendances.of_ticket(tx, 2)
+        return takeovers.of_ticket(tx, 2)

@@ -22,9 +22,11 @@ def test_a_plan_that_waits_is_in_the_squad_the_inbox_and_the_coloured_line(board
 
     async def work() -> None:
         async with opened(board, "squad", size=(120, 30)) as ui:
-            await ui.shows("Plan P2 waits for you: People can log in.", "7 opens the plans", "P2  2 tickets to approve")
+            await ui.shows(
+                "Plan P2 waits for you: People can log in.", "7 opens the plans", "P2  ready, 2 tickets to approve"
+            )
             await ui.press("3")
-            await ui.shows("P2  2 tickets to approve")
+            await ui.shows("P2  ready, 2 tickets to approve")
             assert "No question waits" not in ui.text
             await ui.press("enter")
             await ui.shows("Tables", "is large", "$1.50", "10m", "a → b", "make test", "a approve")

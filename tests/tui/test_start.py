@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from legion.client.text.states import in_ascii
 from legion.tui.start import has_few_colours, shows_ascii_alone
-from legion.tui.widgets.ascii_filter import in_ascii
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from legion.client.text import board, inbox, models, queue, usage
+from legion.client.text.rows import Row, definitions, flow, paragraph, table
 from legion.client.text.terminal import Cell, Colour, width
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
 from legion.tui.output_feed import KEPT_LINES, Tail
-from legion.tui.views import board, diff, inbox, models, queue, squad, usage
+from legion.tui.views import diff, squad
 from legion.tui.views.diff import CommentPlace, DiffKind
 from legion.tui.views.help import help_rows
-from legion.tui.views.rows import Row, definitions, flow, paragraph, table
 from legion.tui.views.status_line import next_step, status_line, top_line
 from legion.wire.agents import AgentList
-from legion.wire.live import RunningLine
-from legion.wire.mail import MessageLine
-from legion.wire.projects import Status
+from legion.wire.board import Status
+from legion.wire.history import RunningLine
+from legion.wire.mail import Inbox, MessageLine, QuestionLine
 from legion.wire.providers import Models, ModelsOf, ProviderLine, Providers, RouteLine, Routes
-from legion.wire.questions import Inbox, QuestionLine
 from legion.wire.teams import RoleLine, Roles
 from legion.wire.tickets import TicketLine
 from tests.cli.pictured import Pictured
@@ -272,9 +272,9 @@ def question(id: int, **more: object) -> QuestionLine:
 
 def test_a_question_shows_its_time_its_default_and_its_keys():
     rows = texts(inbox.rows(Inbox(questions=[question(3, default="no")]), None, 100, 440.0, KEYS))
-    assert rows[0] == "3  permission  #2 HTTP  1m 00s left"
-    assert "YES yes, NO no; at " in rows[-1]
-    assert "it is settled with `no`" in rows[-1]
+    assert rows[0] == "Question 3  permission, ticket 2 of shop, HTTP  1m 00s left"
+    assert "without an answer it is a no at " in rows[-2]
+    assert rows[-1] == "  YES yes, NO no"
 
 
 def test_an_empty_inbox_says_so():

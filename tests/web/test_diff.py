@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 from tests.api.serving import Served
 from tests.web.conftest import Visitor
 from tests.web.contents import at_gate

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from legion.domain.text import hidden_in
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
 from tests.web.conftest import DESK, Visitor

@@ -143,6 +143,21 @@ def test_what_has_no_view_is_a_form_under_all_actions(visitor: Visitor, served: 
     assert served.board.tickets[4].spec.title == "New title"
 
 
+def test_only_what_the_daemon_offers_has_a_button(visitor: Visitor, served: Served):
+    fill(served)
+    page = visitor.enter()
+    buttons = page.locator("main .actions > button, main form.line button")
+    visitor.open("agent/ada")
+    # It idles and has proposed no plan.
+    expect(buttons).to_have_text(["Let it only lead", "Fire", "Send"])
+    visitor.open("plan/1")
+    # It is of a template: no planner takes it back.
+    expect(buttons).to_have_text(["Approve all", "Drop", "Edit"])
+    page.get_by_role("button", name="Drop").click()
+    page.get_by_role("button", name="Yes").click()
+    expect(buttons).to_have_count(0)
+
+
 def test_comments_on_lines_go_back_to_the_agent_as_one_feedback(visitor: Visitor, served: Served):
     served.board.put(2, "Sign cookies", "landing")
     served.board.run(2)

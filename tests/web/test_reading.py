@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Browser, expect
 
 from legion.domain.questions import QuestionKind
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 from tests.api.serving import Served
 from tests.support.attacks import Attacker, Door, attack
 from tests.web.conftest import PHONE, Visitor

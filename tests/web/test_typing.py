@@ -44,8 +44,8 @@ class Typist:
         self._visitor = visitor
 
     def open(self, view: str) -> Page:
-        """The view anew, with all that it reads."""
-        page = self._visitor.open("usage/epic" if view == "page" else "page")
+        """The view anew, with all that it reads. The view before it reads next to nothing."""
+        page = self._visitor.open("usage/epic" if view == "mail" else "mail")
         page.wait_for_selector("main h1, main .tabs")
         self._visitor.open(view)
         page.wait_for_selector("main > :not(.unseen)")

@@ -22,8 +22,8 @@ from legion.api.route_table import CALLER
 from legion.domain.agents.tools import SERVER
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
+from legion.wire.agents import ToolCall
 from legion.wire.errors import LegionError
-from legion.wire.tools import ToolCall
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext

@@ -26,7 +26,7 @@ from legion.api.routes import BIGGEST, refuse_unknown_fields, refuse_unstorable
 from legion.domain.text import to_json
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import LegionError
-from legion.wire.live import FollowOutput, LiveOutput
+from legion.wire.history import FollowOutput, LiveOutput
 from legion.wire.operations import OPERATIONS
 from legion.wire.table import LONGEST_WAIT, OpenTo
 from legion.wire.tickets import EventLine

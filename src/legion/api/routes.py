@@ -31,6 +31,7 @@ from legion.domain.text import in_all, whole
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import BadInput
+from legion.wire.operations import OFFERED
 from legion.wire.projects import Problem
 from legion.wire.table import LONGEST_WAIT, OpenTo, Operation
 
@@ -126,7 +127,8 @@ def route_of(row: Operation, perform: Perform) -> GuardedRoute:
     """The same one for every app of a process: it holds nothing of an app, and its shapes are compiled once."""
     if bool(row.plain) is not (row.body is not None and OpenTo.LIMITED in row.open_to):
         raise TypeError(f"{row.name}: `plain` lists the body's fields for a browser over a plain network")
-    options = {"summary": row.summary, "status_code": 201 if row.created else 200}
+    options: dict[str, Any] = {"summary": row.summary, "status_code": 201 if row.created else 200}
+    options["openapi_extra"] = {"x-offered": row.name in OFFERED, "x-on": row.on, "x-asks": row.asks}
     kinds = {one.name: "positive" if str(one.annotation).endswith("Id") else "name" for one in row.in_path}
     strict = row.path.format(**{name: f"{{{name}:{kind}}}" for name, kind in kinds.items()})
     route = LazyRoute(strict, row.method, partial(_endpoint, row, perform), **options)

@@ -67,7 +67,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "See": {
         "status": CommandEntry("board.status", "status", "The project and its tickets on one screen.", first=True),
-        "status projects": CommandEntry("board.projects", "projects", "The projects of this daemon."),
+        "status projects": CommandEntry("board.status", "projects", "The projects of this daemon."),
         "status epic": CommandEntry("plans.epic", "epic", "An epic: progress, cost, what landed."),
         "status queue": CommandEntry("tickets.queue", "queue", "The merge queue: what lands next."),
         "status pr": CommandEntry("forge.pulls", "pr", "Pull requests of tickets, and what each waits for."),
@@ -92,7 +92,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "tell interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),
         "tell chat": CommandEntry("leader.chat", "chat", "Talk to the leader of this project."),
         "attach": CommandEntry("attach.attach", "attach", "Sit down at an agent's terminal, or take over.", first=True),
-        "attach shell": CommandEntry("attach.shell", "shell", "A shell in a ticket's worktree."),
+        "attach shell": CommandEntry("attach.attach", "shell", "A shell in a ticket's worktree."),
         "attach new": CommandEntry("attach.by_hand", "new", "Work together with an agent in a terminal."),
         "attach own": CommandEntry("conversations.adopt", "handoff", "Continue a ticket in your own terminal."),
         "attach adopt": CommandEntry(
@@ -103,7 +103,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "edit": CommandEntry("tickets.edit", "edit", "Change a ticket before it starts."),
         "retry": CommandEntry("tickets.edit", "retry", "Send a ticket back to its agent, with a text.", first=True),
         "retry race": CommandEntry("tickets.race", "race", "Several attempts of a ticket at once."),
-        "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change reviewed."),
+        "review": CommandEntry("tickets.ticket", "review", "Have a ticket's change reviewed."),
         "try": CommandEntry("tickets.queue", "try_changes", "Open a tree with changes that have not landed."),
         "try report": CommandEntry("forge.pulls", "test", "Try a change by hand; record the result."),
         "pause": CommandEntry(
@@ -126,8 +126,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "agents hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
         "agents fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "agents delegate": CommandEntry("agents.hire", "delegate", "Let an agent only lead, or work again."),
-        "agents claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
-        "agents submit": CommandEntry("agents.claim", "submit", "Submit your ticket's change."),
+        "agents claim": CommandEntry("agents.hire", "claim", "As an agent: take a ticket from the board."),
+        "agents submit": CommandEntry("agents.hire", "submit", "Submit your ticket's change."),
         "team": CommandEntry("agents.team", "team", "Teams: the roles that work on tickets."),
         "team role": CommandEntry("agents.team", "role", "The roles that teams are made of."),
         "note": CommandEntry("leader.notes", "notes", "What agents should know: decisions, promises, lessons."),
@@ -142,7 +142,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
             "conversations.listing", "conversations", "Conversations of your own agent programs."
         ),
         "conversations search": CommandEntry("conversations.listing", "search", "Search in all conversations."),
-        "conversations ask": CommandEntry("conversations.ask", "ask", "Ask a finished conversation."),
+        "conversations ask": CommandEntry("conversations.reports", "ask", "Ask a finished conversation."),
         "conversations export": CommandEntry("conversations.reports", "export", "One conversation as a document."),
         "conversations analytics": CommandEntry(
             "conversations.reports", "analytics", "How much you and your agents talked."
@@ -155,8 +155,8 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
         "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
-        "config workers": CommandEntry("project.numbers", "workers", "How many agents work at once."),
-        "config retries": CommandEntry("project.numbers", "retries", "How often a ticket is tried."),
+        "config workers": CommandEntry("project.doctor", "workers", "How many agents work at once."),
+        "config retries": CommandEntry("project.doctor", "retries", "How often a ticket is tried."),
         "config completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
     },
 }

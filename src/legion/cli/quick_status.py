@@ -17,8 +17,8 @@ from legion.cli.board.status_screen import screen_of
 from legion.cli.quick_connection import connection
 from legion.client.http import NotRunning, Unanswered
 from legion.client.shapes import UnreadableAnswer, read
+from legion.wire.board import Status
 from legion.wire.errors import LegionError
-from legion.wire.projects import Status
 
 
 def status(arguments: Sequence[str]) -> int | None:

@@ -1,22 +1,34 @@
 """The daemon as an object: one method per operation, with the wire's dataclasses in and out.
 
-The methods are the rows of wire/operations; `perform` sends each as one HTTP request.
+The methods are the rows of wire/operations; `perform` sends each as one HTTP request. A row is looked up when it is
+called: a command does not pay for the shapes of the others.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from legion import __version__
 from legion.client.http import ANSWER_TIMEOUT, DaemonAddress, DaemonConnection, OtherVersion
 from legion.client.shapes import UnreadableAnswer, read
-from legion.wire.operations import Operations
-from legion.wire.table import Operation, TicketIds
+from legion.wire import SUBJECTS
+from legion.wire.table import Operation, Table
 
 if TYPE_CHECKING:
-    from legion.wire.projects import WaitState
+    from legion.wire.operations import Operations
     from legion.wire.tickets import EventLine
+else:
+
+    class Operations(Table):
+        """The same rows; the subject of each is imported when it is first called."""
+
+        def __getattr__(self, name: str) -> Callable[..., object]:
+            return _method(name).__get__(self)
+
 
 Shape = TypeVar("Shape")
 
@@ -24,6 +36,21 @@ LONGEST_WAIT = 20.0
 """Seconds of one long poll; a connection that is silent for longer is dead."""
 _GRACE = 30.0
 """Seconds that the answer to a long poll may come late."""
+
+
+@cache
+def _method(name: str) -> Any:  # noqa: ANN401 - of any signature
+    for subject in sorted(SUBJECTS, key=lambda one: f"legion.wire.{one}" not in sys.modules):
+        for held in vars(import_module(f"legion.wire.{subject}")).values():
+            if isinstance(held, type) and issubclass(held, Table) and name in vars(held):
+                return vars(held)[name]
+    raise AttributeError(name)
+
+
+def question_before(name: str, what: str) -> str:
+    """What the row asks a person before it is called; `what` names the thing."""
+    row: Operation = _method(name).__operation__
+    return row.asks.format(what=what)
 
 
 class Legion(Operations):
@@ -42,21 +69,19 @@ class Legion(Operations):
         """Raises OtherVersion where the answer lacks a field that this version needs."""
         if self.before is not None:
             self.before(row, arguments)
-        body = row.body
+        body, timeout = row.body, ANSWER_TIMEOUT
+        if "timeout" in arguments:
+            timeout = max(0.0, min(arguments["timeout"], LONGEST_WAIT))
+            arguments = {**arguments, "timeout": timeout}
+            timeout += _GRACE
         answer = self.line.ask(
             row.method,
             row.path.format(**{one.name: _in_path(arguments[one.name]) for one in row.in_path}),
             query={one.name: arguments[one.name] for one in row.in_query},
             body=None if body is None else arguments[body.name],
-            timeout=arguments["timeout"] + _GRACE if "timeout" in arguments else ANSWER_TIMEOUT,
+            timeout=timeout,
         )
         return self.understood(row.answer, answer)
-
-    def wait(
-        self, cwd: str | None, id: TicketIds = None, after_event: int = 0, timeout: float = LONGEST_WAIT
-    ) -> WaitState:
-        """One long poll of at most LONGEST_WAIT."""
-        return super().wait(cwd, id, after_event, max(0.0, min(timeout, LONGEST_WAIT)))
 
     def healthy(self) -> bool:
         """Whether the daemon answers at all; raises NotRunning where none listens."""

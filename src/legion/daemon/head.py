@@ -11,7 +11,7 @@ from legion.jobs.backup import head
 from legion.store.database.full_copy import copy_all
 from legion.store.database.transactions import Store, database_file, sqlite_url
 from legion.system.paths import DataDir
-from legion.wire.head import HeadState
+from legion.wire.machines import HeadState
 
 
 def backup(data_dir: Path, file: Path) -> HeadState:

@@ -43,6 +43,7 @@ from legion.jobs.machine_runs.reaper import Reaper
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler
+from legion.jobs.trees import Trees
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
@@ -57,7 +58,7 @@ from legion.store.database.foreign import is_foreign
 from legion.store.database.transactions import Store, sqlite_url
 from legion.system import cgroups, files, folder_watch, imports, kernel, ports
 from legion.system.paths import DataDir, default_data_dir
-from legion.wire.projects import DaemonLine
+from legion.wire.board import DaemonLine
 
 if TYPE_CHECKING:
     from legion.store.database.head_news import HeadNews
@@ -186,7 +187,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 data.socket.unlink(missing_ok=True)
 
 
-def _daemon_line(context: Context, url: str) -> DaemonLine:
+def _daemon_line(context: Trees, url: str) -> DaemonLine:
     return DaemonLine(
         pid=os.getpid(),
         url=url,

@@ -18,9 +18,10 @@ from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.demo.summary import DemoResult, Summary, lines_of, summarise
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
+from legion.wire.board import Graph, WaitState
 from legion.wire.dispatch import Dispatch
 from legion.wire.errors import LegionError
-from legion.wire.projects import AddProject, CollectResult, Graph, Trust, WaitState, Where
+from legion.wire.projects import AddProject, CollectResult, Trust, Where
 from legion.wire.tickets import EventLine
 
 TICK = 0.2

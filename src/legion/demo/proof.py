@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.demo.clone import contains, trees_of
-from legion.wire.tickets import EventLine, TicketPage
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import EventLine
 
 _GREEN = "green"
 

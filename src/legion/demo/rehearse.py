@@ -19,9 +19,9 @@ from legion.demo.proof import LandedFacts, losses
 from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, running_scratch
 from legion.demo.story import Story, StoryLine, StoryPrinter
+from legion.wire.board import Graph, WaitState
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import BadInput, LegionError, NotAllowed, Retryable
-from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import EventLine, TicketLine
 
 TICK = 0.2

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, sanitize
 from legion.cli.base.states import state_cell
-from legion.cli.board.graph import drawing_of
+from legion.client.text.board import drawing
 from legion.demo.chaos import Kill
 from legion.demo.cost import PlayCost
 from legion.domain.tickets import board
 from legion.rehearsal.protocol.log import LogLine, RequestKind
-from legion.wire.projects import Graph
-from legion.wire.tickets import EventLine, TicketPage
+from legion.wire.board import Graph
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import EventLine
 
 
 @dataclass(kw_only=True)
@@ -139,7 +140,7 @@ def _ticket(key: str, page: TicketPage) -> RehearsedTicket:
 
 def lines_of(rehearsed: Rehearsed, graph: Graph, screen: Screen) -> Iterable[str]:
     yield screen.bold("The board")
-    yield from drawing_of(graph, screen)
+    yield from screen.rows(drawing(graph, screen.columns))
     yield ""
     yield screen.bold("How it went")
     yield from _table(rehearsed, screen)

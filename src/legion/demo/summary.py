@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, numbers, sanitize
 from legion.cli.base.states import state_cell
-from legion.cli.board.graph import drawing_of
+from legion.client.text.board import drawing
 from legion.demo.cost import PlayCost
 from legion.demo.stage import DemoFolder
 from legion.demo.tickets import DemoTicket, met_a_conflict
-from legion.wire.projects import CollectResult, Graph
-from legion.wire.tickets import TicketPage
+from legion.wire.board import Graph
+from legion.wire.projects import CollectResult
+from legion.wire.ticket_pages import TicketPage
 
 _PAIR = ("discount", "tax")
 
@@ -151,7 +152,8 @@ def _story(part: DemoTicket, page: TicketPage) -> str:
 
 def lines_of(summary: Summary, graph: Graph, screen: Screen) -> Iterable[str]:
     yield screen.bold("The board")
-    yield from (f"  {line}" if line else "" for line in drawing_of(graph, _narrower(screen)))
+    narrower = _narrower(screen)
+    yield from (f"  {line}" if line else "" for line in narrower.rows(drawing(graph, narrower.columns)))
     yield ""
     yield screen.bold("What happened")
     yield from _table(summary, screen)

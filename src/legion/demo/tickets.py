@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from legion.demo.scratch import DRIVER
 from legion.wire.dispatch import NewTicket
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 
 KILLED = "printing"
 """The ticket whose runner the demo kills."""

@@ -62,7 +62,7 @@ class EventKind(Enum):
     ROUTINE_RAN = "routine.ran"
     AGENT_INTERRUPTED = "agent.interrupted"
     MAIL_SENT = "mail.sent"
-    MAIL_HEARD = "mail.heard"
+    MAIL_DELIVERED = "mail.delivered"
     MAIL_RETURNED = "mail.returned"
     """Its recipient was fired before delivery."""
     QUESTION_ASKED = "question.asked"
@@ -101,13 +101,13 @@ class EventKind(Enum):
     """The target followed the person's branch back behind a landed ticket: its change is no longer there."""
     BROUGHT_BACK = "landing.brought-back"
     """A change that the target had dropped is in it again."""
-    CLASH_SEEN = "conflict.predicted"
+    CONFLICT_PREDICTED = "conflict.predicted"
     """Two open changes touch the same lines, or one touches lines that landed since."""
-    CLASH_GONE = "conflict.gone"
+    CONFLICT_GONE = "conflict.gone"
     """A prediction no longer holds."""
-    PACE = "pace.changed"
+    THROTTLE_CHANGED = "throttle.changed"
     """New runs are throttled, held or released because of a provider's limit."""
-    HELPED = "liveness.step"
+    WATCHDOG_STEP = "watchdog.step"
     """The watchdog intervened in a run: how, why, and by which rule."""
     PERSON_SEEN = "person.seen"
     """The person's branch has a new tip."""
@@ -127,6 +127,16 @@ class EventKind(Enum):
     """The database was lost; this project's board was restored from its hub."""
     WARNING = "warning"
     """A warning for the person that belongs to no ticket."""
+
+
+RENAMED = {
+    "pace.changed": "throttle.changed",
+    "pace": "throttle",
+    "mail.heard": "mail.delivered",
+    "liveness.step": "watchdog.step",
+    "liveness": "watchdog",
+}
+"""Kinds, and parts before a dot, as earlier releases named them."""
 
 
 @dataclass(frozen=True, kw_only=True)

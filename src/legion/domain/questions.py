@@ -38,6 +38,8 @@ class QuestionKind(Enum):
     """The branch of a session was deleted, renamed or rewritten."""
     CHECKS = "checks"
     """The checks of a project were not shown to go red when the code is broken. Its tickets wait before they land."""
+    NETWORK = "network"
+    """An agent wanted to reach a host that its network does not lead to. Yes holds for the project from then on."""
     GOAL = "goal"
     """A planner asks before it plans, with proposals to choose from."""
 
@@ -55,14 +57,16 @@ class SettledBy(Enum):
 YES = "yes"
 NO = "no"
 ALWAYS = "always"
+"""Yes, and a rule in the person's settings from now on."""
 MOST_OPEN = 10
 """Questions of one agent that may wait for the person at once."""
-"""Yes, and a rule in the person's settings from now on."""
 APPROVE = "approve"
 REJECT = "reject"
 MORE = "more"
 """The same amount again."""
 LEAVE = "leave"
+FIX = "fix"
+"""legion.toml is changed as the question shows."""
 TRUST = "trust"
 """Changes land on these checks all the same."""
 RETRY = "retry"
@@ -95,6 +99,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.ASK: (),
     QuestionKind.BRANCH: (RECREATE, BIND, REBASE, REBUILD, LEAVE),
     QuestionKind.CHECKS: (TRUST, LEAVE),
+    QuestionKind.NETWORK: (YES, NO),
     QuestionKind.GOAL: (),
 }
 """The default choices of each kind. An empty list: the answer is free text."""
@@ -112,6 +117,7 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.ASK: "",
     QuestionKind.BRANCH: LEAVE,
     QuestionKind.CHECKS: LEAVE,
+    QuestionKind.NETWORK: NO,
     QuestionKind.GOAL: "",
 }
 """The answer of a deadline: always that nothing more happens than without an answer; an idle claim just ends."""

@@ -36,7 +36,7 @@ class Rule(Enum):
 
     PERSON = "person"
     READY = "ready"
-    TREE_COUNTS = "tree-counts"
+    TREE_DECIDES = "tree-decides"
     PROVEN = "proven"
     REVIEWED = "reviewed"
     GREEN_LANDS = "green-lands"
@@ -50,9 +50,9 @@ class Rule(Enum):
     GIVEN_UP = "given-up"
     LOST_IS_NO_FAULT = "lost-is-no-fault"
     ADVICE_FIRST = "advice-first"
-    NEW_GROUND = "new-ground"
+    STARTS_FROM_LANDED = "starts-from-landed"
     BLAMELESS = "blameless"
-    LIMITS_ARE_WEATHER = "limits-are-weather"
+    LIMIT_IS_NO_FAILURE = "limit-is-no-failure"
     REFUSED_WAITS = "refused-waits"
     QUESTION_WAITS = "question-waits"
     GATE = "gate"
@@ -62,27 +62,27 @@ class Rule(Enum):
     REST = "rest"
     MERGED_ELSEWHERE = "merged-elsewhere"
     WAITED_ENOUGH = "waited-enough"
-    FIXED = "mended"
+    FIXED = "fixed"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
     GOVERNOR = "governor"
     QUIET_HOURS = "quiet-hours"
     PERSON_IS_BUSY = "person-is-busy"
     ONE_BY_ONE = "one-by-one"
     OVERLAP_WAITS = "overlap-waits"
-    CONFLICT_WARNING = "clash-is-told"
-    FLAKY_BLAMES_NONE = "flaky-blames-nobody"
+    CONFLICT_WARNING = "conflict-warning"
+    FLAKY_BLAMES_NONE = "flaky-blames-none"
     LOOPS_ARE_BROKEN = "loops-are-broken"
     HANGING_IS_CUT_OFF = "hanging-is-cut-off"
     SILENT_IS_WOKEN = "silent-is-woken"
-    DEAD_IS_ENDED = "dead-is-buried"
+    DEAD_IS_ENDED = "dead-is-ended"
     TARGET_FOLLOWS = "target-follows"
     PERSON_IS_ABSORBED = "person-is-absorbed"
-    RED_IS_FIXED_FIRST = "red-is-mended-first"
+    RED_IS_FIXED_FIRST = "red-is-fixed-first"
     SILENCE_ANSWERS = "silence-answers"
     RACE = "race"
     RESULT_DECIDES = "result-decides"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
-    FIRED_IS_REPLACED = "gone-is-succeeded"
+    FIRED_IS_REPLACED = "fired-is-replaced"
     REVERSAL_TELLS = "reversal-tells"
     CHECKS_SEE_THE_TREE = "checks-see-the-tree"
     UNNAMED = "unnamed"
@@ -91,7 +91,7 @@ class Rule(Enum):
 WORDS = {
     Rule.PERSON: "a person asked for it, or an agent that may",
     Rule.READY: "everything it comes after is done, and there is room",
-    Rule.TREE_COUNTS: "the tree decides, not what the agent reports",
+    Rule.TREE_DECIDES: "the tree decides, not what the agent reports",
     Rule.PROVEN: "its own proofs are green, or it has none",
     Rule.REVIEWED: "an independent agent reads the change",
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
@@ -105,9 +105,9 @@ WORDS = {
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
     Rule.LOST_IS_NO_FAULT: "a run that was cut off through no fault of the agent resumes as the same attempt",
     Rule.ADVICE_FIRST: "the advisors of a team come before its builder",
-    Rule.NEW_GROUND: "the next attempt starts from what landed meanwhile",
+    Rule.STARTS_FROM_LANDED: "the next attempt starts from what landed meanwhile",
     Rule.BLAMELESS: "no ticket is blamed for what the target itself fails",
-    Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work resumes when it is over",
+    Rule.LIMIT_IS_NO_FAILURE: "a provider's limit is no failure; work resumes when it is over",
     Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
     Rule.GATE: "a change behind the person's gate lands when the person says so",
@@ -146,7 +146,7 @@ WORDS = {
 _PARKED = {
     ParkReason.PAUSED: Rule.PERSON,
     ParkReason.RED_BASELINE: Rule.BLAMELESS,
-    ParkReason.LIMIT: Rule.LIMITS_ARE_WEATHER,
+    ParkReason.LIMIT: Rule.LIMIT_IS_NO_FAILURE,
     ParkReason.PROVIDER: Rule.REFUSED_WAITS,
     ParkReason.QUESTION: Rule.QUESTION_WAITS,
     ParkReason.BUDGET: Rule.BUDGET,
@@ -168,8 +168,8 @@ _PLAIN: dict[type[Step], Rule] = {
     Rewind: Rule.PERSON,
     Start: Rule.READY,
     Inspect: Rule.READY,
-    StartPointUsed: Rule.NEW_GROUND,
-    Propose: Rule.TREE_COUNTS,
+    StartPointUsed: Rule.STARTS_FROM_LANDED,
+    Propose: Rule.TREE_DECIDES,
     Prove: Rule.PROVEN,
     AskReview: Rule.REVIEWED,
     Approve: Rule.REVIEWED,
@@ -239,7 +239,7 @@ FACTS = frozenset(
         ),
         *(
             EventKind.MAIL_SENT,
-            EventKind.MAIL_HEARD,
+            EventKind.MAIL_DELIVERED,
             EventKind.RECEIPT,
             EventKind.REVIEW_GIVEN,
             EventKind.COLLECTED,
@@ -260,15 +260,15 @@ NAMED = frozenset(
             EventKind.AT_GATE,
             EventKind.LEFT_BEHIND,
             EventKind.BROUGHT_BACK,
-            EventKind.CLASH_SEEN,
+            EventKind.CONFLICT_PREDICTED,
         ),
         *(
-            EventKind.CLASH_GONE,
+            EventKind.CONFLICT_GONE,
             EventKind.BATCH,
             EventKind.BATCH_SIZE,
             EventKind.FLAKY,
-            EventKind.PACE,
-            EventKind.HELPED,
+            EventKind.THROTTLE_CHANGED,
+            EventKind.WATCHDOG_STEP,
             EventKind.WARNING,
         ),
     }
@@ -293,11 +293,25 @@ _OF_KINDS = {
 _SETTLED = {SettledBy.SILENCE.value: Rule.SILENCE_ANSWERS, SettledBy.END.value: Rule.MOOT_IS_WITHDRAWN}
 
 
+_RENAMED = {
+    "tree-counts": Rule.TREE_DECIDES.value,
+    "new-ground": Rule.STARTS_FROM_LANDED.value,
+    "limits-are-weather": Rule.LIMIT_IS_NO_FAILURE.value,
+    "mended": Rule.FIXED.value,
+    "clash-is-told": Rule.CONFLICT_WARNING.value,
+    "flaky-blames-nobody": Rule.FLAKY_BLAMES_NONE.value,
+    "dead-is-buried": Rule.DEAD_IS_ENDED.value,
+    "red-is-mended-first": Rule.RED_IS_FIXED_FIRST.value,
+    "gone-is-succeeded": Rule.FIRED_IS_REPLACED.value,
+}
+"""Names of earlier releases, which stored events still have."""
+
+
 def decided_by(event: Event) -> str:
     """The name of the rule by which it happened; empty for a plain fact."""
     named = event.data.get("rule")
     if isinstance(named, str) and named:
-        return named
+        return _RENAMED.get(named, named)
     if event.kind is EventKind.QUESTION_SETTLED:
         return _SETTLED.get(str(event.data.get("by")), Rule.PERSON).value
     found = _OF_KINDS.get(event.kind)

@@ -245,6 +245,10 @@ class Host(Protocol):
         """Start another program in a sandbox like that of the run's program, next to it. Raises StartFailed."""
         ...
 
+    def forward(self, port: int) -> None:
+        """Let the run's programs reach a port of this host's loopback, also where they have a loopback of their own."""
+        ...
+
     def record(self, kind: str, **facts: object) -> None:
         """Append an event to the run's journal."""
         ...

@@ -16,8 +16,10 @@ from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.supervise import journal_events, outcome
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.journal import read_journal
@@ -60,7 +62,7 @@ class _AskRun(Run):
         return f"ask-{self.project}-run-{self.id}"
 
 
-def of_run(context: Context, run: Run) -> AskedConversation:
+def of_run(context: Trees, run: Run) -> AskedConversation:
     """The conversation of a run that has ended. Raises StateConflict where it cannot be asked."""
     if run.ended_at is None:
         how = f"`legion tell {run.ticket} TEXT` reaches it" if run.ticket is not None else "wait for its end"
@@ -117,9 +119,7 @@ def _asked(context: Context, asked: AskedConversation, question: str, model: str
     return Answer(text=text, usd=usd, seconds=context.clock() - began)
 
 
-def _prepare(
-    context: Context, asked: AskedConversation, this_run: Run, folder: Path, question: str, model: str
-) -> None:
+def _prepare(context: Trees, asked: AskedConversation, this_run: Run, folder: Path, question: str, model: str) -> None:
     state, given = folder / "state", folder / "given"
     for place in (state, given):
         place.mkdir(parents=True, mode=0o700)
@@ -147,7 +147,7 @@ def _prepare(
     write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
-def _driver(context: Context, run: Run) -> DriverProfile:
+def _driver(context: Board, run: Run) -> DriverProfile:
     try:
         return read_spec(context.data.runs / run.name).profile
     except UnreadableSpec:

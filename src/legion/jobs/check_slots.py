@@ -6,6 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+FIRST = 0
+"""The slot that is used most."""
+
 
 class CheckSlots:
     """A slot is the number of a check tree. Its holder is the only one that uses that tree."""
@@ -33,7 +36,7 @@ class CheckSlots:
             self._exclusive.add(project)
             self._condition.wait_for(lambda: not self._taken.get(project))
         try:
-            yield 0
+            yield FIRST
         finally:
             with self._condition:
                 self._exclusive.discard(project)

@@ -43,9 +43,10 @@ def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, .
         raise NoSandbox(f"`sandbox.read` in {user_config_file()}: {wide}") from wide
 
 
-def filter_confine(
-    current: CurrentSettings, state: SandboxState, data: Path, worktrees: Path, clock: Callable[[], float]
-) -> Confine:
+def confine_by(box_of: Callable[[Sequence[Path], Sequence[Path], Mapping[str, str]], Sandbox | None]) -> Confine:
+    """Runs programs in the sandbox that is made for what they read, what they write and their variables; without one
+    where that is None."""
+
     def confine(
         argv: Sequence[str],
         *,
@@ -54,17 +55,30 @@ def filter_confine(
         readable: Sequence[Path],
         writable: Sequence[Path],
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        settings = current.get().sandbox
-        if not confines(settings, state):
+        box = box_of(readable, writable, env)
+        if box is None:
             return argv, env
-        box = Sandbox(
-            home=Path.home(),
-            writable=tuple(writable),
-            readable=(*visible_tools(settings, env.get("PATH", os.defpath), (data, worktrees), clock()), *readable),
-            network=SandboxNetwork.NONE,
-            etc=etc.sync(data / "etc"),
-        )
         wrapped = wrap(argv, box, cwd=cwd, env=env)
         return wrapped.argv, wrapped.env
 
     return confine
+
+
+def filter_confine(
+    current: CurrentSettings, state: SandboxState, data: Path, worktrees: Path, clock: Callable[[], float]
+) -> Confine:
+    def box(readable: Sequence[Path], writable: Sequence[Path], env: Mapping[str, str]) -> Sandbox | None:
+        settings = current.get().sandbox
+        if not confines(settings, state):
+            return None
+        # A word of a command may name a folder around the data of all projects.
+        shown = (place for place in readable if not data.is_relative_to(place))
+        return Sandbox(
+            home=Path.home(),
+            writable=tuple(writable),
+            readable=(*visible_tools(settings, env.get("PATH", os.defpath), (data, worktrees), clock()), *shown),
+            network=SandboxNetwork.NONE,
+            etc=etc.sync(data / "etc"),
+        )
+
+    return confine_by(box)

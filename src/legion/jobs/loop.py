@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from legion.domain.errors import LegionError
 from legion.domain.events import EventKind
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.system import loops
 
@@ -76,7 +77,7 @@ class BackgroundLoop:
         report(self.context, what, error)
 
 
-def report(context: Context, what: str, error: Exception) -> None:
+def report(context: Board, what: str, error: Exception) -> None:
     """An unexpected error of work in the background: for doctor each time, and once in a while as an event."""
     live, now = context.live, context.clock()
     known = what in live.recent_failures(now)

@@ -12,7 +12,8 @@ from legion.domain.hooks import HookKind, HookResult, judge
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.store.board import projects
 from legion.system import process
 from legion.system.process import ProgramMissing
@@ -21,11 +22,11 @@ _LONGEST = 4000
 """Characters of a hook's text that an agent gets."""
 
 
-def is_set(context: Context, kind: HookKind) -> bool:
+def is_set(context: Board, kind: HookKind) -> bool:
     return bool(getattr(context.user.hooks, kind.value))
 
 
-def refusal(context: Context, project: Project, kind: HookKind, facts: Mapping[str, object]) -> str | None:
+def refusal(context: Trees, project: Project, kind: HookKind, facts: Mapping[str, object]) -> str | None:
     """The text of a hook that sends the work back; None where there is no hook or it lets the work pass."""
     argv: tuple[str, ...] = getattr(context.user.hooks, kind.value)
     if not argv:
@@ -57,7 +58,7 @@ def ticket_facts(ticket: Ticket) -> dict[str, object]:
 
 
 def _run(
-    context: Context, project: Project, kind: HookKind, argv: tuple[str, ...], facts: Mapping[str, object]
+    context: Trees, project: Project, kind: HookKind, argv: tuple[str, ...], facts: Mapping[str, object]
 ) -> HookResult:
     root, seconds = Path(project.root), context.user.hooks.timeout
     given = {"hook_event_name": kind.event, "cwd": project.root, "team_name": project.name, **facts}

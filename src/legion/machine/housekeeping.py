@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, setup
 from legion.machine.work import REPORTED
 from legion.store.board import projects

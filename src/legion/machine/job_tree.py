@@ -7,15 +7,16 @@ from pathlib import Path
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.machines.travel import MachineJob
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.save import branch_name
 from legion.store.board import projects, tickets
 from legion.store.work import mirrored
-from legion.system import files, safe_files
+from legion.system import files
 
 
-def write_rows(context: Context, job: MachineJob) -> ProjectContext:
+def write_rows(context: Trees, job: MachineJob) -> ProjectContext:
     record = _record(context, job)
     with context.store.write() as tx:
         mirrored.put_project(tx, record)
@@ -27,7 +28,7 @@ def write_rows(context: Context, job: MachineJob) -> ProjectContext:
     return context.project_of(record)
 
 
-def project(context: Context, job: MachineJob) -> ProjectContext:
+def project(context: Trees, job: MachineJob) -> ProjectContext:
     return context.project_of(_record(context, job))
 
 
@@ -63,13 +64,10 @@ def checkout(project: ProjectContext, job: MachineJob) -> Path:
     """A fresh one: what an earlier run left there does not count."""
     seat = job.run.seat
     start = job.plant or project.hub.tree_of(job.start or job.base)
-    tree = project.worktrees.replant(seat, job.base, start, f"legion/{seat}", attempt=job.run.id)
-    for path, text in job.files.items():
-        safe_files.write(tree, path, text.encode())
-    return tree
+    return project.worktrees.replant(seat, job.base, start, f"legion/{seat}", attempt=job.run.id)
 
 
-def _record(context: Context, job: MachineJob) -> Project:
+def _record(context: Board, job: MachineJob) -> Project:
     """The project as the head has it, with this machine's own folders."""
     folder = context.data.project(job.project.id)
     place = context.data.root / "worktrees" / str(job.project.id)

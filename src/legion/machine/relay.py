@@ -22,7 +22,7 @@ from aiohttp import web
 from yarl import URL
 
 from legion.domain.errors import Retryable
-from legion.jobs.agent.on_machine import RelayAddress
+from legion.jobs.agent.preparation import RelayAddress
 from legion.jobs.machines.relayed import TOKEN, RelayDoor, passed_back
 from legion.jobs.machines.travel import MachineJob
 from legion.machine.link import PREFIX, tls_context

@@ -19,8 +19,9 @@ from typing import Any
 from legion.domain.errors import LegionError
 from legion.domain.machines.leases import LeasePhase
 from legion.git.core.errors import GitProblem
-from legion.jobs.agent import on_machine
-from legion.jobs.agent.on_machine import RelayAddress
+from legion.jobs.agent import preparation
+from legion.jobs.agent.preparation import RelayAddress
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machines.travel import FILE, MachineJob
 from legion.jobs.supervise import outcome as judging
@@ -34,7 +35,7 @@ from legion.machine.snapshots import TreeSnapshots
 from legion.machine.uploads import Uploader
 from legion.runner import launch
 from legion.runner.launch import EndedRun, FreshRun, LivingRun, LostRun, RunnerSilent, RunNotStarted
-from legion.runner.spec import RunFolder, RunnerError, write_spec
+from legion.runner.spec import RunFolder, RunnerError
 from legion.store.database.errors import StoreFull
 from legion.store.work import runs
 from legion.system import crash, files
@@ -217,27 +218,8 @@ class RunWork:
         project = job_tree.write_rows(self._context, self.job)
         setup.drop_stale_pool(project)
         tree = job_tree.worktree(project, job) if job.saves else job_tree.checkout(project, job)
-        if job.has_setup:
-            shows = "" if job.saves or job.files or job.plant else job.start or job.base
-            setup.ensure(self._context, project, tree, shows=shows, landed=_landed(job, shows))
-        if job.has_environment:
-            env = environment.prepare(self._context, project, job.run, tree)
-        else:
-            env = environment.bare(self._context, job.run)
-        given = self._folder / "given"
-        given.mkdir(parents=True, exist_ok=True)
-        needs_head = job.model is not None or job.input.tool_link is not None
-        spec = on_machine.run_spec(
-            self._context,
-            project,
-            job,
-            tree=tree,
-            given=given,
-            env=env,
-            relay=self._relay(job) if needs_head else None,
-            lease=self._lease,
-        )
-        write_spec(self._folder, spec)
+        relay = self._relay(job) if job.model is not None or job.input.tool_link is not None else None
+        preparation.prepare_job(self._context, project, job, tree, relay=relay, lease=self._lease)
 
     def _launch(self) -> bool:
         """Start the program once, and only while the lease is fresh. False where it was stopped before."""
@@ -410,19 +392,12 @@ class RunWork:
         files.write_atomic(self._folder / REPORTED, "{}")
 
 
-def _landed(job: MachineJob, shows: str) -> str:
-    """The landed commit whose files are in the tree, if nothing of a change is."""
-    if shows:
-        return shows if shows == job.target else ""
-    return "" if job.previous or job.start or job.plant or job.files else job.base
-
-
 def _facts(saved: Saved) -> dict[str, Any]:
     unfinished = saved.unfinished.value if saved.unfinished is not None else None
     return {**asdict(saved), "unfinished": unfinished}
 
 
-def write_job(context: Context, facts: dict[str, Any]) -> MachineJob:
+def write_job(context: Board, facts: dict[str, Any]) -> MachineJob:
     """Record the job before anything of it starts. Raises ValueError, KeyError or TypeError for a strange one."""
     job = MachineJob.from_json(facts)
     folder = context.data.runs / job.run.name
@@ -432,7 +407,7 @@ def write_job(context: Context, facts: dict[str, Any]) -> MachineJob:
     return job
 
 
-def unfinished(context: Context) -> list[MachineJob]:
+def unfinished(context: Board) -> list[MachineJob]:
     """The jobs of an earlier worker that still need something from this machine."""
     found = []
     for file in sorted(context.data.runs.glob(f"*/{FILE}")):

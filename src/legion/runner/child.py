@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from legion.drivers import Program, StartFailed
 from legion.runner import seccomp, tree
+from legion.runner.bridge import BridgeServer, NetworkBridge, PersonsWord
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
 from legion.runner.spec import RunFolder
 from legion.system import kernel
@@ -59,6 +60,7 @@ class RunChild:
         errors: BinaryIO | None = None,
         terminal: bool = False,
     ) -> None:
+        self._bridge: BridgeServer | None = None
         self._process = process
         self._status = status
         self._deaths = deaths
@@ -74,14 +76,18 @@ class RunChild:
             os.set_blocking(status.fileno(), False)
 
     @staticmethod
-    def start(program: Program, sandbox: Sandbox | None, scratch: Path, deaths: Deaths) -> RunChild:
+    def start(
+        program: Program, sandbox: Sandbox | None, scratch: Path, deaths: Deaths, person: PersonsWord
+    ) -> RunChild:
         """Start the program. Raises StartFailed, except for what only shows once bubblewrap runs."""
         with contextlib.ExitStack() as ours:
             status, said = _pipe(ours) if sandbox is not None else (None, None)
+            bridge = None if sandbox is None else sandbox.bridge
+            waits, go = _talking(ours) if bridge is not None else (None, None)
             ends = _terminal(ours) if program.terminal else _pipes(ours, program, scratch)
             try:
                 filter = _filter(ours, sandbox)
-                wrapped = _command(program, sandbox, said, filter)
+                wrapped = _command(program, sandbox, said, filter, waits)
                 # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
                 bind = sandbox is None or is_setuid(wrapped.argv[0])
                 first = _bind_to(os.getpid(), RunFolder(scratch).session) if bind else None
@@ -92,7 +98,7 @@ class RunChild:
                     stdin=ends.stdin,
                     stdout=ends.stdout,
                     stderr=ends.stderr,
-                    pass_fds=tuple(one.fileno() for one in (said, filter) if one is not None),
+                    pass_fds=tuple(one.fileno() for one in (said, filter, waits) if one is not None),
                     start_new_session=True,
                     # Without this function Python starts the program by vfork, which copies no page tables.
                     preexec_fn=_on_terminal(first) if program.terminal else first,
@@ -104,7 +110,7 @@ class RunChild:
         for pipe in (ends.output, ends.input, ends.errors):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-        return RunChild(
+        child = RunChild(
             process,
             output=ends.output,
             status=status,
@@ -113,6 +119,27 @@ class RunChild:
             errors=ends.errors,
             terminal=program.terminal,
         )
+        if bridge is not None and go is not None:
+            child._open(bridge, go, person)
+        return child
+
+    def _open(self, bridge: NetworkBridge, go: BinaryIO, person: PersonsWord) -> None:
+        """Let the program start once its network leads somewhere. Without that it never starts."""
+        with go:
+            try:
+                if self.group != self._process.pid:
+                    self._bridge = BridgeServer(bridge, self.group, person)
+                go.write(b"1")
+            except OSError as failure:
+                self.kill()
+                self._process.wait()
+                self._deaths.awaited.discard(self._process.pid)
+                raise StartFailed(f"The sandbox has no network: {failure.strerror or failure}.") from failure
+
+    def forward(self, port: int) -> None:
+        """Let the program reach this port of the host's loopback, where it has a loopback of its own."""
+        if self._bridge is not None:
+            self._bridge.forward(port)
 
     def signal(self, number: int) -> None:
         try:
@@ -140,6 +167,9 @@ class RunChild:
         if code is None:
             return None
         self._deaths.awaited.discard(self._process.pid)
+        if self._bridge is not None:
+            self._bridge.close()
+            self._bridge = None
         if self._status is not None:
             return self._exit_code_inside(code)
         return code if code >= 0 else 128 - code
@@ -173,7 +203,13 @@ def _filter(ours: contextlib.ExitStack, sandbox: Sandbox | None) -> BinaryIO | N
     return None if program is None else ours.enter_context(os.fdopen(seccomp.handle(program), "rb"))
 
 
-def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None, filter: BinaryIO | None) -> Wrapped:
+def _command(
+    program: Program,
+    sandbox: Sandbox | None,
+    status: BinaryIO | None,
+    filter: BinaryIO | None,
+    waits: BinaryIO | None,
+) -> Wrapped:
     if sandbox is None:
         return Wrapped(argv=program.argv, env=program.env)
     return wrap(
@@ -183,6 +219,7 @@ def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None,
         env=program.env,
         status=None if status is None else status.fileno(),
         filter=None if filter is None else filter.fileno(),
+        block=None if waits is None else waits.fileno(),
         without=tuple(tree.mark(Path())),
         terminal=program.terminal,
     )

@@ -29,6 +29,8 @@ _ALLOWED = (
     # settings of the machine for everyone's tools
     *("gitconfig", "npmrc", "pip.conf", "mime.types", "fonts", "maven"),
     *("perl", "python3", "java-*", "R"),
+    # PHP loads its extensions by them; next to them are settings of web servers
+    *("php/*/cli", "php/*/mods-available", "php.ini", "php.d"),
 )
 _SYNCING = threading.Lock()
 _LOOK_EVERY = 10.0

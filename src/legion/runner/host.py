@@ -11,12 +11,15 @@ import errno
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
+from weakref import WeakSet
 
+from legion.domain.egress import NetworkPlace, parse_places
 from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registry
 from legion.runner import lease, load, tree
 from legion.runner.child import Deaths, RunChild
@@ -34,6 +37,8 @@ _UNTIL_THERE_IS_ROOM = 0.5
 _FOLDER_EVERY = 5.0
 """Seconds between two looks whether the run's folder is still there; its program dies with the runner."""
 _LONGEST_FAULT = 1000
+_MOST_REFUSALS = 200
+"""Places of one run that are recorded."""
 
 
 class StartReply(Enum):
@@ -96,6 +101,10 @@ class RunHost:
         self._journal = Journal(run_dir, self.asks.ring)
         self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
         self.deaths = Deaths()
+        self._forwards: list[int] = []
+        self._children: WeakSet[RunChild] = WeakSet()
+        self._refusals: set[tuple[str, int]] = set()
+        self._refusing = threading.Lock()
         self.program = spec.program
         self.options = spec.options
         self.timeout = spec.timeout
@@ -121,8 +130,7 @@ class RunHost:
         self._enter_scope()
         crash.reach(Point.RUNNER_PROGRAM_BEFORE_START)
         self._journal.append(JournalKind.STARTING)
-        with self._group.joined():
-            child = RunChild.start(program or self.program, self._spec.sandbox, self._run_dir, self.deaths)
+        child = self._started(program or self.program)
         crash.reach(Point.RUNNER_PROGRAM_AFTER_START)
         first = tree.look(child.group)
         self.record(JournalKind.STARTED.value, pid=child.group, since=first.since if first else None)
@@ -139,8 +147,22 @@ class RunHost:
     def start_aside(self, program: Program) -> Child:
         """It is no part of the run's own story: only its driver knows of it, and it ends with the runner."""
         self._enter_scope()
+        return self._started(program)
+
+    def forward(self, port: int) -> None:
+        self._forwards.append(port)
+        for child in self._children:
+            child.forward(port)
+
+    def _started(self, program: Program) -> RunChild:
+        sandbox = self._spec.sandbox
+        if sandbox is not None and sandbox.bridge is not None:
+            bridge = replace(sandbox.bridge, forwards=(*sandbox.bridge.forwards, *self._forwards))
+            sandbox = replace(sandbox, bridge=bridge)
         with self._group.joined():
-            return RunChild.start(program, self._spec.sandbox, self._run_dir, self.deaths)
+            child = RunChild.start(program, sandbox, self._run_dir, self.deaths, self)
+        self._children.add(child)
+        return child
 
     def record(self, kind: str, **facts: object) -> None:
         """Record an event in the journal. A full disk must not end a working program, so an event that cannot be
@@ -188,6 +210,19 @@ class RunHost:
             raise StartFailed(str(missing)) from missing
         if not is_setuid(bwrap):
             kernel.scope_self()
+
+    def granted(self) -> tuple[NetworkPlace, ...]:
+        """What the person has allowed since the run began."""
+        with contextlib.suppress(OSError, ValueError):
+            return parse_places(RunFolder(self._run_dir).granted.read_text().split())
+        return ()
+
+    def refused(self, host: str, port: int, why: str) -> None:
+        """Each place once: a program that tries again and again must not fill the disk."""
+        with self._refusing:
+            if (host, port) not in self._refusals and len(self._refusals) < _MOST_REFUSALS:
+                self._refusals.add((host, port))
+                self.record(JournalKind.REFUSED.value, host=host, port=port, why=why)
 
     def _output_limited(self, why: str) -> None:
         self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ class JournalKind(Enum):
     """The program is about to start. From here on it is never started again, whatever happens."""
     STARTED = "started"
     """It runs: the pid that its signals go to, and that process's start time."""
+    REFUSED = "refused"
+    """It wanted a host that its network does not lead to: the host, the port, and why."""
     OUTPUT_LIMIT = "output-limit"
     """It printed more than is kept."""
     ENDED = "ended"
@@ -52,14 +55,17 @@ class Journal:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._handle = os.open(RunFolder(run_dir).journal, flags, 0o600)
         self._torn = self._ends_torn()
+        self._lock = threading.Lock()
+        """The bridge's threads write, too."""
 
     def append(self, kind: JournalKind | str, **facts: object) -> None:
-        self._number += 1
         name = kind.value if isinstance(kind, JournalKind) else kind
-        line = {"version": VERSION, "number": self._number, "time": time.time(), "kind": name, **facts}
-        data = b"\n" * self._torn + to_json(in_all(line, recorded)).encode() + b"\n"
-        self._torn = True
-        self._torn = os.write(self._handle, data) < len(data)
+        with self._lock:
+            self._number += 1
+            line = {"version": VERSION, "number": self._number, "time": time.time(), "kind": name, **facts}
+            data = b"\n" * self._torn + to_json(in_all(line, recorded)).encode() + b"\n"
+            self._torn = True
+            self._torn = os.write(self._handle, data) < len(data)
         self._ring()
 
     def _ends_torn(self) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from legion.runner import etc
+from legion.runner.bridge import NetworkBridge
 
 DEFAULT_TMP_BYTES = 4 << 30
 BWRAP_PLACES = "/usr/bin:/bin:/usr/local/bin"
@@ -27,7 +28,7 @@ class SandboxNetwork(Enum):
     OPEN = "open"
     """The host's network, its loopback included."""
     NONE = "none"
-    """A loopback of its own and nothing else."""
+    """A loopback of its own, and what a bridge leads to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,8 @@ class Sandbox:
     """Only the system's programs, two devices, one /tmp and the listed folders: for one short program of ours."""
     filtered: bool = False
     """System calls that no build needs are refused (`seccomp`)."""
+    bridge: NetworkBridge | None = None
+    """What its loopback leads to, where it has one of its own."""
 
     def __post_init__(self) -> None:
         for path in (self.home, *self.writable, *self.readable, *(one for pair in self.replaced for one in pair)):
@@ -66,6 +69,7 @@ class Sandbox:
             "etc": None if self.etc is None else str(self.etc),
             "small": self.small,
             "filtered": self.filtered,
+            "bridge": None if self.bridge is None else self.bridge.to_json(),
         }
 
     @staticmethod
@@ -81,6 +85,7 @@ class Sandbox:
             etc=None if facts.get("etc") is None else Path(facts["etc"]),
             small=facts.get("small", False),
             filtered=facts.get("filtered", False),
+            bridge=None if facts.get("bridge") is None else NetworkBridge.from_json(facts["bridge"]),
         )
 
     def shows(self, folder: Path) -> bool:
@@ -130,11 +135,12 @@ def wrap(
     env: Mapping[str, str],
     status: int | None = None,
     filter: int | None = None,
+    block: int | None = None,
     without: Sequence[str] = (),
     terminal: bool = False,
 ) -> Wrapped:
     """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`, and reads the
-    filter of system calls from the handle `filter`.
+    filter of system calls from the handle `filter`. The program starts when the handle `block` can be read.
 
     The variables named in `without` may be set for bubblewrap; the program does not get them. `terminal`: the program
     keeps the terminal that it is started on, which is its own and no person's.
@@ -153,6 +159,7 @@ def wrap(
         *(word for name, value in loader.items() for word in ("--setenv", name, value)),
         *(() if status is None else ("--json-status-fd", str(status))),
         *(() if filter is None else ("--seccomp", str(filter))),
+        *(() if block is None else ("--block-fd", str(block))),
     ]
     outside = {name: value for name, value in env.items() if name not in loader}
     return Wrapped(argv=(find_bwrap(), *options, "--", *argv), env=outside)

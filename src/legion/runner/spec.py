@@ -126,6 +126,11 @@ class RunFolder:
         return self.path / "fenced"
 
     @property
+    def granted(self) -> Path:
+        """Hosts that a person allowed while it ran, a line each; see `egress`."""
+        return self.path / "granted"
+
+    @property
     def complaints(self) -> Path:
         """The runner's own error output."""
         return self.path / "runner.log"

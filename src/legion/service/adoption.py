@@ -17,8 +17,9 @@ from legion.domain.text import count
 from legion.domain.tickets.ticket import ENDED, Rewind, State
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, ProgramUnusable
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import upstream
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import adopted, handed_off
 from legion.jobs.workspace.adopted import SavedCheckout
 from legion.runner.spec import UnreadableSpec, read_spec
@@ -26,15 +27,18 @@ from legion.service.conversations.catalog import Catalog
 from legion.service.projects import collect
 from legion.service.projects import registry as project_cases
 from legion.service.shared.commit_signal import CommitSignal
-from legion.service.tickets import dispatch
+from legion.service.tickets import actions
+from legion.service.tickets.dispatch import create
+from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.prepare import prepare
 from legion.store import events
 from legion.store.board import tickets
-from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.database.transactions import ReadTransaction
 from legion.store.work import adoptions, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
-from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
+from legion.wire.conversations import AdoptConversation, Adopted, HandedOff
+from legion.wire.dispatch import Dispatch, NewTicket
 
 _LONGEST_TITLE = 72
 _PATIENCE = 60.0
@@ -43,7 +47,7 @@ _MOST_SUBJECTS = 5
 _TEXT = "Continue and finish the work of the conversation that this ticket was adopted from."
 
 
-def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adopted:
+def adopt(context: Trees, catalog: Catalog, wanted: AdoptConversation) -> Adopted:
     found = _chosen(context, catalog, wanted)
     facts = found.facts
     project = context.project_of(project_cases.find(context, facts.folder))
@@ -63,36 +67,35 @@ def adopt(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Adop
         team=wanted.team,
         driver=registry.default().name,
     )
-
-    def take_over(tx: Transaction, made: Dispatched) -> None:
-        (ticket,) = made.ids
-        _refuse_twice(tx, facts.id)
-        tickets.move(tx, ticket, Rewind(saved.ground, f"adopted from conversation {facts.id}"))
-        adoptions.add(tx, ticket=ticket, project=project.id, source=facts.id)
-
+    prepared = prepare(context, Dispatch(cwd=facts.folder, tickets=[new]))
     crash.reach(Point.ADOPT_BEFORE_DISPATCH)
-    made = dispatch.dispatch(context, Dispatch(cwd=facts.folder, tickets=[new]), also=take_over)
+    with context.store.write() as tx:
+        made = create(tx, prepared).answer
+        (number,) = made.ids
+        _refuse_twice(tx, facts.id)
+        tickets.move(tx, number, Rewind(saved.ground, f"adopted from conversation {facts.id}"))
+        adoptions.add(tx, ticket=number, project=project.id, source=facts.id)
     crash.reach(Point.ADOPT_AFTER_DISPATCH)
     return Adopted(
-        ticket=made.ids[0],
+        ticket=number,
         conversation=facts.id,
         folder=facts.folder,
         notes=[*made.notes, *_notes(project, saved)],
-        message=f"Ticket {made.ids[0]} continues conversation {facts.id[:8]} with the work in {facts.folder}.",
+        message=f"Ticket {number} continues conversation {facts.id[:8]} with the work in {facts.folder}.",
     )
 
 
-def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
+def handoff(context: Trees, news: CommitSignal, number: int) -> HandedOff:
     """The ticket waits, its agent ends, and the person's own program can resume its conversation."""
     with context.store.read() as tx:
-        ticket = dispatch.get_ticket(tx, number)
+        ticket = get_ticket(tx, number)
         latest = runs.latest(tx, number)
     if ticket.state is State.DONE:
         raise StateConflict(f"Ticket {number} has landed; `legion conversations ask {number} TEXT` asks its agent.")
     if latest is None:
         raise StateConflict(f"Ticket {number} has no conversation yet; `legion drop {number}` gives it up.")
     if ticket.state not in (State.PARKED, *ENDED):
-        dispatch.pause(context, number)
+        actions.pause(context, number)
     latest = _ended(context, news, number)
     project = context.project(ticket.project)
     driver = _driver(context, latest)
@@ -115,7 +118,7 @@ def handoff(context: Context, news: CommitSignal, number: int) -> HandedOff:
     )
 
 
-def _chosen(context: Context, catalog: Catalog, wanted: AdoptConversation) -> Indexed:
+def _chosen(context: Board, catalog: Catalog, wanted: AdoptConversation) -> Indexed:
     found = catalog.one(wanted.id) if wanted.id else _last_in(context, catalog, wanted.cwd)
     facts = found.facts
     if facts.program is not ConversationProgram.CLAUDE or facts.parent:
@@ -130,7 +133,7 @@ def _chosen(context: Context, catalog: Catalog, wanted: AdoptConversation) -> In
     return found
 
 
-def _last_in(context: Context, catalog: Catalog, cwd: str) -> Indexed:
+def _last_in(context: Board, catalog: Catalog, cwd: str) -> Indexed:
     """The newest conversation of Claude Code in the folder's project."""
     here = project_cases.find(context, cwd)
     with catalog.index(_PATIENCE / 6) as (index, _):
@@ -165,7 +168,7 @@ def _notes(project: ProjectContext, saved: SavedCheckout) -> list[str]:
     return notes
 
 
-def _ended(context: Context, news: CommitSignal, number: int) -> Run:
+def _ended(context: Board, news: CommitSignal, number: int) -> Run:
     """The ticket's last run, when its work is saved."""
     deadline = time.monotonic() + _PATIENCE
     while True:
@@ -181,14 +184,14 @@ def _ended(context: Context, news: CommitSignal, number: int) -> Run:
         news.wait(seen, 1.0)
 
 
-def _program(context: Context, driver: DriverProfile) -> str:
+def _program(context: Board, driver: DriverProfile) -> str:
     try:
         return str(driver.find_program(context.user.claude.program).path)
     except ProgramUnusable as missing:
         raise StateConflict(str(missing)) from None
 
 
-def _driver(context: Context, run: Run) -> DriverProfile:
+def _driver(context: Board, run: Run) -> DriverProfile:
     try:
         return read_spec(context.data.runs / run.name).profile
     except UnreadableSpec:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import legion.service.machines.listing
+import legion.service.views.usage
 from legion.config.files.teams import DefinitionKind
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage
@@ -13,43 +15,42 @@ from legion.service.agents import listing, tell
 from legion.service.conversations import ask, documents, reports
 from legion.service.conversations.catalog import Catalog
 from legion.service.machines import invite
-from legion.service.machines import listing as machine_listing
 from legion.service.plain_operations import PlainOperations
-from legion.service.plans import pages as plan_pages
+from legion.service.plans import pages
 from legion.service.projects import collect, registry, teams
 from legion.service.providers import catalog
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
-from legion.service.tickets import assign, by_hand, cleanup, dispatch, edit, record, review
+from legion.service.tickets import actions, by_hand, dispatch, edit, record, review
 from legion.service.use_case import PERSON, Caller
 from legion.service.views import history, live_output, output, status, summary, ticket_page, wait
-from legion.service.views import usage as costs
 from legion.store import events
 from legion.store.board import projects
-from legion.wire.adoption import AdoptConversation, Adopted, HandedOff
 from legion.wire.agents import AgentList, AgentPage
+from legion.wire.board import DaemonLine, Status, WaitState
 from legion.wire.conversations import (
+    AdoptConversation,
+    Adopted,
     Analytics,
     AskConversation,
     ConversationAnswer,
     ConversationHealth,
     Conversations,
     ExportedConversation,
+    HandedOff,
     SearchResult,
 )
 from legion.wire.dispatch import Dispatch, Dispatched
-from legion.wire.history import Events
-from legion.wire.live import FollowOutput, LiveOutput
-from legion.wire.machine_pages import MachineList
-from legion.wire.machines import InviteMachine, MachineInvitation
+from legion.wire.history import Events, FollowOutput, LiveOutput, UsageReport, WorkSummary
+from legion.wire.machines import InviteMachine, MachineInvitation, MachineList
+from legion.wire.mail import Delivered, MessageText
 from legion.wire.plans import PlanPage
-from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
-from legion.wire.questions import Delivered, MessageText
+from legion.wire.projects import CollectResult, Done, Where
 from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
 from legion.wire.terminal import OfferedBranch, OfferWork
-from legion.wire.tickets import Acted, Action, Cassette, EventLine, LogText, TicketPage
-from legion.wire.usage import UsageReport, WorkSummary
+from legion.wire.ticket_pages import Cassette, LogText, TicketPage
+from legion.wire.tickets import Acted, Action, EventLine
 from legion.wire.web import OpenWeb, WebAddresses
 
 __all__ = ["PERSON", "Caller", "Service"]
@@ -89,7 +90,7 @@ class Service(PlainOperations):
         return Acted(tickets=[], message=f"{project.name} is resumed.")
 
     def stop_all(self, where: Where, /) -> Acted:
-        return dispatch.stop_all(self.context, where.cwd)
+        return actions.stop_all(self.context, where.cwd)
 
     def checkout(self, id: int, wanted: OfferWork, /) -> OfferedBranch:
         return by_hand.checkout(self.context, self._news, id, wanted)
@@ -101,7 +102,7 @@ class Service(PlainOperations):
         return collect.collect(self.context, where.cwd)
 
     def drop_ended(self, where: Where, /) -> Acted:
-        return cleanup.drop_ended(self.context, where.cwd)
+        return actions.drop_ended(self.context, where.cwd)
 
     def shutdown(self) -> Done:
         self._end()
@@ -137,12 +138,12 @@ class Service(PlainOperations):
 
     def usage(self, cwd: str | None, by: str = "ticket", since: str = "") -> UsageReport:
         usage.catch_up(self.context)
-        return costs.usage_report(self.context, cwd, by, since)
+        return legion.service.views.usage.usage_report(self.context, cwd, by, since)
 
     # Tickets
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
-        made = dispatch.dispatch(self.context, wanted, also=assign.to_agent(self.context, wanted))
+        made = dispatch.dispatch(self.context, wanted)
         return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
     def ticket(self, id: int, /) -> TicketPage:
@@ -156,7 +157,7 @@ class Service(PlainOperations):
         return live_output.follow(self.context, self._news, wanted, timeout)
 
     def stop(self, id: int, action: Action | None = None, /) -> Acted:
-        return dispatch.stop(self.context, id)
+        return actions.stop(self.context, id)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         return edit.retry(self.context, id, action or Action())
@@ -177,7 +178,7 @@ class Service(PlainOperations):
 
     def plan_page(self, id: int, /) -> PlanPage:
         usage.catch_up(self.context)
-        return plan_pages.page(self.context, id)
+        return pages.page(self.context, id)
 
     # Conversations
 
@@ -250,7 +251,7 @@ class Service(PlainOperations):
 
     def machines(self) -> MachineList:
         server = self._machine_server
-        return machine_listing.machine_list(self.context, server.url if server is not None else "")
+        return legion.service.machines.listing.machine_list(self.context, server.url if server is not None else "")
 
     def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
         return invite.invite(self.context, self._machine_server, wanted)

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
+import legion.service.agents.attach
+import legion.service.agents.claim
+import legion.service.agents.hire
+import legion.service.agents.mail
+import legion.service.forge.pulls
+import legion.service.leader.routines
+import legion.service.notes
+import legion.service.plans.templates
+import legion.service.projects.numbers
+import legion.service.projects.sessions
+import legion.service.projects.teams
+import legion.service.projects.trust
+import legion.service.providers.routes
+import legion.service.tickets.attach
+import legion.service.tickets.edit
+import legion.service.tickets.freeze
+import legion.service.tickets.race
+import legion.service.tickets.review
+import legion.service.tickets.rewind
+import legion.service.tickets.shell
+import legion.service.tickets.undo
+import legion.service.views.doctor
+import legion.service.views.epic
 from legion.service import questions, web
-from legion.service.agents import attach as agent_attaching
-from legion.service.agents import claim as claiming
 from legion.service.agents import delegation, plan_approval
-from legion.service.agents import hire as hiring
-from legion.service.agents import mail as mailing
 from legion.service.forge import connections, issues
-from legion.service.forge import pulls as forge_pulls
 from legion.service.leader import chat
-from legion.service.leader import lessons as learning
-from legion.service.leader import notes as noting
-from legion.service.leader import routines as regular
 from legion.service.machines import listing, steer
 from legion.service.plans import create, decisions, epic_templates, pages
-from legion.service.plans import templates as plan_templates
 from legion.service.projects import collect, epic_branches, registry, trials
-from legion.service.projects import memories as remembering
-from legion.service.projects import numbers as project_numbers
-from legion.service.projects import sessions as session_cases
-from legion.service.projects import teams as definitions
-from legion.service.projects import trust as trusting
 from legion.service.providers import agent_programs, catalog, login, probe
-from legion.service.providers import routes as routing
-from legion.service.tickets import attach as attaching
-from legion.service.tickets import by_hand, dispatch, epic_change, imports, queue, record, session_rebase, try_tree
-from legion.service.tickets import edit as editing
-from legion.service.tickets import freeze as freezing
-from legion.service.tickets import race as racing
-from legion.service.tickets import review as reviewing
-from legion.service.tickets import rewind as rewinding
-from legion.service.tickets import shell as shells
-from legion.service.tickets import undo as undoing
+from legion.service.tickets import actions, by_hand, epic_change, imports, queue, record, session_rebase, try_tree
 from legion.service.use_case import by_caller, use_case
-from legion.service.views import doctor as diagnosis
-from legion.service.views import epic as epics
 from legion.service.views import installation, output, status
 from legion.wire.operations import Operations
 
@@ -45,19 +43,19 @@ class PlainOperations(Operations):
     """In the order of the rooms; `use_case` and `by_caller` say what each is called with."""
 
     # Sessions
-    sessions = use_case(session_cases.session_list)
-    branches = use_case(session_cases.branch_list)
-    new_session = use_case(session_cases.new)
-    switch_session = use_case(session_cases.switch)
-    complete_session = use_case(session_cases.complete)
+    sessions = use_case(legion.service.projects.sessions.session_list)
+    branches = use_case(legion.service.projects.sessions.branch_list)
+    new_session = use_case(legion.service.projects.sessions.new)
+    switch_session = use_case(legion.service.projects.sessions.switch)
+    complete_session = use_case(legion.service.projects.sessions.complete)
     open_epic_branch = use_case(epic_branches.open_branch)
     land_epic = use_case(epic_change.land)
-    delete_session = use_case(session_cases.delete)
-    drop_session = use_case(session_cases.drop)
-    bind_session = use_case(session_cases.bind)
-    rebuild_session = use_case(session_cases.rebuild)
+    delete_session = use_case(legion.service.projects.sessions.delete)
+    drop_session = use_case(legion.service.projects.sessions.drop)
+    bind_session = use_case(legion.service.projects.sessions.bind)
+    rebuild_session = use_case(legion.service.projects.sessions.rebuild)
     rebase_session = use_case(session_rebase.rebase)
-    recreate_session = use_case(session_cases.recreate)
+    recreate_session = use_case(legion.service.projects.sessions.recreate)
 
     # Work from other tools
     import_tickets = use_case(imports.import_tickets)
@@ -66,19 +64,19 @@ class PlainOperations(Operations):
     add_project = use_case(registry.add)
     use_shell = use_case(registry.use_shell)
     remove_project = use_case(registry.remove)
-    trustable = use_case(trusting.trustable)
-    trust = use_case(trusting.trust)
+    trustable = use_case(legion.service.projects.trust.trustable)
+    trust = use_case(legion.service.projects.trust.trust)
     projects = use_case(status.all_projects)
     worktrees = use_case(installation.worktrees)
-    doctor = use_case(diagnosis.doctor)
+    doctor = use_case(legion.service.views.doctor.doctor)
     trial = use_case(trials.page)
     try_checks = use_case(trials.try_checks)
     config = use_case(installation.config)
     preview_collect = use_case(collect.preview)
-    numbers = use_case(project_numbers.numbers)
-    set_numbers = use_case(project_numbers.set_numbers)
-    freeze = use_case(freezing.freeze)
-    thaw = use_case(freezing.thaw)
+    numbers = use_case(legion.service.projects.numbers.numbers)
+    set_numbers = use_case(legion.service.projects.numbers.set_numbers)
+    freeze = use_case(legion.service.tickets.freeze.freeze)
+    thaw = use_case(legion.service.tickets.freeze.thaw)
 
     # Machines
     machine_log = use_case(listing.log)
@@ -93,27 +91,27 @@ class PlainOperations(Operations):
 
     # Tickets
     diff = use_case(output.diff)
-    drop = use_case(dispatch.drop)
-    pause_ticket = use_case(dispatch.pause)
-    resume_ticket = use_case(dispatch.resume)
-    rewind = use_case(rewinding.rewind)
-    race = use_case(racing.race)
-    race_page = use_case(racing.page)
-    undo = use_case(undoing.undo)
-    review = use_case(reviewing.review)
+    drop = use_case(actions.drop)
+    pause_ticket = use_case(actions.pause)
+    resume_ticket = use_case(actions.resume)
+    rewind = use_case(legion.service.tickets.rewind.rewind)
+    race = use_case(legion.service.tickets.race.race)
+    race_page = use_case(legion.service.tickets.race.page)
+    undo = use_case(legion.service.tickets.undo.undo)
+    review = use_case(legion.service.tickets.review.review)
     switch_recording = use_case(record.set_recording)
     land = use_case(queue.land)
-    edit = use_case(editing.edit)
+    edit = use_case(legion.service.tickets.edit.edit)
     move_in_queue = use_case(queue.move)
     merge_queue = use_case(queue.page)
     try_changes = use_case(try_tree.try_changes)
 
     # Terminals
-    attach = use_case(attaching.attach)
-    give_back = use_case(attaching.give_back)
-    attach_agent = use_case(agent_attaching.attach)
-    give_back_agent = use_case(agent_attaching.give_back)
-    shell = use_case(shells.shell)
+    attach = use_case(legion.service.tickets.attach.attach)
+    give_back = use_case(legion.service.tickets.attach.give_back)
+    attach_agent = use_case(legion.service.agents.attach.attach)
+    give_back_agent = use_case(legion.service.agents.attach.give_back)
+    shell = use_case(legion.service.tickets.shell.shell)
     new_by_hand = use_case(by_hand.new)
     submit_ticket = use_case(by_hand.submit)
 
@@ -128,56 +126,56 @@ class PlainOperations(Operations):
     drop_plan = use_case(decisions.drop)
     plan_text = use_case(decisions.text)
     save_plan = use_case(decisions.save)
-    templates = use_case(plan_templates.template_list)
-    template = use_case(plan_templates.template_page)
-    run_template = use_case(plan_templates.run)
+    templates = use_case(legion.service.plans.templates.template_list)
+    template = use_case(legion.service.plans.templates.template_page)
+    run_template = use_case(legion.service.plans.templates.run)
     template_from = use_case(epic_templates.from_epic)
-    epic = use_case(epics.epic_page)
-    epic_budget = use_case(epics.set_budget)
-    epic_gate = use_case(epics.set_gate)
-    stop_epic = use_case(epics.stop_epic)
+    epic = use_case(legion.service.views.epic.epic_page)
+    epic_budget = use_case(legion.service.views.epic.set_budget)
+    epic_gate = use_case(legion.service.views.epic.set_gate)
+    stop_epic = use_case(legion.service.views.epic.stop_epic)
 
-    # Memories
-    remember = use_case(remembering.remember)
-    memories = use_case(remembering.listed)
-    forget = use_case(remembering.forget)
+    # Notes
+    remember = use_case(legion.service.notes.remember)
+    memories = use_case(legion.service.notes.memories)
+    forget = use_case(legion.service.notes.forget)
 
     # Leaders
     conversation = use_case(chat.conversation)
-    add_routine = use_case(regular.add)
-    routines = use_case(regular.listed)
-    remove_routine = use_case(regular.remove)
-    run_routine = use_case(regular.run)
-    lessons = by_caller(learning.listed)
-    accept_lesson = by_caller(learning.accept)
-    notes = by_caller(noting.listed)
-    add_note = by_caller(noting.add)
-    close_note = by_caller(noting.close)
+    add_routine = use_case(legion.service.leader.routines.add)
+    routines = use_case(legion.service.leader.routines.listed)
+    remove_routine = use_case(legion.service.leader.routines.remove)
+    run_routine = use_case(legion.service.leader.routines.run)
+    lessons = by_caller(legion.service.notes.lessons)
+    accept_lesson = by_caller(legion.service.notes.accept)
+    notes = by_caller(legion.service.notes.listed)
+    add_note = by_caller(legion.service.notes.add)
+    close_note = by_caller(legion.service.notes.close)
 
     # Questions
     inbox = use_case(questions.inbox)
     answer = use_case(questions.answer)
 
     # Agents and mail
-    hire = by_caller(hiring.hire)
-    fire = by_caller(hiring.fire)
-    interrupt_agent = by_caller(hiring.interrupt)
+    hire = by_caller(legion.service.agents.hire.hire)
+    fire = by_caller(legion.service.agents.hire.fire)
+    interrupt_agent = by_caller(legion.service.agents.hire.interrupt)
     delegate = by_caller(delegation.delegate)
-    tell_agent = by_caller(mailing.tell)
-    broadcast = by_caller(mailing.broadcast)
-    mail = by_caller(mailing.read)
-    find_mail = use_case(mailing.find)
-    archive_mail = use_case(mailing.archive)
-    claim = by_caller(claiming.claim)
-    submit = by_caller(claiming.submit)
+    tell_agent = by_caller(legion.service.agents.mail.tell)
+    broadcast = by_caller(legion.service.agents.mail.broadcast)
+    mail = by_caller(legion.service.agents.mail.read)
+    find_mail = use_case(legion.service.agents.mail.find)
+    archive_mail = use_case(legion.service.agents.mail.archive)
+    claim = by_caller(legion.service.agents.claim.claim)
+    submit = by_caller(legion.service.agents.claim.submit)
     propose_plan = by_caller(plan_approval.propose)
     decide_plan = by_caller(plan_approval.decide)
 
     # Roles and teams
-    roles = use_case(definitions.role_list)
-    role = use_case(definitions.role_page)
-    teams = use_case(definitions.team_list)
-    team = use_case(definitions.team_page)
+    roles = use_case(legion.service.projects.teams.role_list)
+    role = use_case(legion.service.projects.teams.role_page)
+    teams = use_case(legion.service.projects.teams.team_list)
+    team = use_case(legion.service.projects.teams.team_page)
 
     # Providers
     drivers = use_case(agent_programs.listed)
@@ -190,10 +188,10 @@ class PlainOperations(Operations):
     use_account = use_case(catalog.use)
     begin_login = use_case(login.begin)
     finish_login = use_case(login.finish)
-    routes = use_case(routing.listed)
-    set_route = use_case(routing.set_route)
-    remove_route = use_case(routing.remove_route)
-    models = use_case(routing.models)
+    routes = use_case(legion.service.providers.routes.listed)
+    set_route = use_case(legion.service.providers.routes.set_route)
+    remove_route = use_case(legion.service.providers.routes.remove_route)
+    models = use_case(legion.service.providers.routes.models)
     try_provider = use_case(probe.try_out)
 
     # Forges
@@ -205,10 +203,10 @@ class PlainOperations(Operations):
     forge_hook = use_case(connections.hook)
     assign = use_case(issues.assign)
     plan_issues = use_case(issues.plan)
-    pulls = use_case(forge_pulls.listed)
-    pull = use_case(forge_pulls.page)
-    merge_pulls = use_case(forge_pulls.merge)
-    tried = use_case(forge_pulls.tried)
+    pulls = use_case(legion.service.forge.pulls.listed)
+    pull = use_case(legion.service.forge.pulls.page)
+    merge_pulls = use_case(legion.service.forge.pulls.merge)
+    tried = use_case(legion.service.forge.pulls.tried)
 
     # The page
     offer_device = use_case(web.offer)

@@ -13,6 +13,7 @@ from legion.domain.questions import (
     APPROVE,
     BACK,
     BIND,
+    FIX,
     LAND,
     LEAVE,
     MORE,
@@ -27,23 +28,25 @@ from legion.domain.questions import (
     chosen,
 )
 from legion.domain.tickets.attempts import has_attempts
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
+from legion.jobs.trees import Trees
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
+from legion.service.projects import trials
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import dispatch, session_rebase
+from legion.service.tickets import actions, session_rebase
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents
 from legion.wire.agents import PlanVerdict
-from legion.wire.questions import Answered, AnswerQuestion, Inbox, QuestionLine
+from legion.wire.mail import Answered, AnswerQuestion, Inbox, QuestionLine
 
 _GONE = "its agent had ended"
 
 
-def inbox(context: Context) -> Inbox:
+def inbox(context: Board) -> Inbox:
     run_questions.settle_overdue(context)
     with context.store.read() as tx:
         return Inbox(questions=lines(tx, questions.open_ones(tx)))
@@ -68,7 +71,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
     ]
 
 
-def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answered:
+def answer(context: Trees, question_id: int, given: AnswerQuestion) -> Answered:
     """Settle a question. The first of three counts: a person here, the run's own journal, or the deadline."""
     run_questions.settle_overdue(context)
     with context.store.read() as tx:
@@ -97,6 +100,7 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
             raise BadInput(f"Say which branch: `legion answer {question.id} {BIND} BRANCH`.")
         message = session_rebase.answer_branch(context, question.project, choice, why)
         return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=message)
+    fixed = trials.fix(context, question) if question.kind is QuestionKind.CHECKS and choice == FIX else ""
     if question.kind is QuestionKind.BUDGET:
         usage.catch_up(context)
     with context.store.write() as tx:
@@ -104,7 +108,9 @@ def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answere
         mail.allow_conversation(tx, settled)
         hire.give_more(context, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
-    message = _consequence(context, settled, name)
+    if settled.kind is QuestionKind.NETWORK and settled.choice == YES:
+        run_questions.grant(context, settled)
+    message = fixed or _consequence(context, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
 
 
@@ -116,7 +122,7 @@ def _choice(given: AnswerQuestion) -> str:
     return YES if given.allowed else NO
 
 
-def _answer_permission(context: Context, question: Question, choice: str, why: str) -> Answered:
+def _answer_permission(context: Board, question: Question, choice: str, why: str) -> Answered:
     allowed = choice != NO
     rule = question.facts.get("rule", "") if choice == ALWAYS else ""
     if rule:
@@ -155,16 +161,16 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     return run_questions.settle(tx, question, choice, why)
 
 
-def _consequence(context: Context, settled: Question, name: str) -> str:
+def _consequence(context: Board, settled: Question, name: str) -> str:
     """The effect of the answer, in one sentence."""
     asker = name or _asker(settled)
     match settled.kind, settled.choice:
         case (QuestionKind.BUDGET, choice) if choice == MORE and settled.ticket is not None:
-            return dispatch.resume(context, settled.ticket).message
+            return actions.resume(context, settled.ticket).message
         case (QuestionKind.BUDGET, choice) if choice == MORE and not settled.agent:
             return f"There is ${settled.facts.get('usd', 0)} more to spend, and waiting work resumes."
         case (QuestionKind.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
-            return dispatch.retry(context, settled.ticket, settled.why).message
+            return actions.retry(context, settled.ticket, settled.why).message
         case (QuestionKind.CHANGE, choice) if choice == YES:
             return f"Ticket {settled.ticket} continues with its change."
         case (QuestionKind.CHANGE, _) if settled.ticket is not None:
@@ -180,6 +186,9 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
             return "Changes land on these checks from now on, and every receipt says that you trust them."
         case (QuestionKind.CHECKS, _):
             return "Finished tickets wait; `legion doctor --try` tries the checks again, and asks again."
+        case (QuestionKind.NETWORK, choice):
+            what = "may reach" if choice == YES else "do not reach"
+            return f"Agents of this project {what} {settled.facts.get('host', 'it')} from now on."
         case (QuestionKind.IDLE, choice) if choice == RELEASE:
             return f"Ticket {settled.ticket} is back on the board."
         case (_, choice) if choice == LEAVE:
@@ -188,7 +197,7 @@ def _consequence(context: Context, settled: Question, name: str) -> str:
             return f"{asker} gets this answer."
 
 
-def _refused(context: Context, ticket: int) -> str:
+def _refused(context: Board, ticket: int) -> str:
     with context.store.read() as tx:
         may_try = has_attempts(tickets.get(tx, ticket))
     if may_try:

@@ -8,7 +8,7 @@ from typing import Protocol
 from legion.domain.devices import Device, is_loopback, port_of
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.staff import devices
 from legion.store.work import runs
 from legion.wire.projects import Done
@@ -33,13 +33,13 @@ class WebServer(Protocol):
     def close(self) -> WebAddresses: ...
 
 
-def offer(context: Context, wanted: OfferDevice) -> DeviceOffer:
+def offer(context: Board, wanted: OfferDevice) -> DeviceOffer:
     with context.store.write() as tx:
         code = devices.offer(tx, name=_name(wanted.name), read_only=wanted.read_only, seconds=CODE_SECONDS)
         return DeviceOffer(code=code, ends_at=tx.now + CODE_SECONDS)
 
 
-def accept(context: Context, code: str, *, name: str, host: str) -> tuple[str, Device]:
+def accept(context: Board, code: str, *, name: str, host: str) -> tuple[str, Device]:
     """Exchange a code for the secret of a new device. Raises NotAllowed."""
     with context.store.write() as tx:
         accepted = devices.accept(tx, code, name=_name(name), host=host)
@@ -50,7 +50,7 @@ def accept(context: Context, code: str, *, name: str, host: str) -> tuple[str, D
     return accepted
 
 
-def known(context: Context, secret: str, *, host: str) -> Device:
+def known(context: Board, secret: str, *, host: str) -> Device:
     """The device with this secret under this host. Raises NotAllowed."""
     with context.store.read() as tx:
         device = devices.of_secret(tx, secret)
@@ -62,12 +62,12 @@ def known(context: Context, secret: str, *, host: str) -> Device:
     return device
 
 
-def listed(context: Context) -> Devices:
+def listed(context: Board) -> Devices:
     with context.store.read() as tx:
         return Devices(devices=[_line(device) for device in devices.accepted(tx)])
 
 
-def revoke(context: Context, wanted: RevokeDevice) -> Done:
+def revoke(context: Board, wanted: RevokeDevice) -> Done:
     with context.store.write() as tx:
         revoked = devices.revoke(tx, wanted.id)
         if revoked:
@@ -77,7 +77,7 @@ def revoke(context: Context, wanted: RevokeDevice) -> Done:
     return Done(message="No device was let in." if not revoked else f"Revoked {revoked} of the devices.")
 
 
-def end_elsewhere(context: Context, ports: Collection[int], *, proxy: str, lost_proxy: str) -> int:
+def end_elsewhere(context: Board, ports: Collection[int], *, proxy: str, lost_proxy: str) -> int:
     """Shut out browsers whose secrets another program may have read since the last daemon ended.
 
     Where agents worked without a daemon, these are all browsers on this machine and behind a proxy on it: an agent

@@ -30,39 +30,34 @@ FORMAT = 1
 HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
-NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "goals": "id"}
-NUMBERED |= {"memories": "id", "notes": "id", "routines": "id"}
+NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number", "plans": "id"}
+NUMBERED |= {"notes": "id", "routines": "id"}
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
     "usage": "what was spent, except what the gateway's ledger still has",
     "usage_reports": "",
     "agent_spending": "",
-    "readings": "",
+    "read_positions": "",
     "limits": "",
     "mail": "mail of agents",
-    "calls": "",
     "requests": "",
     "tokens": "the tokens of agents at work",
     "devices": "browsers that were let in to the page",
     "claims": "",
-    "holdings": "which agent had claimed which ticket",
-    "goal_rounds": "earlier rounds of plans",
-    "goal_documents": "specifications of plans that have not landed",
-    "epics": "budgets of epics",
-    "leaders": "",
-    "recalled": "which briefings carried which lessons",
-    "epic_gates": "gates of epics",
+    "claimed_tickets": "which agent had claimed which ticket",
+    "plan_rounds": "earlier rounds of plans",
+    "plan_documents": "specifications of plans that have not landed",
+    "epics": "budgets and gates of epics",
+    "note_uses": "which briefings carried which lessons",
     "forges": "connections to forges and their tokens",
-    "forge_deliveries": "",
     "machines": "machines that joined: invite them again",
     "machine_invitations": "",
     "machine_runs": "",
     "machine_commands": "",
     "head_leases": "",
-    "agent_wheels": "",
-    "watches": "",
-    "helps": "",
+    "observations": "",
+    "interventions": "",
 }
 """What no board contains, with the note for a person; empty where no one needs it."""
 LOST = (
@@ -154,7 +149,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents, plans, memories, notes and routines are few, so all of them are included."""
+    """Numbers by table. Agents, plans, notes and routines are few, so all of them are included."""
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for change in _CHANGES.all(tx, mine=project, seen=after):
         for table_name, number in change:
@@ -263,7 +258,7 @@ _LATE_LANDINGS = _numbers(
 )
 _FEW = {
     name: _numbers(select(one.c[NUMBERED[name]]).where(one.c.project == bindparam("mine")))
-    for name in ("agents", "goals", "memories", "notes", "routines")
+    for name in ("agents", "plans", "notes", "routines")
     for one in (schema.metadata.tables[name],)
 }
 
@@ -288,11 +283,17 @@ def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
             for one in read:
                 if one[HEAD]["schema"] == number:
                     _put(tx, one)
+            # Before later steps: one may give out new numbers, which no board of a later schema may have.
+            _raise_counters(tx, read)
     store.migrate()
     with store.write() as tx:
-        for one in read:
-            for name, value in one[HEAD]["counters"].items():
-                raise_counter(tx, name, value)
+        _raise_counters(tx, read)
+
+
+def _raise_counters(tx: Transaction, read: Sequence[Mapping[str, Any]]) -> None:
+    for one in read:
+        for name, value in one[HEAD]["counters"].items():
+            raise_counter(tx, name, value)
 
 
 def raise_counter(tx: Transaction, name: str, value: int) -> None:

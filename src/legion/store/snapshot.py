@@ -15,7 +15,7 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, mail, ticket_holders
-from legion.store.work import attendances, claims, runs
+from legion.store.work import claims, runs, takeovers
 
 _TRUSTED = FixedQuery(
     select(schema.trusted.c.project, schema.trusted.c.hash), lambda row: (int(row.project), str(row.hash)), remember=100
@@ -54,7 +54,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         lanes={lane.ticket: race for race, lanes in races.undecided(tx).items() for lane in lanes},
         racing=races.held(tx, {ticket.id: ticket for ticket in live}),
         held=ticket_holders.tickets(tx),
-        attended=attendances.at_work(tx),
+        attended=takeovers.at_work(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
         plans=_plans(tx, cared_for, {run.plan: run.project for run in active if run.plan is not None}),
     )

@@ -8,7 +8,8 @@ from typing import cast
 
 from textual.app import App
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, question_before
+from legion.client.text.rows import clean
 from legion.client.text.terminal import count
 from legion.tui.drafts import Drafts
 from legion.tui.keys import KeyMap
@@ -16,7 +17,6 @@ from legion.tui.screens.host import UiHost
 from legion.tui.screens.prompts import YesNo
 from legion.tui.store import BoardStore
 from legion.tui.typed_ahead import TypedAhead
-from legion.tui.views.rows import clean
 from legion.wire.errors import LegionError
 from legion.wire.projects import AddProject, Where
 
@@ -74,7 +74,7 @@ class ActingApp(App[None]):
 
     def action_init(self) -> None:
         wanted = AddProject(path=self.store.cwd)
-        question = f"Make a project of {clean(wanted.path)}? A legion.toml is added where there is none."
+        question = question_before("add_project", clean(wanted.path))
         self.ask(question, lambda legion: _added(legion, wanted))
 
     def action_new_ticket(self) -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, question_before
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import TicketLine
@@ -28,12 +28,15 @@ def offers(ticket: TicketLine | None, action: str) -> bool:
     return ticket is not None and any(name in ticket.offers for name in OPERATIONS[action])
 
 
+def question_of(action: str, id: int, title: str) -> str:
+    """Asked once before it; empty where a key takes it back."""
+    return question_before(OPERATIONS[action][0], f"#{id} {title}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TicketAction:
     perform: Callable[[Legion, int], str]
     """Returns the daemon's sentence about what was done."""
-    question: str = ""
-    """Asked once before it; empty where a key takes it back."""
     waits: bool = False
     """The daemon answers when the agent has."""
 
@@ -41,35 +44,28 @@ class TicketAction:
 TICKET_ACTIONS = {
     "stop": TicketAction(
         perform=lambda legion, id: legion.stop(id).message,
-        question="Stop #{id} {title}? Its work is kept, and retry brings it back.",
     ),
     "pause": TicketAction(perform=lambda legion, id: legion.pause_ticket(id).message),
     "resume": TicketAction(perform=lambda legion, id: legion.resume_ticket(id).message),
     "drop": TicketAction(
         perform=lambda legion, id: legion.drop(id).message,
-        question="Remove #{id} {title} from the board? What it landed stays.",
     ),
     "review": TicketAction(perform=lambda legion, id: legion.review(id).message),
     "land": TicketAction(
         perform=lambda legion, id: legion.land(id).message,
-        question="Land #{id} {title} now? Its change goes to the target branch when its checks have passed.",
     ),
     "undo": TicketAction(
         perform=lambda legion, id: legion.undo(id).message,
-        question="Revert #{id} {title}? A new ticket takes its change back and passes the checks like any other.",
     ),
     "push": TicketAction(
         perform=lambda legion, id: legion.push(id, OfferWork()).message,
-        question="Push the work of #{id} {title} to your remote, as a new branch?",
         waits=True,
     ),
     "submit": TicketAction(
         perform=lambda legion, id: legion.submit_ticket(id).message,
-        question="Submit #{id} {title}? Its tree as it is now becomes the change, and its program ends.",
     ),
     "interrupt": TicketAction(
         perform=lambda legion, id: legion.interrupt(id).message,
-        question="Interrupt the agent of #{id} {title} and pause the ticket? Resume continues it.",
         waits=True,
     ),
 }

@@ -17,6 +17,7 @@ from textual.app import SuspendNotSupported
 from textual.filter import LineFilter
 from textual.widgets import Input, TextArea
 
+from legion.client.text.rows import clean
 from legion.tui.acting_app import ActingApp
 from legion.tui.attachment import Attachment
 from legion.tui.branch_offer import BranchOffer, offer_of
@@ -29,7 +30,6 @@ from legion.tui.store import BoardStore, StartedWith
 from legion.tui.themes import DARK, LIGHT, THEMES
 from legion.tui.typed_ahead import TypedAhead
 from legion.tui.views.help import help_rows
-from legion.tui.views.rows import clean
 from legion.tui.widgets.ascii_filter import AsciiFilter
 from legion.tui.widgets.bindings import bindings_of, changes_of
 from legion.wire.errors import LegionError
@@ -270,9 +270,12 @@ class LegionApp(ActingApp):
 
     def open_catalog(self, name: str) -> None:
         """A list of the menu: providers, workers, sessions and so on."""
-        from legion.tui.screens.lists import list_place
+        from legion.tui.screens.catalog import CatalogPlace
+        from legion.tui.screens.machines import MachinesPlace
+        from legion.tui.screens.models import ModelsPlace
 
-        self.push_screen(list_place(name))
+        own = {"models": ModelsPlace, "machines": MachinesPlace}
+        self.push_screen(own[name]() if name in own else CatalogPlace(name))
 
     def open_retry(self, ticket: TicketLine) -> None:
         from legion.tui.screens.forms import RetryForm

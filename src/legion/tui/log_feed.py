@@ -10,7 +10,7 @@ from legion.client.legion import Legion
 from legion.client.text.terminal import sanitize_lines
 from legion.tui.link.requests import Requests
 from legion.wire.errors import LegionError
-from legion.wire.tickets import LogText
+from legion.wire.ticket_pages import LogText
 
 MOST_LINES = 5000
 

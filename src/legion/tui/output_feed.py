@@ -17,7 +17,7 @@ from legion.client.legion import Legion
 from legion.client.text.terminal import sanitize_lines
 from legion.tui.link.requests import Requests
 from legion.wire.errors import LegionError
-from legion.wire.live import FollowOutput, LiveOutput, OutputPiece, RunningLine
+from legion.wire.history import FollowOutput, LiveOutput, OutputPiece, RunningLine
 
 KEPT_LINES = 400
 LEAST_PAUSE = 0.25

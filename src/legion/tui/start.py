@@ -17,7 +17,7 @@ from legion.wire.errors import BadInput, LegionError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from legion.client.legion import Legion
-    from legion.wire.projects import Status
+    from legion.wire.board import Status
 
 _ENTER = "\x1b[?1049h\x1b[H\x1b[2J\x1b[?25l"
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
@@ -96,10 +96,14 @@ class _Opening:
 
 
 def _paint(status: Status) -> None:
-    from legion.tui.plain import first_lines
+    from legion.client.text.board import listed
+    from legion.client.text.rows import BLANK
+    from legion.tui.views.status_line import status_line
 
     columns, height = _size()
-    sys.stderr.write("\x1b[H\x1b[2J" + "\r\n".join(first_lines(status, columns)[: height - 1]))
+    rows = [status_line(status, None, columns), BLANK, *listed(status.tickets, columns)][: height - 1]
+    lines = ("".join(f"\x1b[{cell.colour.value}m{cell.text}\x1b[0m" for cell in row.cells) for row in rows)
+    sys.stderr.write("\x1b[H\x1b[2J" + "\r\n".join(lines))
     sys.stderr.flush()
 
 

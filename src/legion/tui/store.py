@@ -18,15 +18,13 @@ from legion.tui.link.events import EventThread
 from legion.tui.link.requests import Requests
 from legion.tui.output_feed import OutputFeed
 from legion.wire.agents import AgentList
+from legion.wire.board import Graph, ProjectLine, Status
 from legion.wire.errors import LegionError
-from legion.wire.history import Events
-from legion.wire.mail import Mail, ReadMail
+from legion.wire.history import Events, UsageReport
+from legion.wire.mail import Inbox, Mail, ReadMail
 from legion.wire.plans import PlanList
-from legion.wire.projects import Graph, ProjectLine, Status
 from legion.wire.providers import Providers
-from legion.wire.questions import Inbox
 from legion.wire.tickets import EventLine, TicketLine
-from legion.wire.usage import UsageReport
 
 Value = TypeVar("Value")
 

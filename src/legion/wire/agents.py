@@ -1,12 +1,17 @@
-"""Shapes of requests and answers about standing agents: hire, list, interrupt, fire."""
+"""Standing agents: hire, list, interrupt, fire; the conversation with a leader; calls to Legion's tools."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from legion.wire.lazy import dataclass
 from legion.wire.mail import MessageLine
+from legion.wire.table import AgentName, Folder, OpenTo, Table, ToolName, operation
 from legion.wire.tickets import RunLine, UsageLine
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -156,6 +161,8 @@ class AgentLine:
     """It only leads, and uses none of the tools itself but Legion's."""
     driver: str = ""
     """The driver of its program; empty: Claude Code."""
+    offers: list[str] = field(default_factory=list)
+    """The operations that the person may call for it now, by their names."""
 
 
 @dataclass(kw_only=True)
@@ -190,3 +197,156 @@ class Seat:
     mail: list[MessageLine]
     """What waits for the caller."""
     reports: list[AgentLine]
+
+
+@dataclass(kw_only=True)
+class ReadConversation:
+    cwd: str
+    name: str = ""
+    """A leader's name or id; empty: the first leader of the project, else the first agent that the person hired."""
+    last: int = 50
+    """How many messages."""
+
+
+@dataclass(kw_only=True)
+class Conversation:
+    schema: str = "legion.conversation/1"
+    leader: AgentLine | None
+    """Null where the project has no leader; `hint` then says how to hire one."""
+    messages: list[MessageLine]
+    """Between the person and the leader, oldest first. Reading them marks them as read."""
+    tokens: int = 0
+    """The size of the leader's conversation with its model after the last turn; 0 where that is not known."""
+    handover_tokens: int = 0
+    """At this size it continues in a fresh conversation."""
+    handovers: int = 0
+    """How often it did."""
+    approves: bool = False
+    """It may approve plans in the person's place."""
+    answers: bool = False
+    """It may answer questions of agents."""
+    hint: str = ""
+    notes: list[str] = field(default_factory=list)
+    """Open notes, each as a line."""
+
+
+@dataclass(kw_only=True)
+class ChatReply:
+    """What `legion tell chat -m` prints with --json."""
+
+    schema: str = "legion.chat/1"
+    leader: str
+    """Its name."""
+    message: str
+    """The id of the message that was sent."""
+    replies: list[MessageLine]
+    """What the leader answered in that turn; empty where it had nothing to say."""
+
+
+@dataclass(kw_only=True)
+class ToolCall:
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """As the model gave them."""
+    request: str = ""
+    """The name of this call: the same again gets the first answer."""
+
+
+@dataclass(kw_only=True)
+class ToolAnswer:
+    schema: str = "legion.tool/1"
+    text: str = ""
+    """What the model reads."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The same, for programs."""
+    again: bool = False
+    """Nothing to tell yet: send the same request again."""
+
+
+@dataclass(kw_only=True)
+class ToolLine:
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """As JSON Schema."""
+
+
+@dataclass(kw_only=True)
+class Tools:
+    schema: str = "legion.tools/1"
+    tools: list[ToolLine]
+    """Those that the caller sees."""
+
+
+class AgentRows(Table):
+    """The caller is the one that acts."""
+
+    @operation("GET", "/v1/agents", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
+    def agents(self, all: bool = False) -> AgentList:
+        """Standing agents and their activity"""
+
+    @operation("GET", "/v1/agents/{id}", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
+    def agent(self, id: AgentName, /) -> AgentPage:
+        """Everything about one agent"""
+
+    @operation("POST", "/v1/agents", open_to=OpenTo.BROWSER | OpenTo.AGENTS, created=True)
+    def hire(self, wanted: HireAgent, /) -> Hired:
+        """Hire an agent under the caller"""
+
+    @operation(
+        "POST",
+        "/v1/agents/fire",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="id subtree ask request",
+        asks="Fire {what}? Its work is kept, its unread mail is returned.",
+    )
+    def fire(self, wanted: FireAgent, /) -> Fired:
+        """Fire an agent: its work is saved, its unread mail is returned"""
+
+    @operation(
+        "POST",
+        "/v1/agents/interrupt",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="id text request",
+        waits=True,
+        asks="Interrupt {what}? It idles until it gets a message.",
+    )
+    def interrupt_agent(self, wanted: InterruptAgent, /) -> wire.mail.Sent:
+        """Interrupt an agent, which continues with the message if there is one"""
+
+    @operation("POST", "/v1/agents/claim", open_to=OpenTo.BROWSER | OpenTo.AGENTS)
+    def claim(self, wanted: ClaimTicket, /) -> Claimed:
+        """As a standing agent: claim a ticket from the board"""
+
+    @operation("POST", "/v1/agents/submit", open_to=OpenTo.BROWSER | OpenTo.AGENTS)
+    def submit(self, wanted: SubmitTicket, /) -> Claimed:
+        """As a standing agent: submit the claimed ticket, or release it"""
+
+    @operation("POST", "/v1/agents/plan", open_to=OpenTo.BROWSER | OpenTo.AGENTS)
+    def propose_plan(self, wanted: Plan, /) -> wire.mail.Sent:
+        """Propose a plan to the caller's parent"""
+
+    @operation(
+        "POST",
+        "/v1/agents/verdict",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="agent approve why request",
+        asks="Approve the plan of {what}? It may change files from then on.",
+    )
+    def decide_plan(self, wanted: PlanVerdict, /) -> wire.mail.Sent:
+        """Approve or reject the plan of an agent below the caller"""
+
+    @operation("POST", "/v1/leader/conversation", open_to=OpenTo.LOOKS, plain="cwd name last")
+    def conversation(self, wanted: ReadConversation, /) -> Conversation:
+        """The leader of a project, and its messages with the person, which are marked as read"""
+
+    @operation("POST", "/v1/agents/delegate", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="id on")
+    def delegate(self, wanted: SetDelegation, /) -> wire.projects.Done:
+        """Set whether an agent below the caller only leads, without tools of its program"""
+
+    @operation("GET", "/v1/tools", open_to=OpenTo.ALL)
+    def tools(self) -> Tools:
+        """The tools that the caller may use"""
+
+    @operation("POST", "/v1/tools/{name}", open_to=OpenTo.ALL, waits=True)
+    def use_tool(self, name: ToolName, wanted: ToolCall, /, cwd: Folder | None = None) -> ToolAnswer:
+        """Use a tool; `again` in the answer means to send the same request again"""

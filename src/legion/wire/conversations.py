@@ -1,10 +1,11 @@
-"""Shapes of requests and answers about conversations: those of the person's own agent programs, and Legion's runs."""
+"""Conversations of the person's own agent programs and of Legion's runs; adoption and handoff."""
 
 from __future__ import annotations
 
 from dataclasses import field
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import Count, Hours, OpenTo, Seconds, Table, Text, TicketId, operation
 
 
 @dataclass(kw_only=True)
@@ -146,3 +147,74 @@ class ConversationAnswer:
     answer: str
     usd: float | None
     seconds: float
+
+
+@dataclass(kw_only=True)
+class AdoptConversation:
+    cwd: str
+    id: str = ""
+    """Empty: the last one of Claude Code in the folder's project."""
+    title: str = ""
+    text: str = ""
+    team: str = ""
+
+
+@dataclass(kw_only=True)
+class Adopted:
+    schema: str = "legion.adopted/1"
+    ticket: int
+    conversation: str
+    folder: str
+    message: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class HandedOff:
+    schema: str = "legion.handedoff/1"
+    ticket: int
+    conversation: str
+    folder: str
+    """The worktree."""
+    transcript: str
+    argv: list[str]
+    """The command that resumes the conversation in that folder."""
+    message: str
+
+
+class ConversationRows(Table):
+    """They are the person's alone: no agent reads what the person said elsewhere."""
+
+    @operation("GET", "/v1/conversations", open_to=OpenTo.LOOKS, waits=True)
+    def conversations(self, hours: Hours = 168.0, timeout: Seconds = 2.0) -> Conversations:
+        """Conversations of the person's agent programs and of Legion's runs, newest first"""
+
+    @operation("GET", "/v1/conversations/search", open_to=OpenTo.LOOKS, waits=True)
+    def search_conversations(
+        self, query: Text, hours: Hours = 100_000.0, most: Count = 20, timeout: Seconds = 2.0
+    ) -> SearchResult:
+        """Full-text search in conversations, newest first"""
+
+    @operation("GET", "/v1/conversations/export", open_to=OpenTo.READ_ONLY | OpenTo.BROWSER, waits=True)
+    def export_conversation(self, id: Text = "", format: Text = "md") -> ExportedConversation:
+        """One conversation as a document; without an id the last one"""
+
+    @operation("GET", "/v1/conversations/analytics", open_to=OpenTo.LOOKS, waits=True)
+    def analytics(self, hours: Hours = 24.0, timeout: Seconds = 2.0) -> Analytics:
+        """Sums over conversations, by program, project, model and day"""
+
+    @operation("GET", "/v1/conversations/health", open_to=OpenTo.LOOKS, waits=True)
+    def conversation_health(self, hours: Hours = 168.0, timeout: Seconds = 2.0) -> ConversationHealth:
+        """Conversations that are stale, large, orphaned or damaged, and the space that they take"""
+
+    @operation("POST", "/v1/conversations/ask", open_to=OpenTo.BROWSER, waits=True)
+    def ask_conversation(self, wanted: AskConversation, /) -> ConversationAnswer:
+        """Ask a finished conversation; a fork answers, and nothing changes"""
+
+    @operation("POST", "/v1/conversations/adopt", open_to=OpenTo.BROWSER, created=True, waits=True)
+    def adopt(self, wanted: AdoptConversation, /) -> Adopted:
+        """Make a ticket of a conversation of the person's own Claude Code"""
+
+    @operation("POST", "/v1/tickets/{id}/handoff", open_to=OpenTo.BROWSER, waits=True)
+    def handoff(self, id: TicketId, /) -> HandedOff:
+        """Pause a ticket and give its conversation to the person's own program"""

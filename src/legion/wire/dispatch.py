@@ -1,13 +1,14 @@
-"""Shapes of a dispatch: new tickets with the rules of their fields, and the answer."""
+"""A dispatch: new tickets with the rules of their fields, and tickets of other tools."""
 
 from __future__ import annotations
 
 from dataclasses import field
 
-from legion.domain.machines.machine import label_fault as machine_label_fault
+from legion.domain.machines import machine
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate, ReviewPolicy
 from legion.wire.lazy import dataclass
+from legion.wire.table import OpenTo, Table, operation
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
 
 _MOST_TEXT = 1_000_000
@@ -101,7 +102,7 @@ class NewTicket:
         list,
         metavar="LABEL",
         most=8,
-        item_fault=lambda label: machine_label_fault(label) or None,
+        item_fault=lambda label: machine.label_fault(label) or None,
         needs=AgentNeed.AGENT,
         label="on",
         see="machines.md",
@@ -188,3 +189,95 @@ class Dispatched:
     """Things a person should know now: not trusted yet, red baseline, no sandbox."""
     planned: list[str] = field(default_factory=list)
     """Of a dry run: the tickets that it would create, in the order in which they can start."""
+
+
+@dataclass(kw_only=True)
+class ImportTicket:
+    origin: str
+    """Its name in the source, which stays the same: a second import finds the ticket by it."""
+    ticket: NewTicket
+    after: list[str] = field(default_factory=list)
+    """Origins of tickets of the same tool."""
+    folder: str = ""
+    """A checkout of the project's repository whose files, also uncommitted ones, it starts from."""
+    branch: str = ""
+    """A branch of the project's repository that it starts from."""
+
+
+@dataclass(kw_only=True)
+class ImportTickets:
+    """Work of another tool. What was imported before stays as it is."""
+
+    cwd: str
+    tool: str
+    source: str = ""
+    """Which source of the tool it is, where the origins of two of them may be the same."""
+    tickets: list[ImportTicket]
+    start: bool = False
+    """Start it at once; else each ticket is paused until `legion resume N`."""
+    dry_run: bool = False
+
+
+@dataclass(kw_only=True)
+class ImportedTicket:
+    origin: str
+    id: int | None
+    """Null in a dry run, for one that is new."""
+    new: bool
+    note: str = ""
+
+
+@dataclass(kw_only=True)
+class Imported:
+    schema: str = "legion.imported/1"
+    tickets: list[ImportedTicket]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class ImportLine:
+    """One thing of a source, and what became of it."""
+
+    what: str
+    kind: str
+    """`ticket`, `role`, `team`, `provider`, `machine`, `setting` or `left out`."""
+    becomes: str
+    new: bool = False
+    note: str = ""
+
+
+@dataclass(kw_only=True)
+class ImportSource:
+    tool: str
+    place: str
+    lines: list[ImportLine]
+
+
+@dataclass(kw_only=True)
+class ImportReport:
+    """`legion import --json`."""
+
+    schema: str = "legion.import/1"
+    dry_run: bool
+    sources: list[ImportSource]
+    faults: list[str] = field(default_factory=list)
+    """Files that could not be read, one sentence each."""
+    also_there: list[str] = field(default_factory=list)
+    """Commands for sources that may belong to another project."""
+
+
+PLAIN_TICKET = (
+    "cwd tickets request dry_run title text context criteria plan key after after_keys checkpoint epic priority labels "
+    "max_attempts plan_first budget"
+)
+"""The fields of a new ticket that choose no program: none that is run, nor what reads or proves its work."""
+
+
+class DispatchRows(Table):
+    @operation("POST", "/v1/tickets", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain=PLAIN_TICKET, created=True)
+    def dispatch(self, wanted: Dispatch, /) -> Dispatched:
+        """Create tickets, all or none"""
+
+    @operation("POST", "/v1/import", open_to=OpenTo.BROWSER, waits=True)
+    def import_tickets(self, wanted: ImportTickets, /) -> Imported:
+        """Create tickets for work of another tool, each of them once"""

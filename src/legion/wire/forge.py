@@ -1,10 +1,15 @@
-"""Shapes of requests and answers about forges, issues and pull requests."""
+"""Forges, issues and pull requests."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import Folder, OpenTo, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -147,6 +152,8 @@ class PullLine:
     note: str
     merges: str
     """What happens or is missing before it can merge; empty where nothing is known."""
+    offers: list[str] = field(default_factory=list)
+    """The operations that may be called for it now, by their names."""
 
 
 @dataclass(kw_only=True)
@@ -185,3 +192,60 @@ class TryIt:
     ticket: int
     commands: list[str]
     message: str
+
+
+class ForgeRows(Table):
+    """All of them are the person's alone: no agent reaches a forge."""
+
+    @operation("GET", "/v1/forges", open_to=OpenTo.LOOKS)
+    def forges(self) -> Forges:
+        """The forges of all projects, and how the last look at each ended"""
+
+    @operation("POST", "/v1/forges", open_to=OpenTo.BROWSER, waits=True)
+    def add_forge(self, wanted: AddForge, /) -> wire.projects.Done:
+        """Add the project's forge, or change it"""
+
+    @operation(
+        "DELETE",
+        "/v1/forges",
+        open_to=OpenTo.BROWSER,
+        asks="Remove the forge of {what}? What is there stays there.",
+    )
+    def remove_forge(self, cwd: Folder) -> wire.projects.Done:
+        """Remove the project's forge; what is there stays there"""
+
+    @operation("POST", "/v1/forges/test", open_to=OpenTo.BROWSER, waits=True)
+    def try_forge(self, where: wire.projects.Where, /) -> ForgeTested:
+        """Ask the project's forge who Legion is there and what it may do"""
+
+    @operation("POST", "/v1/forges/sync", open_to=OpenTo.BROWSER, waits=True)
+    def sync_forge(self, where: wire.projects.Where, /) -> wire.projects.Done:
+        """Look at the project's forge now"""
+
+    @operation("POST", "/v1/forges/secret", open_to=OpenTo.BROWSER)
+    def forge_hook(self, where: wire.projects.Where, /) -> HookAddress:
+        """The path and the secret for webhooks of the project's forge"""
+
+    @operation("POST", "/v1/forges/assign", open_to=OpenTo.BROWSER, waits=True)
+    def assign(self, wanted: AssignIssues, /) -> Assigned:
+        """Make tickets of issues, or only show which"""
+
+    @operation("POST", "/v1/forges/plan", open_to=OpenTo.BROWSER, waits=True, created=True)
+    def plan_issues(self, wanted: PlanIssues, /) -> wire.plans.PlanPage:
+        """Have a planner propose tickets for issues"""
+
+    @operation("GET", "/v1/pulls", open_to=OpenTo.LOOKS)
+    def pulls(self, cwd: Folder) -> Pulls:
+        """The pull requests of the project's tickets that have not landed"""
+
+    @operation("POST", "/v1/tickets/{id}/pull", open_to=OpenTo.BROWSER, waits=True)
+    def pull(self, id: TicketId, /) -> Pulls:
+        """Bring the pull request of a ticket up to date, and show it"""
+
+    @operation("POST", "/v1/pulls/merge", open_to=OpenTo.BROWSER, waits=True)
+    def merge_pulls(self, wanted: MergePulls, /) -> Pulls:
+        """Merge pull requests that are approved and green, or only show which"""
+
+    @operation("POST", "/v1/tickets/{id}/tried", open_to=OpenTo.BROWSER)
+    def tried(self, id: TicketId, wanted: TriedByHand, /) -> TryIt:
+        """How to try a ticket's change by hand; or record what came out"""

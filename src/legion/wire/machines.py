@@ -1,11 +1,84 @@
-"""Shapes of requests and answers about machines: invitations, and what a machine and its head send each other."""
+"""Machines: invitations, the list of them, and what a machine and its head send each other."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import Count, MachineName, OpenTo, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
+
+@dataclass(kw_only=True)
+class MachineRunLine:
+    """A run that was given to a machine."""
+
+    run: str
+    ticket: int | None
+    state: str
+    """placed, taken, ended or lapsed."""
+    placed_at: float
+    ended_at: float | None
+    why: str
+    """Why it lapsed; empty where it did not."""
+
+
+@dataclass(kw_only=True)
+class MachineLine:
+    """The head or a machine."""
+
+    name: str
+    head: bool
+    """Whether it is the host that this Legion runs on."""
+    state: str
+    """open, paused, draining, quiet, silent, outdated or disk full; only an open one starts new runs."""
+    labels: list[str]
+    slots: int
+    runs: int
+    """How many of its slots are taken."""
+    version: str
+    heard_at: float | None
+    """When it was heard last; null for the head."""
+    joined_at: float | None
+    quiet_hours: str
+    tools: str
+    """The fingerprint of its toolchain: a digest of its system, compilers and tools. The head's is empty without
+    machines.
+    """
+    disk_free_mb: int | None = None
+    """Of the disk with its data, as it was heard last."""
+    advice: str
+    """What is wrong, and what fixes it; empty where nothing is."""
+    offers: list[str] = field(default_factory=list)
+    """The operations that may be called for it now, by their names."""
+
+
+@dataclass(kw_only=True)
+class MachineList:
+    schema: str = "legion.machines/1"
+    machines: list[MachineLine]
+    """The head first, then in the order in which they joined."""
+    reachable: str
+    """The address that machines dial; empty: none is served."""
+    also: list[str] = field(default_factory=list)
+    """Addresses of processes that serve machines for the head: `legion serve --machines`."""
+
+
+@dataclass(kw_only=True)
+class MachineLog:
+    schema: str = "legion.machinelog/1"
+    machine: MachineLine
+    runs: list[MachineRunLine]
+    """The newest last."""
+
+
+@dataclass(kw_only=True)
+class RemoveMachine:
+    yes: bool = False
+    """Also while it has runs: they start again elsewhere, and what was not saved of them stays there."""
 
 
 @dataclass(kw_only=True)
@@ -163,3 +236,59 @@ class MachineAccepted:
     """Whether the end was accepted as the run's, or kept as late work."""
 
     late: bool = False
+
+
+@dataclass(kw_only=True)
+class HeadState:
+    """What `legion machine head backup`, `restore` or `move` copied."""
+
+    schema: str = "legion.head/1"
+    rows: int
+    projects: list[str]
+    place: str
+    """The file that was written or read, or the database that was filled, without its password."""
+    bytes: int = 0
+    """Of the file."""
+    kept: str = ""
+    """The path of the old database."""
+
+
+class MachineRows(Table):
+    """They are the person's alone: a machine runs programs in the person's name."""
+
+    @operation("GET", "/v1/machines", open_to=OpenTo.LOOKS)
+    def machines(self) -> MachineList:
+        """The head and its machines, and what each is doing"""
+
+    @operation("POST", "/v1/machines", open_to=OpenTo.BROWSER, created=True)
+    def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
+        """Make a line that lets one host join as a machine, once and within 15 minutes"""
+
+    @operation("GET", "/v1/machines/{name}/log", open_to=OpenTo.LOOKS)
+    def machine_log(self, name: MachineName, /, limit: Count = 50) -> MachineLog:
+        """The runs that a machine was given, and what became of each"""
+
+    @operation("POST", "/v1/machines/{name}/pause", open_to=OpenTo.ACTS)
+    def pause_machine(self, name: MachineName, /) -> wire.projects.Done:
+        """Start nothing new on a machine"""
+
+    @operation("POST", "/v1/machines/{name}/resume", open_to=OpenTo.ACTS)
+    def resume_machine(self, name: MachineName, /) -> wire.projects.Done:
+        """Give a paused or draining machine work again"""
+
+    @operation("POST", "/v1/machines/{name}/drain", open_to=OpenTo.ACTS)
+    def drain_machine(self, name: MachineName, /) -> wire.projects.Done:
+        """Start nothing new on a machine that is to be removed or updated"""
+
+    @operation(
+        "POST",
+        "/v1/machines/{name}/remove",
+        open_to=OpenTo.BROWSER,
+        asks="Remove {what}? Its token opens nothing from then on. Drain it first if it has runs.",
+    )
+    def remove_machine(self, name: MachineName, wanted: RemoveMachine, /) -> wire.projects.Done:
+        """Remove a machine: its token opens nothing from now on"""
+
+    @operation("POST", "/v1/machines/{name}/update", open_to=OpenTo.BROWSER)
+    def update_machine(self, name: MachineName, /) -> wire.projects.Done:
+        """Have a machine's worker start again as the release that is installed there; its runs continue"""

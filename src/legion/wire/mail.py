@@ -1,10 +1,15 @@
-"""Shapes of requests and answers about mail."""
+"""Mail between agents and people, and the inbox of questions."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import OpenTo, QuestionId, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -94,3 +99,114 @@ class MessageLine:
 class Mail:
     schema: str = "legion.mail/1"
     messages: list[MessageLine]
+
+
+@dataclass(kw_only=True)
+class QuestionLine:
+    """A question that waits for an answer."""
+
+    id: int
+    project: str
+    ticket: int | None
+    title: str
+    words: str
+    asked_at: float
+    deadline: float
+    """Unanswered until then, it is settled with `default`."""
+    kind: str = "permission"
+    """permission, plan, budget, conflict, change, attempts, review, ask or goal."""
+    agent: str = ""
+    """The standing agent that asks."""
+    name: str = ""
+    """Its name."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What a person needs to know to answer, by name."""
+    choices: list[str] = field(default_factory=list)
+    """What it can be answered with; empty: any words."""
+    default: str = ""
+
+
+@dataclass(kw_only=True)
+class Inbox:
+    schema: str = "legion.inbox/1"
+    questions: list[QuestionLine]
+
+
+@dataclass(kw_only=True)
+class AnswerQuestion:
+    """A person's answer to a question."""
+
+    choice: str = ""
+    """One of the question's choices, or words where it has none."""
+    allowed: bool | None = None
+    """Of a permission only, instead of the choice: yes or no."""
+    why: str = ""
+    """Words that go with the choice."""
+
+
+@dataclass(kw_only=True)
+class Answered:
+    schema: str = "legion.answered/1"
+    question: int
+    ticket: int | None
+    allowed: bool | None
+    """Of a permission; null for other questions."""
+    message: str
+    choice: str = ""
+
+
+@dataclass(kw_only=True)
+class MessageText:
+    """The body of tell and interrupt."""
+
+    text: str = ""
+
+
+@dataclass(kw_only=True)
+class Delivered:
+    schema: str = "legion.told/1"
+    ticket: int
+    run: int
+    heard: bool | None
+    """Null where it waits for its turn, or nothing was said."""
+    message: str
+
+
+class MailRows(Table):
+    """The caller is the one that acts."""
+
+    @operation("GET", "/v1/inbox", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
+    def inbox(self) -> Inbox:
+        """Questions that wait for the person"""
+
+    @operation(
+        "POST",
+        "/v1/questions/{id}/answer",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="choice allowed why",
+        asks="From now on every agent may use this without asking: {what}. Save this rule?",
+    )
+    def answer(self, id: QuestionId, given: AnswerQuestion, /) -> Answered:
+        """Answer a question"""
+
+    @operation(
+        "POST", "/v1/agents/tell", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="to text now request reply_to", waits=True
+    )
+    def tell_agent(self, letter: NewMessage, /) -> Sent:
+        """Send a message to an agent or to the person"""
+
+    @operation("POST", "/v1/agents/broadcast", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="text subtree request")
+    def broadcast(self, wanted: Broadcast, /) -> Sent:
+        """Send a message to every agent below the caller"""
+
+    @operation("POST", "/v1/mail", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="agent dead all")
+    def mail(self, wanted: ReadMail, /) -> Mail:
+        """Read mail; the person's own is marked as read"""
+
+    @operation("POST", "/v1/mail/find", open_to=OpenTo.LOOKS, plain="text thread")
+    def find_mail(self, wanted: FindMail, /) -> Mail:
+        """Messages with a text in them, or those of one conversation"""
+
+    @operation("POST", "/v1/mail/archive", open_to=OpenTo.ACTS, plain="numbers")
+    def archive_mail(self, wanted: ArchiveMail, /) -> wire.projects.Done:
+        """Put messages to the person away"""

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="empty-body"
 """The operations and shapes of legion_cc's orchestrate API. Names and meanings are that program's."""
 
 from __future__ import annotations

@@ -1,13 +1,18 @@
-"""Shapes of requests and answers about plans and epics."""
+"""Plans of goals, and epics."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.dispatch import NewTicket
 from legion.wire.lazy import dataclass
-from legion.wire.questions import QuestionLine
+from legion.wire.mail import QuestionLine
+from legion.wire.table import Folder, OpenTo, PlanId, Table, TicketId, operation
 from legion.wire.tickets import TicketLine, UsageLine
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -67,6 +72,8 @@ class PlanLine:
     reason: str
     created_at: float
     moved_at: float
+    offers: list[str] = field(default_factory=list)
+    """The operations that may be called for it now, by their names."""
 
 
 @dataclass(kw_only=True)
@@ -271,6 +278,105 @@ class EpicBudget:
 
 
 @dataclass(kw_only=True)
-class StopEpic:
+class EpicGate:
     cwd: str
     epic: str
+    gate: str
+    """`auto`, `person`, or empty for the project's."""
+
+
+@dataclass(kw_only=True)
+class NamedEpic:
+    """An epic, and any folder inside its project."""
+
+    cwd: str
+    epic: str
+
+
+class PlanRows(Table):
+    """Of agents, only a leader uses plans; it approves where the person's settings say so."""
+
+    @operation(
+        "POST",
+        "/v1/plans",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="cwd goal budget questions epic spec request",
+        created=True,
+    )
+    def plan(self, wanted: NewPlan, /) -> PlanPage:
+        """Have a planner propose tickets for a goal"""
+
+    @operation("GET", "/v1/plans", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
+    def plans(self, cwd: Folder, all: bool = False) -> PlanList:
+        """The plans of the project"""
+
+    @operation("GET", "/v1/plans/{id}", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
+    def plan_page(self, id: PlanId, /) -> PlanPage:
+        """A plan with its tickets, findings, rounds and estimate"""
+
+    @operation(
+        "POST",
+        "/v1/plans/{id}/approve",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="tickets dry_run request",
+        asks="Approve {what}? Its tickets are dispatched at once.",
+    )
+    def approve_plan(self, id: PlanId, wanted: ApprovePlan, /) -> PlanApproved:
+        """Dispatch tickets of a plan, all or none"""
+
+    @operation("POST", "/v1/plans/{id}/reject", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="why")
+    def reject_plan(self, id: PlanId, wanted: RejectPlan, /) -> PlanPage:
+        """Send a plan back to its planner; what was approved stays"""
+
+    @operation("POST", "/v1/plans/{id}/retry", open_to=OpenTo.ACTS)
+    def retry_plan(self, id: PlanId, /) -> PlanPage:
+        """Start the planner of a failed plan again"""
+
+    @operation("POST", "/v1/plans/{id}/drop", open_to=OpenTo.ACTS, asks="Drop {what}? Its approved tickets stay.")
+    def drop_plan(self, id: PlanId, /) -> PlanPage:
+        """End a plan; its approved tickets stay"""
+
+    @operation("GET", "/v1/plans/{id}/text", open_to=OpenTo.LOOKS)
+    def plan_text(self, id: PlanId, /) -> PlanText:
+        """A plan as TOML, to edit it"""
+
+    @operation("POST", "/v1/plans/{id}/text", open_to=OpenTo.BROWSER)
+    def save_plan(self, id: PlanId, wanted: SavePlan, /) -> PlanPage:
+        """Replace the draft of a plan; an invalid text is refused with its line"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/split",
+        open_to=OpenTo.ACTS,
+        plain="budget",
+        created=True,
+        asks="Let a planner propose tickets in place of {what}?",
+    )
+    def split(self, id: TicketId, wanted: SplitTicket, /) -> PlanPage:
+        """Plan several tickets in place of one"""
+
+    @operation("GET", "/v1/epics/page", open_to=OpenTo.LOOKS)
+    def epic(self, cwd: Folder, name: str) -> EpicPage:
+        """An epic: its tickets, progress, money and plans"""
+
+    @operation("POST", "/v1/epics/budget", open_to=OpenTo.BROWSER)
+    def epic_budget(self, wanted: EpicBudget, /) -> EpicPage:
+        """Limit what an epic may cost in all"""
+
+    @operation("POST", "/v1/epics/gate", open_to=OpenTo.BROWSER)
+    def epic_gate(self, wanted: EpicGate, /) -> EpicPage:
+        """Set whether changes of an epic wait for the person"""
+
+    @operation("POST", "/v1/epics/replan", open_to=OpenTo.ACTS, plain="cwd epic why budget", created=True)
+    def replan(self, wanted: ReplanEpic, /) -> PlanPage:
+        """Plan what is left of an epic; only what changes is proposed"""
+
+    @operation(
+        "POST",
+        "/v1/epics/stop",
+        open_to=OpenTo.ACTS,
+        plain="cwd epic",
+        asks="Stop every ticket of {what} that has not ended? Their work is kept.",
+    )
+    def stop_epic(self, wanted: NamedEpic, /) -> wire.tickets.Acted:
+        """Stop every ticket of an epic that has not ended"""

@@ -1,13 +1,16 @@
-"""Shapes of requests and answers about projects, the board and the daemon."""
+"""Projects and the daemon: trust, trials of checks, settings, worktrees, pause and freeze."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.domain import shell
-from legion.wire.agents import Seat
 from legion.wire.lazy import dataclass
-from legion.wire.tickets import TicketLine, UsageLine
+from legion.wire.table import Folder, Number, OpenTo, Seconds, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -157,98 +160,6 @@ class Trust:
 
 
 @dataclass(kw_only=True)
-class ProjectLine:
-    name: str
-    root: str
-    branch: str
-    paused: bool
-    trusted: bool
-    target: str
-    """The commit of the integration branch."""
-    baseline: str
-    """green, red, unknown or none (no checks)."""
-    ahead: int
-    """Landed commits that the person's branch lacks: `legion collect` brings them."""
-    collectable: bool = True
-    """Whether the person's own commits do not stand in the way of `legion collect`."""
-    open: int = 0
-    """Tickets that have not ended."""
-    notes: list[str] = field(default_factory=list)
-    session: str = ""
-    """The session; empty for the default one."""
-    frozen: bool = False
-    """Paused with all others by `legion pause --all`."""
-
-
-@dataclass(kw_only=True)
-class ProjectList:
-    schema: str = "legion.projects/1"
-    projects: list[ProjectLine]
-
-
-@dataclass(kw_only=True)
-class DaemonLine:
-    pid: int
-    url: str
-    version: str
-    data_dir: str
-    started_at: float
-    sandbox: str
-    """What holds agents in, in a few words."""
-    sandbox_missing: bool = False
-    """A sandbox is wanted and none works: agents can reach all that the person can."""
-
-
-@dataclass(kw_only=True)
-class Status:
-    schema: str = "legion.status/1"
-    daemon: DaemonLine
-    project: ProjectLine | None
-    """None where the caller stands in no project: then all projects' tickets are listed."""
-    projects: list[ProjectLine]
-    counts: dict[str, int]
-    """Tickets by state, all of them."""
-    tickets: list[TicketLine]
-    """All that have not ended, the last ended ones, and the last failed ones (all on request)."""
-    omitted: int
-    """Ended tickets that are not listed."""
-    last_event: int
-    questions: int = 0
-    """How many wait for the person, in all projects: `legion inbox`."""
-    questions_elsewhere: int = 0
-    """How many of them are of other projects than this one."""
-    usage: UsageLine | None = None
-    """What the project's tickets spent, listed or not; null where nothing was counted."""
-    seat: Seat | None = None
-    """The caller: its mail and its reports."""
-    plans: int = 0
-    """How many wait for the person's decision: `legion plan list`."""
-
-
-@dataclass(kw_only=True)
-class Graph:
-    schema: str = "legion.graph/1"
-    tickets: list[TicketLine]
-    edges: list[list[int]]
-    """Pairs [ticket, comes after]."""
-    waves: list[list[int]]
-    critical_path: list[int]
-
-
-@dataclass(kw_only=True)
-class WaitState:
-    """How far the asked-for tickets are; the answer to one long poll."""
-
-    schema: str = "legion.wait/1"
-    settled: bool
-    """Nothing more will happen by itself to any of them."""
-    tickets: list[TicketLine]
-    stuck: list[int]
-    """Waiting for a ticket that failed or was stopped, for a person, or for trust."""
-    last_event: int
-
-
-@dataclass(kw_only=True)
 class CollectResult:
     schema: str = "legion.collected/1"
     branch: str
@@ -353,3 +264,144 @@ class Problem:
     code: str
     message: str
     exit_code: int
+
+
+@dataclass(kw_only=True)
+class SetNumbers:
+    """Null leaves a number as it is; 0 returns to that of legion.toml."""
+
+    cwd: str
+    workers: int | None = None
+    retries: int | None = None
+
+
+@dataclass(kw_only=True)
+class Numbers:
+    schema: str = "legion.numbers/1"
+    workers: int
+    workers_set: bool
+    """Whether the person set it; else it is legion.toml's."""
+    retries: int
+    retries_set: bool
+    at_work: int
+    """How many agents work on tickets of the project now."""
+    message: str
+
+
+class ProjectRows(Table):
+    @operation(
+        "POST",
+        "/v1/projects",
+        open_to=OpenTo.BROWSER,
+        asks="Make a project of {what}? A legion.toml is added where there is none.",
+    )
+    def add_project(self, wanted: AddProject, /) -> ProjectAdded:
+        """Make a git repository a project"""
+
+    @operation("POST", "/v1/shell")
+    def use_shell(self, wanted: ShellVariables, /) -> Done:
+        """Use PATH, proxies, certificates and version managers of the person's shell for a repository's programs"""
+
+    @operation(
+        "DELETE",
+        "/v1/projects",
+        open_to=OpenTo.BROWSER,
+        asks="Remove {what}? Its repository stays as it is.",
+    )
+    def remove_project(self, cwd: Folder) -> Done:
+        """Remove a project; its repository stays as it is"""
+
+    @operation("GET", "/v1/project/trustable", open_to=OpenTo.LOOKS)
+    def trustable(self, cwd: Folder) -> Trustable:
+        """The complete texts of legion.toml, roles and teams that can be trusted"""
+
+    @operation("POST", "/v1/project/trust", open_to=OpenTo.BROWSER, asks="Let the commands of {what} run?")
+    def trust(self, wanted: Trust, /) -> Done:
+        """Allow the commands of the texts with these hashes"""
+
+    @operation("POST", "/v1/project/trial", open_to=OpenTo.ACTS, plain="cwd again")
+    def try_checks(self, wanted: TryChecks, /) -> TrialPage:
+        """Try the checks with broken code, in the background"""
+
+    @operation("GET", "/v1/project/trial", open_to=OpenTo.LOOKS, waits=True)
+    def trial(self, cwd: Folder, after: Number = 0, timeout: Seconds = 0.0) -> TrialPage:
+        """The trial of the checks; waits for a step later than `after`, at most 25 s"""
+
+    @operation("POST", "/v1/project/pause", open_to=OpenTo.ACTS, plain="cwd")
+    def pause(self, where: Where, /) -> wire.tickets.Acted:
+        """Start no new runs in the project"""
+
+    @operation("POST", "/v1/project/resume", open_to=OpenTo.ACTS, plain="cwd")
+    def resume(self, where: Where, /) -> wire.tickets.Acted:
+        """Start runs in the project again"""
+
+    @operation(
+        "POST",
+        "/v1/project/stop",
+        open_to=OpenTo.ACTS,
+        plain="cwd",
+        asks="Stop every ticket of {what}? Their work is kept, and retry brings them back.",
+    )
+    def stop_all(self, where: Where, /) -> wire.tickets.Acted:
+        """Stop every ticket of the project that has not ended"""
+
+    @operation("GET", "/v1/project/collect", open_to=OpenTo.LOOKS)
+    def preview_collect(self, cwd: Folder) -> CollectResult:
+        """What collect would bring; nothing is changed"""
+
+    @operation(
+        "POST",
+        "/v1/project/collect",
+        open_to=OpenTo.BROWSER,
+        asks="Bring what landed into {what} of your repository?",
+    )
+    def collect(self, where: Where, /) -> CollectResult:
+        """Bring landed changes into the person's branch"""
+
+    @operation(
+        "POST",
+        "/v1/project/drop",
+        open_to=OpenTo.ACTS,
+        plain="cwd",
+        asks="Remove every ended ticket of {what} from the board? What landed stays.",
+    )
+    def drop_ended(self, where: Where, /) -> wire.tickets.Acted:
+        """Remove every ended ticket of the project from the board"""
+
+    @operation("GET", "/v1/projects", open_to=OpenTo.LOOKS)
+    def projects(self) -> wire.board.ProjectList:
+        """The projects of this daemon"""
+
+    @operation("GET", "/v1/project/numbers", open_to=OpenTo.LOOKS)
+    def numbers(self, cwd: Folder) -> Numbers:
+        """How many agents work at once, and how often a ticket is tried"""
+
+    @operation("POST", "/v1/project/numbers", open_to=OpenTo.BROWSER)
+    def set_numbers(self, wanted: SetNumbers, /) -> Numbers:
+        """Set these numbers at once, without a commit"""
+
+    @operation("GET", "/v1/worktrees", open_to=OpenTo.LOOKS)
+    def worktrees(self, cwd: Folder) -> WorktreeList:
+        """The worktrees of the project's agents"""
+
+    @operation("GET", "/v1/doctor", open_to=OpenTo.LOOKS)
+    def doctor(self, cwd: Folder | None) -> Doctor:
+        """Check this machine and the project"""
+
+    @operation("GET", "/v1/config", open_to=OpenTo.LOOKS)
+    def config(self, cwd: Folder | None) -> Config:
+        """Every setting in force and where it comes from"""
+
+    @operation(
+        "POST", "/v1/freeze", open_to=OpenTo.ACTS, asks="Stop every agent of every project? Nothing starts until thaw."
+    )
+    def freeze(self) -> wire.tickets.Acted:
+        """Stop every agent of every project; nothing starts until thaw"""
+
+    @operation("POST", "/v1/thaw", open_to=OpenTo.ACTS)
+    def thaw(self) -> wire.tickets.Acted:
+        """Resume what a freeze stopped"""
+
+    @operation("POST", "/v1/shutdown")
+    def shutdown(self) -> Done:
+        """End the daemon; running agents continue"""

@@ -1,10 +1,15 @@
-"""Shapes of requests and answers about model providers. A key is sent only to the daemon, and only to be stored."""
+"""Model providers and agent programs. A key is sent only to the daemon, and only to be stored."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import OpenTo, Table, Text, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -194,3 +199,151 @@ class ProviderAnswer:
     model: str
     ms: int
     message: str
+
+
+@dataclass(kw_only=True)
+class DriverLine:
+    """One driver in the list."""
+
+    name: str
+    title: str
+    kind: str
+    """`claude`, `acp`, `json` or `command`: how its program is driven."""
+    origin: str
+    """`built in`, `shipped`, `yours` or `settings`."""
+    tried: bool
+    """The conformance suite was seen to pass with this program."""
+    found: bool
+    """Its program is on the PATH of the daemon."""
+    can: list[str]
+    """Its capabilities, by their names."""
+    note: str = ""
+    fault: str = ""
+    """Why it cannot be used; empty: it can."""
+
+
+@dataclass(kw_only=True)
+class Drivers:
+    schema: str = "legion.drivers/1"
+    drivers: list[DriverLine]
+    folder: str
+    """Where your own programs are described."""
+
+
+@dataclass(kw_only=True)
+class TrialCalls:
+    """How a scripted model calls the program's tools: names, and inputs as JSON with placeholders."""
+
+    command_tool: str = ""
+    command_input: str = ""
+    edit_tool: str = ""
+    edit_input: str = ""
+    end_tool: str = ""
+    end_input: str = ""
+
+
+@dataclass(kw_only=True)
+class DriverPage:
+    schema: str = "legion.driver/1"
+    driver: DriverLine
+    run: list[str] = field(default_factory=list)
+    """Its command line."""
+    path: str = ""
+    version: str = ""
+    least: str = ""
+    """The least version that works."""
+    install: str = ""
+    model: str = ""
+    """The model where a ticket names none."""
+    api: str = ""
+    """The API of the gateway that it uses."""
+    conversations: list[str] = field(default_factory=list)
+    """Where it keeps its conversations, below the agent's own home folder."""
+    instructions: list[str] = field(default_factory=list)
+    file: str = ""
+    """Your own file that describes or changes it."""
+    permissions: bool = False
+    """It asks before it uses a tool."""
+    trial: TrialCalls
+
+
+@dataclass(kw_only=True)
+class AddDriver:
+    """`legion driver add`: the text of a description; it is refused if the text has a fault."""
+
+    name: str
+    text: str
+
+
+class ProviderRows(Table):
+    """A key travels towards the daemon only."""
+
+    @operation("GET", "/v1/providers", open_to=OpenTo.LOOKS)
+    def providers(self) -> Providers:
+        """All providers, the source of each key, and their limits"""
+
+    @operation("POST", "/v1/providers", open_to=OpenTo.BROWSER)
+    def add_provider(self, wanted: AddProvider, /) -> wire.projects.Done:
+        """Add a provider, or change one"""
+
+    @operation(
+        "POST",
+        "/v1/providers/remove",
+        open_to=OpenTo.BROWSER,
+        asks="Remove {what} and the key that was stored for it?",
+    )
+    def remove_provider(self, wanted: RemoveProvider, /) -> wire.projects.Done:
+        """Remove a provider and the key that was stored for it"""
+
+    @operation("POST", "/v1/providers/use", open_to=OpenTo.BROWSER)
+    def use_account(self, wanted: UseAccount, /) -> wire.projects.Done:
+        """Ask this login first, of several at one provider"""
+
+    @operation("POST", "/v1/providers/login", open_to=OpenTo.BROWSER, waits=True)
+    def begin_login(self, wanted: BeginLogin, /) -> LoginBegun:
+        """Start a login that a person confirms in a browser"""
+
+    @operation("POST", "/v1/providers/login/finish", open_to=OpenTo.BROWSER, waits=True)
+    def finish_login(self, wanted: FinishLogin, /) -> LoginState:
+        """Wait a while for the confirmation, and return whether it came"""
+
+    @operation("GET", "/v1/providers/routes", open_to=OpenTo.LOOKS)
+    def routes(self) -> Routes:
+        """Routes: which models are requested from another provider"""
+
+    @operation("POST", "/v1/providers/routes", open_to=OpenTo.BROWSER)
+    def set_route(self, wanted: SetRoute, /) -> wire.projects.Done:
+        """Set a route"""
+
+    @operation("POST", "/v1/providers/routes/remove", open_to=OpenTo.BROWSER, asks="Remove the route of {what}?")
+    def remove_route(self, wanted: RemoveRoute, /) -> wire.projects.Done:
+        """Remove a route"""
+
+    @operation("GET", "/v1/providers/models", open_to=OpenTo.LOOKS, waits=True)
+    def models(self, name: str = "") -> Models:
+        """The models of the providers, requested now"""
+
+    @operation("POST", "/v1/providers/test", open_to=OpenTo.BROWSER, waits=True)
+    def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
+        """Send one small request to a provider"""
+
+    @operation("GET", "/v1/drivers", open_to=OpenTo.LOOKS)
+    def drivers(self) -> Drivers:
+        """All drivers: which programs they start, what they can do, and whether they were tried"""
+
+    @operation("GET", "/v1/drivers/{name}", open_to=OpenTo.LOOKS, waits=True)
+    def driver(self, name: Text, /) -> DriverPage:
+        """One driver, and whether its program is installed"""
+
+    @operation("POST", "/v1/drivers", open_to=OpenTo.BROWSER)
+    def add_driver(self, wanted: AddDriver, /) -> wire.projects.Done:
+        """Add an agent program, or change a shipped one"""
+
+    @operation(
+        "POST",
+        "/v1/drivers/{name}/remove",
+        open_to=OpenTo.BROWSER,
+        asks="Remove your description of {what}?",
+    )
+    def remove_driver(self, name: Text, /) -> wire.projects.Done:
+        """Remove your own description of an agent program"""

@@ -6,7 +6,6 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, TypeVar
 
@@ -80,18 +79,32 @@ IDENTITIES = {
 """As documents name them, from the narrowest on."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Operation:
-    method: str
-    path: str
-    open_to: OpenTo
-    plain: frozenset[str]
-    """The fields of its body that a browser over a plain network may set."""
-    waits: bool
-    created: bool
-    """The answer has status 201."""
-    declared: Callable[..., Any]
-    """The row's signature, with annotations as text."""
+    def __init__(
+        self,
+        declared: Callable[..., Any],
+        method: str,
+        path: str,
+        *,
+        open_to: OpenTo,
+        plain: str,
+        waits: bool,
+        created: bool,
+        asks: str,
+    ) -> None:
+        self.declared = declared
+        """The row's signature, with annotations as text."""
+        self.method = method
+        self.path = path
+        self.open_to = open_to
+        self.plain = frozenset(plain.split())
+        """The fields of its body that a browser over a plain network may set."""
+        self.waits = waits
+        self.created = created
+        """The answer has status 201."""
+        self.asks = asks
+        """The question that a client asks a person before it calls, with the name of the thing at `{what}`; for an
+        answer only where it is a lasting rule. Empty: it needs none."""
 
     @property
     def name(self) -> str:
@@ -100,6 +113,11 @@ class Operation:
     @property
     def summary(self) -> str:
         return inspect.getdoc(self.declared) or ""
+
+    @property
+    def on(self) -> str:
+        """What it is about, as paths name it: `tickets`, `plans`, `machines`."""
+        return self.path.split("/")[2]
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -121,13 +139,13 @@ class Operation:
 
     @property
     def answer_name(self) -> str:
-        """As the row writes it, for example `wire.tickets.Acted`."""
+        """As the row writes it: `Acted`, or with its module, `wire.tickets.Acted`."""
         return str(self.declared.__annotations__["return"])
 
     @property
     def answer(self) -> type[Any]:
         module, _, shape = self.answer_name.rpartition(".")
-        found = getattr(importlib.import_module(f"legion.{module}"), shape)
+        found = getattr(importlib.import_module(f"legion.{module}" if module else self.declared.__module__), shape)
         assert isinstance(found, type)
         return found
 
@@ -140,22 +158,15 @@ def operation(
     path: str,
     *,
     open_to: OpenTo = OpenTo.PERSON,
-    plain: str | None = None,
+    plain: str = "",
     waits: bool = False,
     created: bool = False,
+    asks: str = "",
 ) -> Callable[[_Declared], _Declared]:
     """Makes a signature a row. Calling it passes the row and its arguments, defaults included, to `perform`."""
 
     def row(declared: _Declared) -> _Declared:
-        made = Operation(
-            method=method,
-            path=path,
-            open_to=open_to,
-            plain=frozenset((plain or "").split()),
-            waits=waits,
-            created=created,
-            declared=declared,
-        )
+        made = Operation(declared, method, path, open_to=open_to, plain=plain, waits=waits, created=created, asks=asks)
 
         @functools.wraps(declared)
         def call(self: Table, *given: object, **named: object) -> object:

@@ -1,10 +1,15 @@
-"""Shapes of requests and answers about roles and teams."""
+"""Roles and teams."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import Folder, OpenTo, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -94,36 +99,45 @@ class SaveDefinition:
     """Refused where it is there already."""
 
 
-@dataclass(kw_only=True)
-class StageLine:
-    """A role in its place in a ticket's team."""
+class TeamRows(Table):
+    """Names are in the query: an invalid one gets a sentence, not the router's 404."""
 
-    role: str
-    """Its name in runs."""
-    part: str
-    """`advise`, `build` or `read`."""
-    model: str
-    """Empty: as the person's settings say."""
-    runs: list[int]
-    """Those of it, oldest first."""
+    @operation("GET", "/v1/roles", open_to=OpenTo.LOOKS)
+    def roles(self, cwd: Folder | None) -> Roles:
+        """All roles, and where each is defined"""
 
+    @operation("GET", "/v1/roles/page", open_to=OpenTo.LOOKS)
+    def role(self, cwd: Folder | None, name: str) -> RolePage:
+        """A role with its prompt"""
 
-@dataclass(kw_only=True)
-class AdviceLine:
-    role: str
-    run: int
-    turn: int
-    """0 for the first, 1 for that for fresh eyes."""
-    text: str
-    given_at: float
+    @operation("GET", "/v1/roles/text", open_to=OpenTo.LOOKS)
+    def role_text(self, cwd: Folder | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
+        """The text of a role's file, or a template for a new one"""
 
+    @operation("POST", "/v1/roles", open_to=OpenTo.BROWSER)
+    def save_role(self, wanted: SaveDefinition, /) -> wire.projects.Done:
+        """Write a role of the person's own; an invalid text is refused"""
 
-@dataclass(kw_only=True)
-class CrewLine:
-    """Who works on a ticket: its team as it was at the dispatch."""
+    @operation("DELETE", "/v1/roles", open_to=OpenTo.BROWSER, asks="Remove {what}? Its text is kept.")
+    def remove_role(self, cwd: Folder | None, name: str) -> wire.projects.Done:
+        """Remove a role of the person's own; its text is kept"""
 
-    team: str
-    stages: list[StageLine]
-    advice: list[AdviceLine]
-    changed: str = ""
-    """Why a ticket that is dispatched now would get another; empty where it would not."""
+    @operation("GET", "/v1/teams", open_to=OpenTo.LOOKS)
+    def teams(self, cwd: Folder | None) -> Teams:
+        """All teams, and where each is defined"""
+
+    @operation("GET", "/v1/teams/page", open_to=OpenTo.LOOKS)
+    def team(self, cwd: Folder | None, name: str) -> TeamPage:
+        """A team with its roles in order"""
+
+    @operation("GET", "/v1/teams/text", open_to=OpenTo.LOOKS)
+    def team_text(self, cwd: Folder | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
+        """The text of a team's file, or a template for a new one"""
+
+    @operation("POST", "/v1/teams", open_to=OpenTo.BROWSER)
+    def save_team(self, wanted: SaveDefinition, /) -> wire.projects.Done:
+        """Write a team of the person's own; an invalid text is refused"""
+
+    @operation("DELETE", "/v1/teams", open_to=OpenTo.BROWSER, asks="Remove {what}? Its text is kept.")
+    def remove_team(self, cwd: Folder | None, name: str) -> wire.projects.Done:
+        """Remove a team of the person's own; its text is kept"""

@@ -1,11 +1,17 @@
-"""Shapes of attaching: which terminal a person gets, and the frames that travel between it and their own."""
+"""Terminals: attach, shells and work by hand, and the frames that travel to and from a terminal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
+from legion.wire.table import OpenTo, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
+
 
 __all__ = [
     "Attach",
@@ -138,3 +144,54 @@ class TerminalNotice:
     message: str = ""
     run: str = ""
     wheel: bool = False
+
+
+class TerminalRows(Table):
+    """A terminal types as the person, so only the person gets one."""
+
+    @operation("POST", "/v1/tickets/{id}/attach", waits=True)
+    def attach(self, id: TicketId, wanted: Attach, /) -> OpenTerminal:
+        """The terminal of a ticket's agent; one that works alone is interrupted for it"""
+
+    @operation("POST", "/v1/tickets/{id}/give-back", open_to=OpenTo.ACTS)
+    def give_back(self, id: TicketId, /) -> wire.projects.Done:
+        """Let a ticket's agent work alone again"""
+
+    @operation("POST", "/v1/agents/attach", waits=True)
+    def attach_agent(self, wanted: AttachAgent, /) -> OpenTerminal:
+        """The conversation of a standing agent in a terminal; a turn is interrupted for it"""
+
+    @operation("POST", "/v1/agents/give-back", open_to=OpenTo.ACTS, plain="id")
+    def give_back_agent(self, wanted: GiveBackAgent, /) -> wire.projects.Done:
+        """Let a standing agent work alone again"""
+
+    @operation("POST", "/v1/tickets/by-hand", open_to=OpenTo.BROWSER, created=True)
+    def new_by_hand(self, wanted: NewByHand, /) -> wire.dispatch.Dispatched:
+        """A ticket that a person works on together with its agent"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/submit",
+        open_to=OpenTo.BROWSER,
+        asks="Submit {what}? Its tree as it is now becomes the change, and its program ends.",
+    )
+    def submit_ticket(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Submit the change of such a ticket"""
+
+    @operation("POST", "/v1/tickets/{id}/checkout", open_to=OpenTo.BROWSER, waits=True)
+    def checkout(self, id: TicketId, wanted: OfferWork, /) -> OfferedBranch:
+        """A ticket's work as a new branch in the person's repository"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/push",
+        open_to=OpenTo.BROWSER,
+        waits=True,
+        asks="Push the work of {what} to your remote, as a new branch?",
+    )
+    def push(self, id: TicketId, wanted: OfferWork, /) -> OfferedBranch:
+        """Push a ticket's work to a remote of the person's repository, as a new branch"""
+
+    @operation("POST", "/v1/tickets/{id}/shell", waits=True)
+    def shell(self, id: TicketId, wanted: OpenShell, /) -> OpenTerminal:
+        """A shell in a ticket's worktree, inside its sandbox"""

@@ -1,22 +1,15 @@
-"""Shapes of requests and answers about tickets, their runs, logs, diffs and recordings."""
+"""Tickets in a list, what a person or a leader does with one, and races of several attempts."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from legion.wire.controls import EditTicket
 from legion.wire.lazy import dataclass
-from legion.wire.page_parts import (
-    EnvironmentLine,
-    EvidenceLine,
-    HiddenCharacterLine,
-    PredictedConflictLine,
-    ReversalLine,
-    ReviewLine,
-    WeakeningLine,
-)
-from legion.wire.questions import QuestionLine
-from legion.wire.teams import CrewLine
+from legion.wire.table import OpenTo, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -94,105 +87,6 @@ class RunLine:
 
 
 @dataclass(kw_only=True)
-class ReceiptLine:
-    name: str
-    command: str
-    commit: str
-    tree: str
-    verdict: str
-    exit_code: int | None
-    duration: float
-    made_at: float
-    tail: str
-    output: str
-    """The file with the whole output."""
-    machine: str = ""
-    """Where it ran; empty: on the head."""
-    trusted: str = ""
-    """Who trusts the check although it stays green when the code is broken; empty where it was shown to go red."""
-
-
-@dataclass(kw_only=True)
-class TicketPage:
-    """Everything about one ticket."""
-
-    schema: str = "legion.ticket/1"
-    ticket: TicketLine
-    text: str
-    context: str
-    criteria: str
-    plan: str
-    files: list[str]
-    prove: list[str]
-    driver: str
-    command: str
-    model: str
-    feedback: str
-    parked_until: float | None
-    base: str | None
-    change: str | None
-    landed: str | None
-    worktree: str | None
-    runs: list[RunLine]
-    receipts: list[ReceiptLine]
-    history: list[EventLine]
-    changed_files: list[str]
-    cause: str = ""
-    """Why its last attempt failed: `checks`, `conflict`, `review`, `size` or `attempt`. Empty if it did not."""
-    environment: EnvironmentLine | None = None
-    """Null before the first run."""
-    conversation: str = ""
-    """The agent program's own session, which all its runs share."""
-    forked_from: str = ""
-    """The run whose conversation that session started as a copy of; empty: it started fresh."""
-    access: str = ""
-    """How its latest run reaches its model."""
-    not_needed: list[str] = field(default_factory=list)
-    """Checks that it landed without, each with the paths of which it touches nothing."""
-    usage: UsageLine | None = None
-    """Of all its runs; null where nothing was counted."""
-    budget: float | None = None
-    ask: bool = False
-    planning: str = "none"
-    """Whether its agent needs a plan first: `none`, `wanted`, `proposed` or `approved`."""
-    proposal: str = ""
-    """The plan that its agent proposed last."""
-    questions: list[QuestionLine] = field(default_factory=list)
-    """Those that wait for an answer."""
-    undone_by: list[int] = field(default_factory=list)
-    """Tickets that take it back, or tried to."""
-    clashes: list[PredictedConflictLine] = field(default_factory=list)
-    """Where its change will conflict, as it stands."""
-    weakened: list[WeakeningLine] = field(default_factory=list)
-    """Signs that its change makes tests weaker."""
-    hidden_characters: list[HiddenCharacterLine] = field(default_factory=list)
-    """Characters that its change adds and a screen does not show."""
-    evidence: list[EvidenceLine] = field(default_factory=list)
-    """Each line of the criteria, and what stands behind it."""
-    accept: list[str] = field(default_factory=list)
-    """Held-out acceptance that it has to pass."""
-    reviews: list[ReviewLine] = field(default_factory=list)
-    """What readers said about its changes, and who is to read, oldest first."""
-    reversal: ReversalLine | None = None
-    """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
-    labels: list[str] = field(default_factory=list)
-    on: list[str] = field(default_factory=list)
-    """Labels that its machine must have."""
-    machine: str = ""
-    """Where its latest job runs or ran; empty before the first."""
-    placed_because: str = ""
-    """Why there; empty where there was no choice."""
-    gate: str = ""
-    """`auto` or `person`, if the ticket has a gate of its own."""
-    crew: CrewLine | None = None
-    """Who works on it; null where no team does."""
-    progress: str = ""
-    """The last `STATUS:` line of its agent. Only a claim."""
-    smoke_tests: str = ""
-    """The tests that its agent names between SMOKE_TESTS and END_SMOKE_TESTS, for a person to try. Only a claim."""
-
-
-@dataclass(kw_only=True)
 class EventLine:
     n: int
     at: float
@@ -214,13 +108,6 @@ class Action:
 
 
 @dataclass(kw_only=True)
-class RewindTo:
-    to: str
-    """RUN:LINE or RUN, as `legion status events N` shows them."""
-    feedback: str = ""
-
-
-@dataclass(kw_only=True)
 class Acted:
     schema: str = "legion.acted/1"
     tickets: list[int]
@@ -229,31 +116,26 @@ class Acted:
 
 
 @dataclass(kw_only=True)
-class Diff:
-    schema: str = "legion.diff/1"
-    ticket: int
-    base: str
-    head: str
-    text: str
-    live: bool
-    """Taken from the working tree of a running agent, just now or at `as_of`."""
-    as_of: float | None = None
-    """When this state arrived from the machine of its agent; null: it is of just now, or final."""
-    hidden_characters: list[HiddenCharacterLine] = field(default_factory=list)
-    """Characters that the change adds and a screen does not show."""
+class EditTicket:
+    """New values of a ticket's fields; null leaves a field as it is. A list replaces the old one."""
+
+    title: str | None = None
+    text: str | None = None
+    context: str | None = None
+    criteria: str | None = None
+    plan: str | None = None
+    after: list[int] | None = None
+    files: list[str] | None = None
+    priority: int | None = None
+    gate: str | None = None
+    """`auto`, `person`, or empty for that of its epic or project."""
 
 
 @dataclass(kw_only=True)
-class LogText:
-    """A piece of a run's output. `next_offset` continues; `ended` says that no more will come."""
-
-    schema: str = "legion.log/1"
-    ticket: int
-    run: int | None
-    offset: int
-    next_offset: int
-    text: str
-    ended: bool
+class RewindTo:
+    to: str
+    """RUN:LINE or RUN, as `legion status events N` shows them."""
+    feedback: str = ""
 
 
 @dataclass(kw_only=True)
@@ -264,15 +146,145 @@ class SetRecording:
 
 
 @dataclass(kw_only=True)
-class CassetteFile:
-    name: str
-    text: str
+class NewRace:
+    """A number of equal lanes, or one lane for each of these programs and models."""
+
+    count: int = 0
+    drivers: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
-class Cassette:
-    """What the model said in a ticket: one script for its agent, one for each subagent."""
+class LaneLine:
+    """One attempt."""
 
-    schema: str = "legion.cassette/1"
     ticket: int
-    files: list[CassetteFile]
+    driver: str
+    """Empty: the project's default."""
+    model: str
+    """Empty: the program's own choice."""
+    state: str
+    standing: str
+    """`running`, `finished`, `out`, `won` or `lost`."""
+    attempts: int
+    lines: int | None
+    """Of its change; null before it is compared."""
+    usd: float
+    budget: float | None
+    """Its share of the ticket's budget."""
+    why: str
+
+
+@dataclass(kw_only=True)
+class RacePage:
+    schema: str = "legion.race/1"
+    race: int
+    origin: int
+    """The ticket that was raced."""
+    title: str
+    winner: int | None
+    """Null while it is not decided."""
+    usd: float
+    """Of all lanes."""
+    lanes: list[LaneLine] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class TicketRows(Table):
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/stop",
+        open_to=OpenTo.ACTS | OpenTo.AGENTS,
+        plain="feedback",
+        asks="Stop {what}? Its work is kept, and retry brings it back.",
+    )
+    def stop(self, id: TicketId, action: Action | None = None, /) -> Acted:
+        """Stop it; its work is kept"""
+
+    @operation("POST", "/v1/tickets/{id}/retry", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="feedback")
+    def retry(self, id: TicketId, action: Action | None = None, /) -> Acted:
+        """Retry it with a fresh count of attempts"""
+
+    @operation("POST", "/v1/tickets/{id}/review", open_to=OpenTo.ACTS)
+    def review(self, id: TicketId, /) -> Acted:
+        """Request an independent review of its change"""
+
+    @operation("POST", "/v1/tickets/{id}/bounce", open_to=OpenTo.ACTS, plain="feedback")
+    def bounce(self, id: TicketId, action: Action | None = None, /) -> Acted:
+        """Send its change back to its agent with feedback"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/drop",
+        open_to=OpenTo.ACTS,
+        asks="Remove {what} from the board? What it landed stays.",
+    )
+    def drop(self, id: TicketId, /) -> Acted:
+        """Remove it from the board"""
+
+    @operation("POST", "/v1/tickets/{id}/pause", open_to=OpenTo.ACTS)
+    def pause_ticket(self, id: TicketId, /) -> Acted:
+        """Park it until it is resumed"""
+
+    @operation("POST", "/v1/tickets/{id}/resume", open_to=OpenTo.ACTS)
+    def resume_ticket(self, id: TicketId, /) -> Acted:
+        """Resume it"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/rewind",
+        open_to=OpenTo.ACTS,
+        plain="to feedback",
+        asks="Return {what} to this moment? Its tree and conversation go back; what it has now is saved.",
+    )
+    def rewind(self, id: TicketId, wanted: RewindTo, /) -> Acted:
+        """Reset its worktree and conversation to an earlier point and continue from there"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/undo",
+        open_to=OpenTo.ACTS,
+        asks="Revert {what}? A new ticket takes its change back and passes the checks like any other.",
+    )
+    def undo(self, id: TicketId, /) -> Acted:
+        """Revert a landed ticket by a new ticket"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/land",
+        open_to=OpenTo.ACTS,
+        asks="Land {what} now? Its change goes to the target branch when its checks have passed.",
+    )
+    def land(self, id: TicketId, /) -> Acted:
+        """Land a change that waits for the person"""
+
+    @operation("POST", "/v1/tickets/{id}/edit", open_to=OpenTo.BROWSER)
+    def edit(self, id: TicketId, wanted: EditTicket, /) -> Acted:
+        """Change a ticket before it starts, or before it is tried again"""
+
+    @operation("POST", "/v1/tickets/{id}/tell", open_to=OpenTo.ACTS, plain="text", waits=True)
+    def tell(self, id: TicketId, message: wire.mail.MessageText, /) -> wire.mail.Delivered:
+        """Send a message to its running agent; wait at most 30 s for its delivery"""
+
+    @operation(
+        "POST",
+        "/v1/tickets/{id}/interrupt",
+        open_to=OpenTo.ACTS,
+        plain="text",
+        waits=True,
+        asks="Interrupt the agent of {what} and pause the ticket? Resume continues it.",
+    )
+    def interrupt(self, id: TicketId, message: wire.mail.MessageText | None = None, /) -> wire.mail.Delivered:
+        """Interrupt its agent, which continues with the message; without one the ticket is paused"""
+
+    @operation("POST", "/v1/tickets/{id}/race", open_to=OpenTo.BROWSER, created=True)
+    def race(self, id: TicketId, wanted: NewRace, /) -> RacePage:
+        """Start several attempts of a ticket at once; the best proven one lands"""
+
+    @operation("GET", "/v1/tickets/{id}/race", open_to=OpenTo.LOOKS)
+    def race_page(self, id: TicketId, /) -> RacePage:
+        """The race of a ticket: its lanes, their cost, and which of them won"""
+
+    @operation("POST", "/v1/tickets/recording", open_to=OpenTo.BROWSER)
+    def switch_recording(self, wanted: SetRecording, /) -> wire.projects.Done:
+        """Record new runs, or stop recording"""

@@ -1,10 +1,15 @@
-"""Shapes of requests and answers about the page: one-time codes, devices, addresses."""
+"""The page: one-time codes, devices, addresses."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
+from legion.wire.table import OpenTo, Table, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -101,3 +106,29 @@ class WebSession:
     """full, limited (a plain address off this machine) or read-only."""
     secret: str = ""
     """Only in the answer to a login: what this browser sends with every request from now on."""
+
+
+class WebRows(Table):
+    @operation("POST", "/v1/web/offers", created=True)
+    def offer_device(self, wanted: OfferDevice, /) -> DeviceOffer:
+        """A code that lets one browser in, once and within two minutes"""
+
+    @operation("GET", "/v1/web/devices", open_to=OpenTo.LOOKS)
+    def devices(self) -> Devices:
+        """The browsers that are let in"""
+
+    @operation("POST", "/v1/web/devices/revoke", open_to=OpenTo.BROWSER, asks="Shut {what} out?")
+    def revoke_device(self, wanted: RevokeDevice, /) -> wire.projects.Done:
+        """Shut one browser out, or all"""
+
+    @operation("GET", "/v1/web/addresses", open_to=OpenTo.LOOKS)
+    def web_addresses(self) -> WebAddresses:
+        """The addresses of the page"""
+
+    @operation("POST", "/v1/web/addresses", waits=True)
+    def open_web(self, wanted: OpenWeb, /) -> WebAddresses:
+        """Serve the page under one more address, until it is closed"""
+
+    @operation("POST", "/v1/web/addresses/close", waits=True)
+    def close_web(self) -> WebAddresses:
+        """Serve the page on this machine only"""

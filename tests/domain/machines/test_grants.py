@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from legion.domain.machines.grants import may_grant
-from legion.domain.machines.machine import Machine, MachineState
+from legion.domain.machines.machine import Machine, MachineState, may_grant
 
 _SMALL = range(4)
 

@@ -1,4 +1,4 @@
-"""`legion agents hire`, `legion agents delegate` and `legion agents fire`: start, limit and end standing agents."""
+"""`legion agents hire`, `fire`, `delegate`, `claim` and `submit`: standing agents, and the tickets they take."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize, sanitize_lines
-from legion.cli.base.parameters import Seconds, folders
+from legion.cli.base.parameters import TICKET, Seconds, folders
 from legion.cli.base.texts import read_text, valid_text
 from legion.client.legion import Legion
-from legion.wire.agents import FireAgent, HireAgent, Hired, SetDelegation
+from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, Hired, SetDelegation, SubmitTicket
 from legion.wire.errors import LegionError, Retryable
 from legion.wire.mail import MessageLine, ReadMail
 
@@ -62,7 +62,7 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
 @click.option("--off", is_flag=True, help="It uses the tools of its program again.")
 def delegate(call: CommandCall, id: str, off: bool) -> None:
     """Let an agent only lead, from its next turn on: it uses Legion's tools alone, and its hires do the work."""
-    call.report(call.legion().delegate(SetDelegation(id=valid_text(id, "ID"), on=not off)))
+    call.report(call.legion().delegate(SetDelegation(id=id, on=not off)))
 
 
 @command("fire", example="legion agents fire tess\nlegion agents fire 3f2a --subtree")
@@ -74,9 +74,7 @@ def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
 
     With --ask the agent may refuse; without it, it is fired in any case.
     """
-    fired = call.legion().fire(
-        FireAgent(id=valid_text(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex())
-    )
+    fired = call.legion().fire(FireAgent(id=id, subtree=subtree, ask=ask, request=os.urandom(16).hex()))
     call.report(fired)
 
 
@@ -106,3 +104,29 @@ def _within(legion: Legion, after: int, timeout: float | None) -> Iterator[dict[
             yield event.data
         if deadline is not None and time.monotonic() > deadline:
             return
+
+
+@command("claim", example="legion agents claim")
+@click.argument("ticket", metavar="[N]", type=TICKET, required=False)
+def claim(call: CommandCall, ticket: int | None) -> None:
+    """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N.
+
+    The agent's next turn starts with the briefing, in a tree at the landed code.
+    """
+    call.report(call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex())))
+
+
+@command("submit", example="legion agents submit 12\nlegion agents submit")
+@click.argument("ticket", metavar="[N]", type=TICKET, required=False)
+@click.option("--let-go", is_flag=True, help="Give the ticket back to the board instead.")
+@click.option("--why", metavar="WHY", default="", help="With --let-go: what the next agent should know.")
+def submit(call: CommandCall, ticket: int | None, let_go: bool, why: str) -> None:
+    """Submit the change of a ticket that you work on yourself: it is checked, reviewed and landed as any other.
+
+    Without N, for a standing agent, in its own shell: submit its folder at the end of this turn as its ticket's change.
+    """
+    if ticket is not None:
+        call.report(call.legion().submit_ticket(ticket))
+        return
+    wanted = SubmitTicket(let_go=let_go, why=why, request=os.urandom(16).hex())
+    call.report(call.legion().submit(wanted))

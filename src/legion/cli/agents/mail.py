@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import click
 
-from legion.cli.agents.listing import mail_lines
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.texts import read_text
+from legion.client.text.agents import correspondence_rows
 from legion.wire.errors import BadInput
 from legion.wire.mail import ArchiveMail, FindMail, NewMessage, ReadMail
 
@@ -46,7 +46,7 @@ def mail(call: CommandCall, words: tuple[str, ...], dead: bool, everything: bool
         )
     found = call.legion().mail(ReadMail(agent=words[0] if words else "", dead=dead, all=everything))
     nothing = "No message came back." if dead else "No message waits."
-    call.answer(found, lambda: mail_lines(found, call.screen, nothing=nothing))
+    call.show(found, lambda found, width: correspondence_rows(found, width, nothing=nothing))
 
 
 def _reply(call: CommandCall, words: tuple[str, ...]) -> None:
@@ -61,14 +61,14 @@ def _thread(call: CommandCall, words: tuple[str, ...]) -> None:
     if len(words) != 1:
         raise BadInput("A conversation is named by the number of one message: `legion inbox mail thread 14`.")
     found = call.legion().find_mail(FindMail(thread=_number(words[0])))
-    call.answer(found, lambda: mail_lines(found, call.screen, nothing="No message."))
+    call.show(found, lambda found, width: correspondence_rows(found, width, nothing="No message."))
 
 
 def _search(call: CommandCall, words: tuple[str, ...]) -> None:
     if not words:
         raise BadInput("Name what to find: `legion inbox mail search login`.")
-    found = call.legion().find_mail(FindMail(text=valid_text(" ".join(words), "TEXT")))
-    call.answer(found, lambda: mail_lines(found, call.screen, nothing="No message has this text."))
+    found = call.legion().find_mail(FindMail(text=" ".join(words)))
+    call.show(found, lambda found, width: correspondence_rows(found, width, nothing="No message has this text."))
 
 
 def _archive(call: CommandCall, words: tuple[str, ...]) -> None:

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
 import click
-from click.shell_completion import CompletionItem
 
-from legion.cli.agents.team_section import PARTS
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.editor import edit, refuse_no_editor
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
-from legion.cli.base.parameters import files, roles, teams
-from legion.cli.base.texts import file_text, valid_text
-from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
-
-_BROKEN = "cannot be used, see below"
-Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+from legion.cli.base.output import sanitize
+from legion.cli.base.parameters import Completion, files, roles, teams
+from legion.cli.base.texts import file_text
+from legion.client.text.catalog import role_page_rows, role_rows, team_page_rows, team_rows
+from legion.wire.teams import SaveDefinition
 
 
 @command("list", example="legion team list")
 def team_list(call: CommandCall) -> None:
     """All teams, and where each is defined."""
     found = call.legion().teams(call.cwd)
-    call.answer(found, lambda: _teams(found, call.screen))
+    call.show(found, team_rows)
 
 
 @command("list", example="legion team role list")
 def role_list(call: CommandCall) -> None:
     """All roles, and where each is defined."""
     found = call.legion().roles(call.cwd)
-    call.answer(found, lambda: _roles(found, call.screen))
+    call.show(found, role_rows)
 
 
 @command("show", example="legion team show tech_lead_team")
 @click.argument("name", metavar="NAME", shell_complete=teams)
 def team_show(call: CommandCall, name: str) -> None:
     """A team with its roles in order."""
-    page = call.legion().team(call.cwd, valid_text(name, "NAME"))
-    call.answer(page, lambda: _team_page(page, call.screen))
+    page = call.legion().team(call.cwd, name)
+    call.show(page, team_page_rows)
 
 
 @command("show", example="legion team role show qa")
 @click.argument("name", metavar="NAME", shell_complete=roles)
 def role_show(call: CommandCall, name: str) -> None:
     """A role with its prompt."""
-    page = call.legion().role(call.cwd, valid_text(name, "NAME"))
-    call.answer(page, lambda: _role_page(page, call.screen))
+    page = call.legion().role(call.cwd, name)
+    call.show(page, role_page_rows)
 
 
 _FROM = click.option(
@@ -85,7 +79,7 @@ def team_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. Tickets keep the team that they were dispatched with.
     """
-    call.report(call.legion().remove_team(call.cwd, valid_text(name, "NAME")))
+    call.report(call.legion().remove_team(call.cwd, name))
 
 
 @command("remove", example="legion team role remove security")
@@ -95,13 +89,13 @@ def role_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. A role that a team needs is not removed.
     """
-    call.report(call.legion().remove_role(call.cwd, valid_text(name, "NAME")))
+    call.report(call.legion().remove_role(call.cwd, name))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
-    legion, name = call.legion(), valid_text(name, "NAME")
+    legion, name = call.legion(), name
     read, save = (legion.role_text, legion.save_role) if kind == "role" else (legion.team_text, legion.save_team)
-    there = read(call.cwd, name, new=new, like=valid_text(like, "--like"))
+    there = read(call.cwd, name, new=new, like=like)
     if file is not None:
         wanted = SaveDefinition(cwd=call.cwd, name=name, text=file_text(file), new=new)
         call.report(save(wanted))
@@ -120,83 +114,6 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
     )
     if done is not None:
         call.report(done)
-
-
-def _teams(found: Teams, screen: Screen) -> Iterator[str]:
-    return _table(found.teams, [(", ".join(one.roles), _place(one)) for one in found.teams], found.untrusted, screen)
-
-
-def _place(one: TeamLine) -> str:
-    return f"{one.origin}, default" if one.default else one.origin
-
-
-def _roles(found: Roles, screen: Screen) -> Iterator[str]:
-    facts = [(PARTS.get(one.part, one.part), one.origin) for one in found.roles]
-    return _table(found.roles, facts, found.untrusted, screen)
-
-
-def _table(
-    lines: Sequence[TeamLine | RoleLine], facts: Iterable[tuple[str, str]], untrusted: list[str], screen: Screen
-) -> Iterator[str]:
-    """Of each definition its name, two facts, and what it is about."""
-    rows = [
-        [
-            Cell(sanitize(one.name), Colour.BOLD),
-            Cell(sanitize(what)),
-            Cell(origin, Colour.DIM),
-            Cell(_BROKEN, Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM),
-        ]
-        for one, (what, origin) in zip(lines, facts, strict=True)
-    ]
-    yield from screen.table(rows, indent=0)
-    yield from _faults([one.fault for one in lines], screen)
-    yield from _untrusted(untrusted, screen)
-
-
-def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
-    """Uncut, because they say what to do."""
-    for fault in dict.fromkeys(filter(None, faults)):
-        yield from screen.paragraph(fault, indent=0)
-
-
-def _untrusted(names: list[str], screen: Screen) -> Iterator[str]:
-    if names:
-        listed = sanitize(", ".join(names))
-        yield from screen.note(
-            f"Not trusted yet, so without effect: {listed} (`legion trust`)", Colour.YELLOW, indent=0
-        )
-
-
-def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
-    one = page.team
-    yield screen.bold(sanitize(one.name))
-    if one.about:
-        yield sanitize(one.about)
-    rows = [[Cell(sanitize(stage.name), Colour.BOLD), Cell(PARTS[stage.part]), *_means(stage)] for stage in page.stages]
-    yield from screen.table(rows)
-    if any(stage.part == "read" for stage in page.stages):
-        yield f"After {one.rounds} rounds of requested changes, you are asked."
-    yield from screen.note(f"in {sanitize(one.file)} ({_place(one)})", Colour.DIM, indent=0)
-
-
-def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
-    one = page.role
-    yield screen.bold(sanitize(one.name))
-    if one.about:
-        yield sanitize(one.about)
-    rows = [[Cell(PARTS[one.part]), *_means(one)]]
-    yield from screen.table(rows)
-    yield from (f"  {sanitize(line)}".rstrip() for line in page.prompt.splitlines())
-    if page.teams:
-        yield f"In {sanitize(', '.join(page.teams))}."
-    yield from screen.note(f"in {sanitize(one.file)} ({one.origin})", Colour.DIM, indent=0)
-
-
-def _means(one: RoleLine) -> list[Cell]:
-    values = {"model": one.model, "provider": one.provider, "driver": one.driver}
-    shown = [f"{name} {value}" for name, value in values.items() if value]
-    tools = "all tools of your settings" if one.tools is None else f"only {', '.join(one.tools)}"
-    return [Cell(sanitize(tools)), Cell(sanitize(", ".join(shown)), Colour.DIM)]
 
 
 team = group(

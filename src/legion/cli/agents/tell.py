@@ -12,8 +12,7 @@ from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_text
 from legion.wire.agents import InterruptAgent
 from legion.wire.errors import LegionError
-from legion.wire.mail import NewMessage, Sent
-from legion.wire.questions import Delivered, MessageText
+from legion.wire.mail import Delivered, MessageText, NewMessage, Sent
 
 _WAITING = "Waiting until the agent has received it"
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import click
 
-from legion.cli.attach.relay import AttachTarget, opened, refuse_elsewhere, sit_down, sit_down_with_agent
+from legion.cli.attach.relay import LOST, AttachTarget, opened, refuse_elsewhere, sit_down, sit_down_with_agent
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.parameters import AGENT_OR_TICKET
+from legion.cli.base.parameters import AGENT_OR_TICKET, ticket_argument
 from legion.cli.tickets.log import watch_ticket
 from legion.client.legion import Legion
+from legion.client.terminal import How, relay, window_size
 from legion.wire.errors import NotFound, StateConflict
+from legion.wire.terminal import OpenShell
 
 _RUN = re.compile(r"run-?(\d{1,15})")
 
@@ -49,3 +52,23 @@ def _ticket_of(legion: Legion, run: int) -> int:
     if any(one.id == run and one.ended_at is not None for one in legion.ticket(ticket).runs):
         raise StateConflict(f"Run {run} has ended: `legion log {ticket} --run {run}` prints it.")
     return ticket
+
+
+@command("shell", example="legion attach shell 12")
+@ticket_argument
+def shell(call: CommandCall, id: int) -> int:
+    """A shell in a ticket's worktree, inside its sandbox.
+
+    It sees what the ticket's agent sees. Ends with the exit code of the shell. A ticket whose worktree is gone is
+    refused.
+    """
+    refuse_elsewhere()
+    size = window_size(1)
+    wanted = OpenShell(columns=size.columns, rows=size.rows, term=os.environ.get("TERM", ""))
+    opened = call.legion().shell(id, wanted)
+    # Ctrl-Q is the shell's own key here: there is nothing to return to.
+    left = relay(opened.socket, message=opened.message, leaves=False)
+    if left.how is How.ENDED and left.end is not None:
+        return left.end.exit_code if left.end.exit_code is not None else LOST
+    call.say("The shell is gone: its runner was killed.")
+    return LOST

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 from legion.cli.base.output import Screen, sanitize
 from legion.cli.base.progress import progress
+from legion.cli.base.texts import valid_text
 from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
@@ -23,9 +24,11 @@ from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotFound
 
 if TYPE_CHECKING:
+    from legion.client.text.rows import Row
     from legion.wire.table import Operation
     from legion.wire.tickets import Acted
 
+Shown = TypeVar("Shown")
 COMMON = ("json", "data_dir", "no_color", "on_session")
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -126,6 +129,10 @@ class CommandCall:
             for line in lines():
                 self.out(line)
 
+    def show(self, shape: Shown, rows: Callable[[Shown, int], Iterable[Row]]) -> None:
+        """Print the data: as JSON with --json, else as rows for a person."""
+        self.answer(shape, lambda: self.screen.rows(rows(shape, self.screen.columns)))
+
     def report(self, done: Report) -> None:
         """Print an answer that is one sentence, and its notes."""
         self.answer(done, lambda: [sanitize(done.message)])
@@ -201,6 +208,7 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
             json: bool, data_dir: Path | None, no_color: bool, on_session: str, **parameters: object
         ) -> int | None:
             call = make_call(json=json, data_dir=data_dir, no_color=no_color, session=on_session)
+            _refuse_unreadable(click.get_current_context().command, parameters)
             return function(call, **parameters)
 
         made = click.command(name, epilog=_epilog(example), context_settings=_SETTINGS)(invoked)
@@ -209,6 +217,19 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
         return made
 
     return decorate
+
+
+def _refuse_unreadable(command: click.Command, given: Mapping[str, object]) -> None:
+    """No text with a NUL or without an encoding goes further. Names of files may have any bytes."""
+    for param in command.params:
+        values = given.get(param.name or "")
+        metavar = (getattr(param, "metavar", None) or "").strip("[]").partition("]")[0]
+        if metavar in ("FILE", "PATH"):
+            continue
+        label = max(param.opts, key=len) if isinstance(param, click.Option) else metavar or str(param.name)
+        for value in values if isinstance(values, tuple) else (values,):
+            if isinstance(value, str):
+                valid_text(value, label)
 
 
 def group(

@@ -17,8 +17,8 @@ from legion.cli.base.command import CommandCall, as_json
 from legion.cli.base.output import Screen
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
+from legion.wire.board import Status
 from legion.wire.errors import LegionError
-from legion.wire.projects import Status
 
 Result = TypeVar("Result")
 

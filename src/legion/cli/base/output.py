@@ -6,10 +6,12 @@ Text from outside must pass `sanitize` first.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from legion.client.text.rows import Row
+from legion.client.text.states import in_ascii
 from legion.client.text.terminal import (
     Cell,
     Colour,
@@ -87,6 +89,16 @@ class Screen:
 
     def paint(self, text: str, colour: Colour) -> str:
         return f"\x1b[{colour.value}m{text}\x1b[0m" if self.colours and colour.value and text else text
+
+    @property
+    def columns(self) -> int:
+        """The width that rows are made for."""
+        return self.width if self.cuts else _LONGEST
+
+    def rows(self, rows: Iterable[Row]) -> list[str]:
+        """Rows as lines with their colours."""
+        signs = str if self.unicode else in_ascii
+        return ["".join(self.paint(signs(cell.text), cell.colour) for cell in row.trimmed) for row in rows]
 
     def bold(self, text: str) -> str:
         return self.paint(text, Colour.BOLD)

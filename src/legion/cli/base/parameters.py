@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
 from legion.wire.text import names_a_ticket
 
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 BIGGEST = 2**63 - 1
 
 
@@ -128,20 +130,21 @@ def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def teams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    try:
-        found = _running(ctx).teams(str(Path.cwd())).teams
-    except (LegionError, OSError):
-        return []
-    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
+def completes(ask: Callable[[Legion], Iterable[tuple[str, str]]]) -> Completion:
+    """Completion of names, with a word about each. It never starts the daemon."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            found = list(ask(_running(ctx)))
+        except (LegionError, OSError):
+            return []
+        return [CompletionItem(name, help=sanitize(text)[:60]) for name, text in found if name.startswith(incomplete)]
+
+    return complete
 
 
-def roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    try:
-        found = _running(ctx).roles(str(Path.cwd())).roles
-    except (LegionError, OSError):
-        return []
-    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
+teams = completes(lambda legion: ((one.name, one.about) for one in legion.teams(str(Path.cwd())).teams))
+roles = completes(lambda legion: ((one.name, one.about) for one in legion.roles(str(Path.cwd())).roles))
 
 
 def _running(ctx: click.Context) -> Legion:

@@ -10,8 +10,8 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.states import state_cell
 from legion.cli.board.status import about, dollars
+from legion.wire.history import WorkSummary
 from legion.wire.tickets import TicketLine
-from legion.wire.usage import WorkSummary
 
 
 @command("done", example="legion status done\nlegion status done --hours 8")

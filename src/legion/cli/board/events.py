@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
 from legion.cli.base.command import CommandCall, as_json, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
 from legion.cli.base.parameters import TICKET
-from legion.cli.base.texts import valid_text
 from legion.client.legion import Legion
-from legion.wire.history import Events, HistoryLine
+from legion.client.text.proofs import history_rows
+from legion.wire.history import Events
 
 POLL_SECONDS = 0.5
 """Seconds between two reads of a run's journal: the daemon streams events but not journals."""
@@ -66,8 +66,8 @@ def events(
         )
     shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
-    kinds = valid_text(kind, "--kind")
-    days = {"since": valid_text(since, "--since"), "until": valid_text(until, "--until")}
+    kinds = kind
+    days = {"since": since, "until": until}
     found = with_retry(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown, kinds=kinds, **days))
     if call.json:
         call.out(as_json(found, indent=call.screen.tty and not follow))
@@ -112,31 +112,6 @@ def _print(call: CommandCall, found: Events, id: int | None) -> None:
     if found.omitted:
         every = f"legion status events{f' {id}' if id else ''} --last 0"
         call.say(f"{found.omitted} older events are not shown; `{every}` shows them.")
-    for line in _lines(found, call.screen, id):
+    rows = history_rows(replace(found, omitted=0), call.screen.columns, of_one=id is not None) if found.lines else []
+    for line in call.screen.rows(rows):
         call.out(line)
-
-
-def _lines(found: Events, screen: Screen, id: int | None) -> Iterator[str]:
-    for one in found.lines:
-        yield screen.line(*_cells(one, id))
-
-
-def _cells(one: HistoryLine, id: int | None) -> Iterator[Cell]:
-    yield Cell(f"{clock(one.at)}  ", Colour.DIM)
-    if id is None:
-        yield Cell(f"{f'#{one.ticket}' if one.ticket else '':<6}")
-    if one.source == "run":
-        yield Cell(f"  run {one.run}  ", Colour.DIM)
-        yield from _way_back(one)
-        yield Cell(sanitize(one.words), Colour.DIM)
-        return
-    yield Cell(f"{one.kind:<18}  ", Colour.CYAN)
-    if one.rule:
-        yield Cell(f"[{sanitize(one.rule)}] ", Colour.YELLOW)
-    yield from _way_back(one)
-    yield Cell(sanitize(one.words))
-
-
-def _way_back(one: HistoryLine) -> Iterator[Cell]:
-    if one.rewind:
-        yield Cell(f"--to {one.rewind}  ", Colour.GREEN)

@@ -2,81 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-import time
-from collections.abc import Iterator
 
 import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
-from legion.cli.base.texts import valid_text
+from legion.cli.base.output import sanitize
 from legion.client.discovery import find
+from legion.client.text.inbox import waiting_rows
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotAllowed
-from legion.wire.questions import AnswerQuestion, Inbox, QuestionLine
-from legion.wire.text import SHORT_ID
+from legion.wire.mail import AnswerQuestion
 
 
 @command("inbox", example="legion inbox")
 def inbox(call: CommandCall) -> None:
     """Questions of all projects that wait for you, with the time when each is settled without you."""
     found = call.legion().inbox()
-    call.answer(found, lambda: _questions(found, call.screen))
-
-
-def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
-    if not found.questions:
-        yield "No question waits for you."
-        return
-    yield f"{count(len(found.questions), 'question waits', 'questions wait')} for you."
-    for question in found.questions:
-        yield ""
-        yield from question_lines(question, screen)
-
-
-_BY_LEGION = ("change", "attempts", "review", "gate", "branch", "checks")
-"""Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
-
-
-def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
-    """One question: kind, asker, text, deadline and how to answer."""
-    yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
-    text = question.words if question.kind in _BY_LEGION else sanitize(question.words)
-    yield from screen.paragraph(text, most_lines=None)
-    for name, fact in question.facts.items():
-        if fact not in question.words:
-            yield from screen.paragraph(f"{sanitize(name)}: {sanitize(fact)}", most_lines=None)
-    asked = duration(time.time() - question.asked_at)
-    left = duration(question.deadline - time.time())
-    silence = f"without an answer it is {_silence(question)} at {clock(question.deadline)}, in {left}"
-    yield from screen.aside(f"asked {asked} ago; {silence}")
-    yield from screen.aside("   or   ".join(_ways(question)))
-
-
-def _asker(question: QuestionLine) -> str:
-    where = f" of {sanitize(question.project)}" if question.project else ""
-    if question.ticket is None and not question.agent:
-        return f"all work{where}"
-    if question.ticket is None:
-        return f"agent {sanitize(question.name or question.agent[:SHORT_ID])}{where}"
-    return f"ticket {question.ticket}{where}, {sanitize(question.title)}"
-
-
-def _silence(question: QuestionLine) -> str:
-    if not question.default:
-        return "left to the agent"
-    return f"a {question.default}" if question.default == "no" else f"`{sanitize(question.default)}`"
-
-
-def _ways(question: QuestionLine) -> Iterator[str]:
-    for choice in question.choices:
-        text = " 'another way ...'" if choice in ("no", "reject", "back") else " BRANCH" if choice == "bind" else ""
-        yield f"legion answer {question.id} {shlex.quote(sanitize(choice))}{text}"
-    if not question.choices:
-        yield f"legion answer {question.id} 'your answer'"
+    call.show(found, waiting_rows)
 
 
 class QuestionNumber(click.ParamType[int]):
@@ -121,7 +65,7 @@ def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> No
         waiting = next((one for one in legion.inbox().questions if one.id == id), None)
         if waiting is not None and "rule" in waiting.facts:
             _confirm(call, waiting.facts["rule"])
-    given = AnswerQuestion(choice=valid_text(choice, "CHOICE"), why=valid_text(text, "TEXT"))
+    given = AnswerQuestion(choice=choice, why=text)
     settled = legion.answer(id, given)
     call.report(settled)
 

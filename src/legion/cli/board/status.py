@@ -1,12 +1,12 @@
-"""`legion status`: the daemon, the project and its tickets on one screen."""
+"""`legion status` and `legion status projects`: the daemon, its projects and tickets on one screen."""
 
 from __future__ import annotations
 
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.texts import valid_text
 from legion.cli.board.status_screen import screen_of
+from legion.client.text.catalog import project_rows
 from legion.client.text.tickets import about as about
 from legion.client.text.tickets import dollars as dollars
 
@@ -21,10 +21,10 @@ def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
     In a folder that belongs to no project: the tickets of all projects.
     """
     if id:
-        from legion.cli.agents.listing import page_lines
+        from legion.client.text.agents import page_rows
 
-        page = call.legion().agent(valid_text(id, "ID"))
-        call.answer(page, lambda: page_lines(page, call.screen))
+        page = call.legion().agent(id)
+        call.show(page, page_rows)
         return
     if watch:
         from legion.cli.base.live import follow_status
@@ -33,3 +33,10 @@ def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
         return
     now = call.legion().status(call.cwd, all_tickets)
     call.answer(now, lambda: screen_of(now, call.screen, everything=all_tickets))
+
+
+@command("projects", example="legion status projects")
+def projects(call: CommandCall) -> None:
+    """List the projects of this daemon: name, folder, branch, open tickets, landed commits to collect."""
+    found = call.legion().projects()
+    call.show(found, project_rows)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from legion.cli.agents.lines import seat_lines
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
+from legion.client.text.agents import list_rows
 from legion.client.text.tickets import about, dollars, group_of, questions_wait
-from legion.wire.projects import ProjectLine, Status
+from legion.wire.agents import Seat
+from legion.wire.board import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
 _BASELINES = {
@@ -144,3 +145,17 @@ def hints(status: Status) -> Iterable[str]:
         yield f"{count(number, 'ticket')} failed: `legion ticket {one}` says why, `legion retry {one}` tries again"
     if not status.counts or not any(status.counts.values()):
         yield "No tickets yet: legion dispatch -t TITLE TEXT"
+
+
+def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
+    """The top of the status screen: who you are, your mail, your direct reports."""
+    yield f"You: {sanitize(seat.name)} ({'working' if seat.working else 'idle'})"
+    yield f"Pending messages: {len(seat.mail)}"
+    for message in seat.mail:
+        head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
+        yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
+    if seat.mail:
+        yield from screen.aside("`legion inbox mail` shows the complete texts")
+    if seat.reports:
+        yield screen.bold("Direct reports")
+        yield from screen.rows(list_rows(seat.reports, screen.columns, indent=2))

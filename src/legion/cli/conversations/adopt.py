@@ -11,8 +11,8 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import teams, ticket_argument
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.adoption import AdoptConversation
+from legion.cli.base.texts import read_text
+from legion.wire.conversations import AdoptConversation
 from legion.wire.errors import LegionError
 
 
@@ -31,10 +31,10 @@ def adopt(call: CommandCall, conversation: str, text: str, title: str, team: str
     """
     wanted = AdoptConversation(
         cwd=call.cwd,
-        id=valid_text(conversation, "SESSION") if conversation else "",
-        title=valid_text(title, "--title") if title else "",
+        id=conversation,
+        title=title,
         text=read_text(text, "TEXT") if text else "",
-        team=valid_text(team, "--team") if team else "",
+        team=team,
     )
     made = call.legion().adopt(wanted)
     call.answer(made, lambda: [f"Ticket ID: {made.ticket}", sanitize(made.message)])

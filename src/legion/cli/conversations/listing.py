@@ -10,7 +10,6 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize, size
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import valid_text
 from legion.cli.board.status import dollars
 from legion.wire.conversations import ConversationLine, Conversations, IndexState, SearchHit, SearchResult
 
@@ -51,7 +50,7 @@ def search(call: CommandCall, query: str, hours: float, most: int, wait: bool) -
 
     All words must occur in one message; "two words" in quotes must follow each other; migr* is the start of a word.
     """
-    words = valid_text(query, "QUERY")
+    words = query
     found = settled(
         call,
         wait,

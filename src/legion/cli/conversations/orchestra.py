@@ -8,12 +8,11 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
-from legion.cli.base.texts import short_title, valid_text
+from legion.cli.base.texts import short_title
 from legion.cli.conversations.listing import hours_of, listed, mention_index
-from legion.wire.controls import SetNumbers
 from legion.wire.conversations import ConversationLine
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.projects import Where
+from legion.wire.projects import SetNumbers, Where
 
 _WAIT = 2.0
 
@@ -26,7 +25,7 @@ def spawn(call: CommandCall, tasks: tuple[str, ...], parallel: int | None) -> No
 
     -p sets the number of workers of the project, as `legion config workers N` does.
     """
-    new = [NewTicket(title=short_title(valid_text(task, "TASK")), text=task) for task in tasks]
+    new = [NewTicket(title=short_title(task), text=task) for task in tasks]
     if parallel is not None:
         call.legion().set_numbers(SetNumbers(cwd=call.cwd, workers=parallel))
     made = call.legion().dispatch(Dispatch(cwd=call.cwd, tickets=new))

@@ -1,4 +1,4 @@
-"""`legion conversations export`, `analytics` and `health`: a conversation as a document, and reports on all of them."""
+"""`legion conversations export`, `analytics`, `health` and `ask`: one conversation, and reports on all of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, size, thousands
 from legion.cli.base.parameters import files
-from legion.cli.base.texts import valid_text
+from legion.cli.base.progress import progress
+from legion.cli.base.texts import read_text
 from legion.cli.board.status import dollars
 from legion.cli.conversations.listing import hours_of, mention_index, row, settled, wait_option
 from legion.client.text.terminal import sanitize_lines
-from legion.wire.conversations import Analytics, ConversationHealth, ConversationLine, ConversationSums
+from legion.wire.conversations import Analytics, AskConversation, ConversationHealth, ConversationLine, ConversationSums
 from legion.wire.errors import BadInput, LegionError
 
 _FORMATS = ("md", "json", "html")
@@ -41,7 +42,7 @@ def export(call: CommandCall, id: str, last: bool, output: Path | None, format: 
     if bool(id) == last:
         raise BadInput("Name one conversation: its ID, or --last.")
     chosen = format or (output.suffix.removeprefix(".") if output and output.suffix[1:] in _FORMATS else "md")
-    found = call.legion().export_conversation(valid_text(id, "ID") if id else "", chosen)
+    found = call.legion().export_conversation(id, chosen)
     if output is not None:
         _write(output, found.text)
         call.say(f"Written to {sanitize(str(output))}.")
@@ -139,3 +140,29 @@ def _health(found: ConversationHealth, screen: Screen) -> Iterator[str]:
 def _group(title: str, lines: Sequence[ConversationLine], screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(title, Colour.BOLD), indent=0)
     yield from screen.table([row(line, screen) for line in lines[:_SHOWN]], indent=2)
+
+
+@command(
+    "ask",
+    example="legion conversations ask 12 'Why did you rename the table?'\n"
+    "legion conversations ask 3f2a90c1 'What is left to do?'",
+)
+@click.argument("run", metavar="RUN")
+@click.argument("question", metavar="QUESTION")
+@click.option("--model", metavar="NAME", default="", help="The model that answers; default: as in your settings.")
+def ask(call: CommandCall, run: str, question: str, model: str) -> None:
+    """Ask a finished conversation; - reads the question from stdin.
+
+    RUN is a ticket's number, or the id of a conversation. A copy of the conversation answers: it can read and change
+    nothing, and the conversation stays as it is. The answer costs tokens for all of the conversation.
+    """
+    wanted = AskConversation(
+        id=run,
+        question=read_text(question, "QUESTION"),
+        model=model,
+    )
+    with progress("Asking"):
+        answer = call.legion().ask_conversation(wanted)
+    call.answer(answer, lambda: sanitize_lines(answer.answer))
+    if answer.usd:
+        call.say(f"Note: this answer cost {dollars(answer.usd)}.")

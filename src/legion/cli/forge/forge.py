@@ -11,7 +11,7 @@ import click
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, duration, sanitize
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import read_stdin, valid_text
+from legion.cli.base.texts import read_stdin
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.forge import AddForge, ForgeLine, Forges
 from legion.wire.projects import Where
@@ -39,9 +39,7 @@ def add(call: CommandCall, kind: str, address: str, key_stdin: bool, **options: 
     """
     elsewhere = kind == "git" or any(options[name] for name in ("gh", "key_file", "key_env", "key_command"))
     key = _token(address, key_stdin, bool(options["keyring"]), elsewhere)
-    for name, value in options.items():
-        valid_text(str(value), f"--{name.replace('_', '-')}")
-    wanted = AddForge(cwd=call.cwd, kind=kind, address=valid_text(address, "ADDRESS"), key=key, **options)  # type: ignore[arg-type]
+    wanted = AddForge(cwd=call.cwd, kind=kind, address=address, key=key, **options)  # type: ignore[arg-type]
     with progress(f"Asking {sanitize(address)}"):
         done = call.legion().add_forge(wanted)
     call.report(done)

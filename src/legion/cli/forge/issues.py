@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, sanitize
 from legion.cli.base.parameters import BIGGEST
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.texts import read_text
 from legion.wire.errors import BadInput
 from legion.wire.forge import Assigned, AssignIssues
 
@@ -54,14 +54,14 @@ def assign(
     wanted = AssignIssues(
         cwd=call.cwd,
         issues=list(issues),
-        model=valid_text(model, "--model"),
-        team=valid_text(team, "--team"),
+        model=model,
+        team=team,
         briefing=text,
         plan_first=plan_first,
         ask=ask,
         dry_run=dry_run,
-        epic=valid_text(epic, "--epic"),
-        milestone=valid_text(milestone, "--milestone"),
+        epic=epic,
+        milestone=milestone,
     )
     with progress("Asking the forge"):
         found = call.legion().assign(wanted)

@@ -8,7 +8,6 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand
 
@@ -101,5 +100,5 @@ def test(call: CommandCall, ticket: int, passed: bool, fail: bool, reason: str) 
     if passed and fail:
         raise BadInput("Give --passed or --fail, not both.")
     result = True if passed else False if fail else None
-    found = call.legion().tried(ticket, TriedByHand(passed=result, reason=valid_text(reason, "--reason")))
+    found = call.legion().tried(ticket, TriedByHand(passed=result, reason=reason))
     call.answer(found, lambda: [*(sanitize(line) for line in found.commands), sanitize(found.message)])

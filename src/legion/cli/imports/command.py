@@ -15,16 +15,16 @@ from legion.cli.base.texts import valid_text
 from legion.cli.imports import sources
 from legion.cli.imports.findings import Findings, FoundTicket
 from legion.client.legion import Legion
-from legion.wire.dispatch import NewTicket
-from legion.wire.errors import LegionError, NotFound
-from legion.wire.imports import (
+from legion.wire.dispatch import (
     ImportedTicket,
     ImportLine,
     ImportReport,
     ImportSource,
     ImportTicket,
     ImportTickets,
+    NewTicket,
 )
+from legion.wire.errors import LegionError, NotFound
 from legion.wire.providers import AddProvider
 from legion.wire.teams import SaveDefinition
 

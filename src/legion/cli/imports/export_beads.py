@@ -13,7 +13,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import count
 from legion.cli.base.parameters import files
 from legion.wire.errors import BadInput
-from legion.wire.tickets import TicketPage
+from legion.wire.ticket_pages import TicketPage
 
 _STATUS = {
     "draft": "open",

@@ -16,11 +16,10 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
 from legion.cli.base.output import Colour, clock, sanitize, sanitize_lines, thousands
 from legion.cli.base.parameters import Seconds
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.agents import AgentLine
+from legion.cli.base.texts import read_text
+from legion.wire.agents import AgentLine, ChatReply, Conversation, ReadConversation
 from legion.wire.errors import BadInput, LegionError, NotFound, Retryable, StateConflict
-from legion.wire.leader import ChatReply, Conversation, ReadConversation
-from legion.wire.live import FollowOutput, LiveOutput
+from legion.wire.history import FollowOutput, LiveOutput
 from legion.wire.mail import MessageLine, NewMessage
 
 _EXAMPLE = """\
@@ -48,7 +47,7 @@ def chat(call: CommandCall, name: str, message: str | None, last: int, timeout: 
     Type a line and press Enter; Ctrl-D ends the chat, and Ctrl-C only stops watching: the leader continues. With --json
     and no message the conversation is printed.
     """
-    wanted = ReadConversation(cwd=call.cwd, name=valid_text(name, "NAME"), last=last)
+    wanted = ReadConversation(cwd=call.cwd, name=name, last=last)
     before = call.legion().conversation(wanted)
     if before.leader is None:
         raise NotFound(f"{sanitize(before.hint)}")

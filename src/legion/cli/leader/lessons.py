@@ -7,8 +7,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.wire.errors import BadInput
-from legion.wire.lessons import AcceptLesson, LessonLine, Lessons
-from legion.wire.memories import Forget
+from legion.wire.notes import CloseNote, Lessons, NoteLine
 
 _EXAMPLE = "legion note lessons\nlegion note lessons accept 7\nlegion note lessons reject 8"
 
@@ -25,10 +24,10 @@ def lessons(call: CommandCall, words: tuple[str, ...]) -> None:
             found = call.legion().lessons(call.cwd)
             call.answer(found, lambda: lines(found, call.screen))
         case ("accept", number) if number.isdecimal():
-            accepted = call.legion().accept_lesson(int(number), AcceptLesson(cwd=call.cwd))
+            accepted = call.legion().accept_lesson(int(number), CloseNote(cwd=call.cwd))
             call.answer(accepted, lambda: [f"Lesson {number} is accepted: briefings carry it where it fits."])
         case ("reject", number) if number.isdecimal():
-            call.report(call.legion().forget(int(number), Forget(cwd=call.cwd)))
+            call.report(call.legion().forget(int(number), CloseNote(cwd=call.cwd)))
         case _:
             raise BadInput(
                 "Run `legion note lessons`, `legion note lessons accept N` or `legion note lessons reject N`."
@@ -41,7 +40,7 @@ def lines(found: Lessons, screen: Screen) -> list[str]:
     return screen.table([_row(one) for one in found.lessons], indent=0)
 
 
-def _row(one: LessonLine) -> list[Cell]:
+def _row(one: NoteLine) -> list[Cell]:
     state = "proposed" if one.proposed else f"accepted by {sanitize(one.accepted_by)}"
     source = f"ticket {one.ticket}" if one.ticket is not None else ""
     return [

@@ -8,8 +8,9 @@ from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
 from legion.cli.base.parameters import BIGGEST, teams
 from legion.cli.base.template_request import named_values
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine, Routines
+from legion.cli.base.texts import read_text
+from legion.wire.projects import Where
+from legion.wire.templates import AddRoutine, RoutineLine, Routines
 
 _NUMBER = click.argument("id", metavar="N", type=click.IntRange(1, BIGGEST))
 _ADD = """\
@@ -33,10 +34,10 @@ def add(call: CommandCall, starts: str, what: str, values: tuple[str, ...], team
     """
     wanted = AddRoutine(
         cwd=call.cwd,
-        starts=valid_text(starts, "WHEN"),
+        starts=starts,
         what=read_text(what, "TEXT"),
         values=named_values(values),
-        team=valid_text(team, "--team"),
+        team=team,
         budget=budget,
     )
     made = call.legion().add_routine(wanted)
@@ -54,14 +55,14 @@ def listed(call: CommandCall) -> None:
 @_NUMBER
 def remove(call: CommandCall, id: int) -> None:
     """End a routine. Its tickets stay."""
-    call.report(call.legion().remove_routine(id, OfRoutine(cwd=call.cwd)))
+    call.report(call.legion().remove_routine(id, Where(cwd=call.cwd)))
 
 
 @command("run", example="legion plan routine run 2")
 @_NUMBER
 def run(call: CommandCall, id: int) -> None:
     """Start a routine now. Its next start by time stays as it is."""
-    found = call.legion().run_routine(id, OfRoutine(cwd=call.cwd))
+    found = call.legion().run_routine(id, Where(cwd=call.cwd))
     call.answer(found, lambda: [sanitize(one.last_result) for one in found.routines])
 
 

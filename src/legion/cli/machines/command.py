@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from legion.cli.base.command import group
 from legion.cli.machines.invite import invite
-from legion.cli.machines.listing import log, machines
+from legion.cli.machines.listing import drain, log, machines, pause, remove, resume, update
 from legion.cli.machines.manifest import manifest
-from legion.cli.machines.steer import drain, pause, remove, resume, update
 
 machine = group(
     "machine",

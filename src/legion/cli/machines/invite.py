@@ -13,7 +13,6 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import clock, sanitize
 from legion.cli.base.shapes import JoinedMachine
-from legion.cli.base.texts import valid_text
 from legion.cli.machines.services import ServiceHost, service_file, write
 from legion.cli.machines.supervisors import REMOVED_EXIT
 from legion.system.paths import default_data_dir
@@ -43,11 +42,11 @@ def invite(
     --host is needed once: from then on this head serves that address to its machines, with TLS, and remembers it.
     """
     wanted = InviteMachine(
-        name=valid_text(name, "NAME"),
-        labels=[one.strip() for one in valid_text(labels, "--labels").split(",") if one.strip()],
+        name=name,
+        labels=[one.strip() for one in labels.split(",") if one.strip()],
         slots=slots,
-        quiet_hours=valid_text(quiet_hours, "--quiet-hours"),
-        host=valid_text(host, "--host"),
+        quiet_hours=quiet_hours,
+        host=host,
         port=port or 0,
     )
     made = call.legion().invite_machine(wanted)
@@ -69,7 +68,7 @@ def join(call: CommandCall, line: str, service: bool, stay: bool) -> int:
     folder = machine_folder(call.data_dir)
     # Imported by name: the command line must not depend on the code of a machine, which is slow to import.
     if not service:
-        code = importlib.import_module("legion.machine.__main__").start(folder, valid_text(line, "LINE"))
+        code = importlib.import_module("legion.machine.__main__").start(folder, line)
         if stay and code == REMOVED_EXIT:
             call.say("This machine was removed, so it does nothing any more. Remove its service or container.")
             signal.pause()
@@ -77,7 +76,7 @@ def join(call: CommandCall, line: str, service: bool, stay: bool) -> int:
     host = ServiceHost.here()
     # A host without a supervisor is refused before the line is used up.
     service_file("this", folder, host)
-    name = str(importlib.import_module("legion.machine.__main__").member(folder, valid_text(line, "LINE")).name)
+    name = str(importlib.import_module("legion.machine.__main__").member(folder, line).name)
     made = service_file(name, folder, host)
     write(made)
     answer = JoinedMachine(name=name, file=str(made.file), commands=list(made.commands))

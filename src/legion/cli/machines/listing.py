@@ -1,40 +1,18 @@
-"""`legion machine list` and `legion machine log`: the head and its machines, and what one of them was given."""
+"""`legion machine list|log|pause|resume|drain|update|remove`: the machines of this head, and steering one."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-
 import click
-from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, duration, sanitize
-from legion.cli.base.texts import valid_text
-from legion.client.discovery import find
-from legion.client.text.states import MACHINE_RUN_STATES, MACHINE_STATES
-from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError
-from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
+from legion.cli.base.parameters import completes
+from legion.client.text.machines import log_rows, rows
+from legion.wire.machines import RemoveMachine
 
-_COLOURS = {
-    "open": Colour.GREEN,
-    "paused": Colour.YELLOW,
-    "draining": Colour.YELLOW,
-    "quiet": Colour.DIM,
-    "silent": Colour.RED,
-    "outdated": Colour.RED,
-    "disk full": Colour.RED,
-}
+names = completes(lambda legion: ((one.name, "") for one in legion.machines().machines if not one.head))
 
 
-def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Machines by name. Completion never starts the daemon."""
-    try:
-        found = find(ctx.params.get("data_dir") or default_data_dir()).machines().machines
-    except LegionError:
-        return []
-    return [CompletionItem(one.name) for one in found if not one.head and one.name.startswith(incomplete)]
+_NAME = click.argument("name", metavar="NAME", shell_complete=names)
 
 
 @command("list", example="legion machine list\nlegion machine list --json")
@@ -44,66 +22,55 @@ def machines(call: CommandCall) -> None:
     Only a machine that is ready starts new runs. What a machine runs continues in every state but silent.
     """
     found = call.legion().machines()
-    call.answer(found, lambda: machine_lines(found, call.screen))
-
-
-def machine_lines(found: MachineList, screen: Screen) -> Iterator[str]:
-    yield from screen.table([_row(one) for one in found.machines], indent=0)
-    for one in found.machines:
-        if one.advice:
-            yield from screen.note(f"{sanitize(one.name)}: {sanitize(one.advice)}", Colour.YELLOW, indent=0)
-    for url in found.also:
-        yield from screen.note(f"{sanitize(url)} serves machines too.", Colour.DIM, indent=0)
-    if len(found.machines) == 1:
-        yield from screen.note("No other machine yet; `legion machine invite NAME` lets one in.", Colour.DIM, indent=0)
-
-
-def _row(one: MachineLine) -> list[Cell]:
-    heard = "this host" if one.head else _ago(one.heard_at)
-    labels = ", ".join(sanitize(label) for label in one.labels)
-    quiet = f"quiet {sanitize(one.quiet_hours)}" if one.quiet_hours else ""
-    return [
-        Cell(sanitize(one.name), Colour.BOLD),
-        Cell(MACHINE_STATES.get(one.state, one.state), _COLOURS.get(one.state, Colour.NONE)),
-        Cell(f"{one.runs}/{one.slots}"),
-        Cell("  ".join(part for part in (labels, quiet) if part) or "-", Colour.DIM),
-        Cell(sanitize(one.version)),
-        Cell(heard, Colour.DIM),
-    ]
-
-
-def _ago(moment: float | None) -> str:
-    return "never heard" if moment is None else f"heard {duration(max(0.0, time.time() - moment))} ago"
+    call.show(found, rows)
 
 
 @command("log", example="legion machine log desk\nlegion machine log desk -n 200")
-@click.argument("name", metavar="NAME", shell_complete=names)
+@_NAME
 @click.option("-n", "limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many runs.")
 def log(call: CommandCall, name: str, limit: int) -> None:
     """Show the runs that a machine was given, newest last, and why one was taken from it.
 
     `legion log N` shows the output of a run, wherever it is. The worker's own messages are on its host.
     """
-    found = call.legion().machine_log(valid_text(name, "NAME"), limit=limit)
-    call.answer(found, lambda: _log_lines(found, call.screen))
+    found = call.legion().machine_log(name, limit=limit)
+    call.show(found, log_rows)
 
 
-def _log_lines(found: MachineLog, screen: Screen) -> Iterator[str]:
-    yield from screen.table([_row(found.machine)], indent=0)
-    if found.machine.advice:
-        yield from screen.note(sanitize(found.machine.advice), Colour.YELLOW, indent=0)
-    if not found.runs:
-        yield "It was given no runs yet."
-    yield from screen.table([_run_row(one) for one in found.runs], indent=0)
+@command("pause", example="legion machine pause desk")
+@_NAME
+def pause(call: CommandCall, name: str) -> None:
+    """Start nothing new on a machine. What it runs continues."""
+    call.report(call.legion().pause_machine(name))
 
 
-def _run_row(one: MachineRunLine) -> list[Cell]:
-    lasted = duration(one.ended_at - one.placed_at) if one.ended_at is not None else ""
-    colour = Colour.YELLOW if one.state == "lapsed" else Colour.NONE
-    return [
-        Cell(clock(one.placed_at), Colour.DIM),
-        Cell(f"ticket {one.ticket}" if one.ticket is not None else sanitize(one.run)),
-        Cell(MACHINE_RUN_STATES.get(one.state, one.state), colour),
-        Cell(lasted),
-        Cell(sanitize(one.why), Colour.DIM),
-    ]
+@command("resume", example="legion machine resume desk")
+@_NAME
+def resume(call: CommandCall, name: str) -> None:
+    """Give a machine that was paused or drained work again."""
+    call.report(call.legion().resume_machine(name))
+
+
+@command("drain", example="legion machine drain desk")
+@_NAME
+def drain(call: CommandCall, name: str) -> None:
+    """Start nothing new on a machine that is to be removed or updated; `legion machine list` shows when it is empty."""
+    call.report(call.legion().drain_machine(name))
+
+
+@command("update", example="legion machine update desk")
+@_NAME
+def update(call: CommandCall, name: str) -> None:
+    """Have a machine's worker start again, as the release that is installed there. Its runs continue.
+
+    Install the release on that machine first, for example with `uv tool upgrade legionary`.
+    """
+    call.report(call.legion().update_machine(name))
+
+
+@command("remove", example="legion machine remove desk\nlegion machine remove stolen-laptop --yes")
+@_NAME
+@click.option("--yes", is_flag=True, help="Also while it has runs; work there that is not saved yet is not fetched.")
+def remove(call: CommandCall, name: str, yes: bool) -> None:
+    """Remove a machine. Its token opens nothing from that moment on, and its runs start again elsewhere."""
+    call.report(call.legion().remove_machine(name, RemoveMachine(yes=yes)))

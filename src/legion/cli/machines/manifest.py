@@ -10,7 +10,6 @@ from legion import __version__
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.shapes import MachineManifest
-from legion.cli.base.texts import valid_text
 from legion.cli.machines.containers import MachineImage, compose_file, kubernetes_manifest
 from legion.cli.machines.supervisors import MachineProgram, launchd_plist, systemd_unit
 from legion.wire.errors import BadInput
@@ -32,7 +31,7 @@ def manifest(call: CommandCall, kind: str, name: str, program: str, image: str) 
     It is for machines that are set up by other programs; by hand, `legion machine join LINE --service` is shorter.
     Each of the files takes the line of an invitation from LEGION_JOIN at its first start.
     """
-    text = manifest_text(kind, _machine_name(name), program=valid_text(program, "--program"), image=image)
+    text = manifest_text(kind, _machine_name(name), program=program, image=image)
     call.answer(MachineManifest(kind=kind, name=name, text=text), lambda: [text.rstrip("\n")])
 
 

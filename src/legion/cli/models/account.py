@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
-from legion.cli.base.texts import valid_text
-from legion.cli.models.provider import key_options, limit_text, names, read_key
-from legion.wire.providers import AddProvider, ProviderLine, Providers, RemoveProvider, UseAccount
-
-_FULL = 0.97
+from legion.cli.models.provider import key_options, names, read_key
+from legion.client.text.providers import account_rows
+from legion.wire.providers import AddProvider, RemoveProvider, UseAccount
 
 
 @command("add", example="legion provider account add work --of claude --key-command 'pass show claude-work'")
@@ -25,7 +19,7 @@ def add(call: CommandCall, name: str, first: str, **options: str | bool | None) 
 
     Without an option about the key it prompts for it, hides it, and stores it in a file that only you can read.
     """
-    wanted = AddProvider(name=valid_text(name, "NAME"), account_of=valid_text(first, "--of"), **read_key(name, options))  # type: ignore[arg-type]  # click has converted each value
+    wanted = AddProvider(name=name, account_of=first, **read_key(name, options))  # type: ignore[arg-type]  # click has converted each value
     call.report(call.legion().add_provider(wanted))
 
 
@@ -33,41 +27,14 @@ def add(call: CommandCall, name: str, first: str, **options: str | bool | None) 
 def listed(call: CommandCall) -> None:
     """Logins by provider, in the order in which they are asked, with their limits as last reported."""
     found = call.legion().providers()
-    call.answer(found, lambda: _lines(found, call.screen))
-
-
-def _lines(found: Providers, screen: Screen) -> Iterator[str]:
-    groups: dict[str, list[ProviderLine]] = {}
-    for one in found.providers:
-        groups.setdefault(one.account_of or one.name, []).append(one)
-    if not groups:
-        yield "No provider yet; `legion provider add anthropic` adds one."
-    for name, logins in groups.items():
-        yield screen.bold(sanitize(name))
-        asked = next((one.name for one in logins if not _is_full(one)), "")
-        rows = [
-            [
-                Cell(sanitize(one.name)),
-                Cell("asked first" if one.name == asked else "limit reached" if _is_full(one) else "", Colour.GREEN),
-                Cell(limit_text(one.limit) if one.limit is not None else "no limit reported", Colour.DIM),
-            ]
-            for one in logins
-        ]
-        yield from screen.table(rows)
-
-
-def _is_full(one: ProviderLine) -> bool:
-    limit = one.limit
-    if limit is None or (limit.resets_at is not None and limit.resets_at <= time.time()):
-        return False
-    return limit.status == 429 or (limit.utilization or 0.0) >= _FULL
+    call.show(found, account_rows)
 
 
 @command("use", example="legion provider account use work")
 @click.argument("name", metavar="NAME", shell_complete=names)
 def use(call: CommandCall, name: str) -> None:
     """Ask this login first. A running conversation stays with its login while that keeps its prompt in a cache."""
-    call.report(call.legion().use_account(UseAccount(name=valid_text(name, "NAME"))))
+    call.report(call.legion().use_account(UseAccount(name=name)))
 
 
 @command("remove", example="legion provider account remove work")
@@ -75,7 +42,7 @@ def use(call: CommandCall, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
 def remove(call: CommandCall, name: str, yes: bool) -> None:
     """Remove a login, and the key that Legion stored for it."""
-    call.report(call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
+    call.report(call.legion().remove_provider(RemoveProvider(name=name, yes=yes)))
 
 
 account = group(

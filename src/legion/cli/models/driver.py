@@ -6,20 +6,18 @@ import importlib
 import json
 import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
-from legion.client.discovery import find
-from legion.system.paths import default_data_dir
-from legion.wire.drivers import AddDriver, DriverLine, DriverPage, Drivers
+from legion.cli.base.parameters import completes
+from legion.client.text.providers import driver_page_rows, driver_rows
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.projects import Done
+from legion.wire.providers import AddDriver
 
 _ADD = """\
 legion driver add mine --run 'my-agent --acp'
@@ -42,41 +40,14 @@ def driver(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of existing drivers. Completion never starts the daemon."""
-    try:
-        there = find(ctx.params.get("data_dir") or default_data_dir()).drivers().drivers
-    except LegionError:
-        return []
-    return [CompletionItem(one.name, help=sanitize(one.title)) for one in there if one.name.startswith(incomplete)]
+names = completes(lambda legion: ((one.name, one.title) for one in legion.drivers().drivers))
 
 
 @command("list", example="legion driver list")
 def listed(call: CommandCall) -> None:
     """List all drivers: what they start, whether it is installed, and whether it was tried."""
     found = call.legion().drivers()
-    call.answer(found, lambda: _table(found, call.screen))
-
-
-def _table(found: Drivers, screen: Screen) -> Iterator[str]:
-    rows = screen.table([_row(line) for line in found.drivers], indent=0)
-    for line, row in zip(found.drivers, rows, strict=True):
-        yield row
-        if line.fault:
-            yield from screen.aside(sanitize(line.fault))
-    yield screen.line(Cell(f"your own: {sanitize(found.folder)}", Colour.DIM))
-
-
-def _row(line: DriverLine) -> list[Cell]:
-    there = Cell("installed", Colour.GREEN) if line.found else Cell("not installed", Colour.DIM)
-    return [
-        Cell(sanitize(line.name), Colour.BOLD),
-        Cell(sanitize(line.title)),
-        Cell(sanitize(line.kind), Colour.DIM),
-        Cell("broken", Colour.RED) if line.fault else there,
-        Cell("" if line.tried or line.origin == "settings" else "not tried", Colour.YELLOW),
-        Cell(sanitize(line.origin), Colour.DIM),
-    ]
+    call.show(found, driver_rows)
 
 
 @command("show", example="legion driver show codex")
@@ -84,29 +55,7 @@ def _row(line: DriverLine) -> list[Cell]:
 def show(call: CommandCall, name: str) -> None:
     """Show one driver: its program, its version, its model, and what it can do."""
     page = call.legion().driver(name)
-    call.answer(page, lambda: _page(page, call.screen))
-
-
-def _page(page: DriverPage, screen: Screen) -> Iterator[str]:
-    line = page.driver
-    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {sanitize(line.title)}"))
-    facts = [
-        ("driven by", line.kind),
-        ("program", page.path or ("" if line.origin == "settings" else "not found")),
-        ("version", page.version + (f" (at least {page.least})" if page.least else "")),
-        ("command line", " ".join(page.run)),
-        ("install", page.install if not page.path else ""),
-        ("model", page.model),
-        ("can", ", ".join(line.can) or "read its briefing, work and exit"),
-        ("tried", "yes" if line.tried else "no"),
-        ("instructions", ", ".join(page.instructions)),
-        ("conversations", ", ".join(page.conversations)),
-        ("your file", page.file),
-        ("note", line.note),
-        ("fault", line.fault),
-    ]
-    rows = [[Cell(key, Colour.DIM), Cell(sanitize(value))] for key, value in facts if value]
-    yield from screen.table(rows, uncut=True)
+    call.show(page, driver_page_rows)
 
 
 @command("test", example="legion driver test codex")

@@ -11,7 +11,6 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginState
 
@@ -37,10 +36,10 @@ def login(call: CommandCall, name: str, unofficial: bool, model: str, github: st
     wanted = BeginLogin(
         name=name,
         unofficial=unofficial,
-        model=valid_text(model, "--model"),
-        github=valid_text(github, "--github"),
-        token_url=valid_text(token_url, "--token-url"),
-        url=valid_text(url, "--url"),
+        model=model,
+        github=github,
+        token_url=token_url,
+        url=url,
     )
     login_started = call.legion().begin_login(wanted)
     call.say(f"Open {sanitize(login_started.url)} and type {sanitize(login_started.code)}")
@@ -60,5 +59,5 @@ def _claude(call: CommandCall, model: str) -> None:
     if subprocess.call([program, "setup-token"]) != 0:
         raise LegionError("`claude setup-token` failed; run it by itself to see why.")
     key = click.prompt("The token that it showed", hide_input=True, err=True).strip()
-    done = call.legion().add_provider(AddProvider(name=_CLAUDE, key=key, model=valid_text(model, "--model") or None))
+    done = call.legion().add_provider(AddProvider(name=_CLAUDE, key=key, model=model or None))
     call.report(LoginState(done=True, message=done.message, notes=done.notes))

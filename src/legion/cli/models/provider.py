@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, clock, duration, sanitize
+from legion.cli.base.output import sanitize
+from legion.cli.base.parameters import completes
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import read_stdin, valid_text
+from legion.cli.base.texts import read_stdin
 from legion.cli.models.login import login
-from legion.client.discovery import find
-from legion.system.paths import default_data_dir
+from legion.client.text.providers import provider_rows
 from legion.wire.errors import BadInput, LegionError
-from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 
 _AUTH = ("x-api-key", "bearer", "oauth", "copilot")
 _KINDS = ("anthropic", "openai_chat", "openai_responses")
@@ -29,13 +27,7 @@ legion provider add ollama --model qwen3-coder --no-key
 legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no-key"""
 
 
-def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of existing providers. Completion never starts the daemon."""
-    try:
-        there = find(ctx.params.get("data_dir") or default_data_dir()).providers().providers
-    except LegionError:
-        return []
-    return [CompletionItem(one.name, help=sanitize(one.url)) for one in there if one.name.startswith(incomplete)]
+names = completes(lambda legion: ((one.name, one.url) for one in legion.providers().providers))
 
 
 def key_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -62,8 +54,6 @@ def read_key(name: str, options: dict[str, str | bool | None]) -> dict[str, str 
     given["key"] = _key(name, from_stdin, given, key_file)
     if key_file:
         given["key_file"] = str(Path(key_file).expanduser().absolute())
-    for option, value in given.items():
-        valid_text(str(value or ""), f"--{option.replace('_', '-')}")
     return given
 
 
@@ -96,7 +86,7 @@ def add(call: CommandCall, name: str, **options: str | bool | None) -> None:
     """
     given = read_key(name, options)
     # click has converted each value
-    call.report(call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **given)))  # type: ignore[arg-type]
+    call.report(call.legion().add_provider(AddProvider(name=name, **given)))  # type: ignore[arg-type]
 
 
 def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key_file: str) -> str:
@@ -127,46 +117,9 @@ def listed(call: CommandCall) -> None:
     A key itself is never shown; limits are as last reported.
     """
     found = call.legion().providers()
-    call.answer(found, lambda: _table(found, call.screen))
+    call.show(found, provider_rows)
     if not call.json:
         call.notes(found.notes)
-
-
-def _table(found: Providers, screen: Screen) -> Iterator[str]:
-    if not found.providers:
-        yield "No provider yet; `legion provider add anthropic` adds one, or log in with `claude`."
-        return
-    rows = screen.table([_row(line) for line in found.providers], indent=0)
-    for line, row in zip(found.providers, rows, strict=True):
-        yield row
-        if line.limit is not None:
-            yield from screen.aside(limit_text(line.limit))
-    yield from screen.note(f"in {sanitize(found.file)}", Colour.DIM, indent=0)
-
-
-def _row(line: ProviderLine) -> list[Cell]:
-    there = {True: Cell("there", Colour.GREEN), False: Cell("not there", Colour.RED), None: Cell("not checked")}
-    return [
-        Cell(sanitize(line.name), Colour.BOLD),
-        Cell("default" if line.default else "", Colour.GREEN),
-        Cell(sanitize(line.url)),
-        Cell(sanitize(f"{line.kind} {line.model}".strip()), Colour.DIM),
-        Cell(sanitize(line.auth), Colour.DIM),
-        Cell(f"key: {sanitize(line.key)}"),
-        there[line.found] if line.key != "none needed" else Cell(""),
-    ]
-
-
-def limit_text(limit: LimitLine) -> str:
-    """How much of which limit is used, and when it resets; or how long ago it was reported."""
-    used = "" if limit.utilization is None else f"{limit.utilization:.0%} of {sanitize(limit.window)} used"
-    refused = "" if limit.status == 200 else f"refused with {limit.status}"
-    left = None if limit.resets_at is None else limit.resets_at - time.time()
-    if left is not None and limit.resets_at is not None and left > 0:
-        end = f"resets {clock(limit.resets_at)} (in {duration(left)})"
-    else:
-        end = f"{duration(time.time() - limit.at)} ago"
-    return ", ".join(part for part in (used, refused, end) if part)
 
 
 @command("test", example="legion provider test anthropic\nlegion provider test anthropic --model claude-opus-4-5")
@@ -179,9 +132,7 @@ def test(call: CommandCall, name: str, model: str) -> int:
     provider resume.
     """
     with progress(f"Asking {sanitize(name)}"):
-        answer = call.legion().try_provider(
-            TryProvider(name=valid_text(name, "NAME"), model=valid_text(model, "--model"))
-        )
+        answer = call.legion().try_provider(TryProvider(name=name, model=model))
     call.report(answer)
     return 0 if answer.ok else LegionError.exit_code
 
@@ -194,7 +145,7 @@ def remove(call: CommandCall, name: str, yes: bool) -> None:
 
     A key in a keyring or in a file of yours stays.
     """
-    call.report(call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
+    call.report(call.legion().remove_provider(RemoveProvider(name=name, yes=yes)))
 
 
 provider = group(

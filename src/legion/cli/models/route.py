@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import valid_text
 from legion.cli.models.provider import names
-from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRoute
+from legion.client.text.providers import model_rows, route_rows
+from legion.wire.providers import RemoveRoute, SetRoute
 
 _SET = """\
 legion provider route set 'claude-haiku-*' ollama/qwen3-coder
@@ -42,10 +39,10 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
     a new one goes before all others, but behind those that are for fewer runs.
     """
     wanted = SetRoute(
-        model=valid_text(model, "MODEL"),
-        to=[valid_text(one, "PROVIDER") for one in to],
+        model=model,
+        to=list(to),
         most_usd=most_usd,
-        **{label: valid_text(name, f"--{label}") for label, name in labels.items()},
+        **labels,
     )
     call.report(call.legion().set_route(wanted))
 
@@ -54,31 +51,7 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
 def listed(call: CommandCall) -> None:
     """List all routes; the first that matches counts."""
     found = call.legion().routes()
-    call.answer(found, lambda: _table(found, call.screen))
-
-
-def _table(found: Routes, screen: Screen) -> Iterator[str]:
-    if not found.routes:
-        yield "No routes: every request goes to the provider of the run."
-        return
-    rows = [
-        [
-            Cell(sanitize(line.model), Colour.BOLD),
-            Cell(sanitize(", then ".join(line.to))),
-            Cell(sanitize(_limits(line)), Colour.DIM),
-        ]
-        for line in found.routes
-    ]
-    yield from screen.table(rows, indent=0)
-    yield from screen.note(f"in {sanitize(found.file)}", Colour.DIM, indent=0)
-
-
-def _limits(line: RouteLine) -> str:
-    """The runs that a route is for, and its highest price."""
-    values = {"provider": line.provider, "agent": line.agent, "role": line.role, "team": line.team}
-    shown = [f"{name} {value}" for name, value in values.items() if value]
-    price = [] if line.most_usd is None else [f"up to ${line.most_usd:g}"]
-    return ", ".join([*shown, *price])
+    call.show(found, route_rows)
 
 
 @command("remove", example="legion provider route remove 'claude-haiku-*'")
@@ -91,8 +64,7 @@ def _limits(line: RouteLine) -> str:
 @click.option("--team", default="", metavar="NAME", help="The route for this team.")
 def remove(call: CommandCall, model: str, **labels: str) -> None:
     """Remove a route."""
-    filters = {label: valid_text(name, f"--{label}") for label, name in labels.items()}
-    wanted = RemoveRoute(model=valid_text(model, "MODEL"), **filters)
+    wanted = RemoveRoute(model=model, **labels)
     call.report(call.legion().remove_route(wanted))
 
 
@@ -104,19 +76,8 @@ def models(call: CommandCall, name: str) -> None:
     The gateway asks the providers for them now.
     """
     with progress("Asking for models"):
-        found = call.legion().models(valid_text(name, "PROVIDER"))
-    call.answer(found, lambda: _models(found, call.screen))
-
-
-def _models(found: Models, screen: Screen) -> Iterator[str]:
-    if not found.providers:
-        yield "No provider yet; `legion provider add anthropic` adds one."
-    for one in found.providers:
-        yield screen.line(Cell(sanitize(one.provider), Colour.BOLD))
-        if one.trouble:
-            yield from screen.note(f"  {sanitize(one.trouble)}", Colour.RED, indent=0)
-        for name in one.models:
-            yield f"  {sanitize(name)}"
+        found = call.legion().models(name)
+    call.show(found, model_rows)
 
 
 route = group(

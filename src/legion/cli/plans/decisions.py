@@ -9,7 +9,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, numbers, sanitize
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.texts import read_text
 from legion.cli.plans.numbers import complete_plans
 from legion.wire.agents import PlanVerdict
 from legion.wire.errors import BadInput
@@ -35,7 +35,7 @@ def approve(call: CommandCall, id: str, words: tuple[str, ...], anyway: bool, dr
             raise BadInput("Only plans like P3 have tickets, --anyway and --dry-run; TEXT must be one argument.")
         _decide(call, id, words[0] if words else "", yes=True)
         return
-    keys = [valid_text(word, "TICKET") for word in words]
+    keys = list(words)
     wanted = ApprovePlan(tickets=keys, anyway=anyway, dry_run=dry_run, request=os.urandom(16).hex())
     made = call.legion().approve_plan(number, wanted)
     call.answer(made, lambda: _approved(made, call.screen))
@@ -64,7 +64,7 @@ def reject(call: CommandCall, id: str, why: str) -> None:
 
 def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
     why = read_text(text, "TEXT")
-    verdict = PlanVerdict(agent=valid_text(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
+    verdict = PlanVerdict(agent=id, approve=yes, why=why, request=os.urandom(16).hex())
     sent = call.legion().decide_plan(verdict)
     call.answer(sent, lambda: [sanitize(sent.message)])
 

@@ -11,15 +11,12 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.shapes import EpicLine, EpicsShape
-from legion.cli.base.texts import valid_text
-from legion.cli.board.graph import drawing_of
 from legion.cli.tickets.wait import exit_code, until_settled
+from legion.client.text.board import drawing
 from legion.client.text.states import Group, style_of
-from legion.wire.controls import EpicGate
+from legion.wire.board import Graph
 from legion.wire.errors import BadInput
-from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
-from legion.wire.projects import Graph
-from legion.wire.sessions import EpicBranch
+from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
 
 _BAR = 30
 _STAGE_COLOURS = {
@@ -78,17 +75,17 @@ def epic(
         found = _open_epics(call)
         call.answer(found, lambda: _list_lines(found, call.screen))
         return 0
-    name = valid_text(_name(words), "NAME")
+    name = _name(words)
     if sum((watch, stop, budget is not None, gate is not None, own_branch, land)) > 1:
         raise click.UsageError(
             "Choose one of --watch, --stop, --budget, --gate, --own-branch and --land", click.get_current_context()
         )
     if own_branch:
-        call.report(call.legion().open_epic_branch(EpicBranch(cwd=call.here, epic=name)))
+        call.report(call.legion().open_epic_branch(NamedEpic(cwd=call.here, epic=name)))
         return 0
     if land:
         with progress("Collecting its branch"):
-            whole = call.legion().land_epic(EpicBranch(cwd=call.here, epic=name))
+            whole = call.legion().land_epic(NamedEpic(cwd=call.here, epic=name))
         call.report(whole)
         return 0
     if gate is not None:
@@ -97,7 +94,7 @@ def epic(
         call.answer(gated, lambda: epic_lines(gated, call.screen))
         return 0
     if stop:
-        acted = call.legion().stop_epic(StopEpic(cwd=call.cwd, epic=name))
+        acted = call.legion().stop_epic(NamedEpic(cwd=call.cwd, epic=name))
         call.answer(acted, lambda: [sanitize(acted.message)])
         return 0
     if budget is not None:
@@ -201,7 +198,7 @@ def _ticket_lines(page: EpicPage, screen: Screen) -> Iterator[str]:
     yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in rows])
     edges = [[ticket.id, other] for ticket in page.tickets for other in ticket.after]
     drawn = Graph(tickets=page.tickets, edges=edges, waves=page.waves, critical_path=page.critical_path)
-    yield from drawing_of(drawn, screen)
+    yield from screen.rows(drawing(drawn, screen.columns))
     if page.landed:
         yield screen.bold(f"Landed, {count(len(page.landed), 'commit')}")
         yield from (f"  {commit[:12]}" for commit in page.landed)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-from click.shell_completion import CompletionItem
-
 from legion.cli.base.output import sanitize
-from legion.client.discovery import find
-from legion.system.paths import default_data_dir
-from legion.wire.errors import BadInput, LegionError
+from legion.cli.base.parameters import completes
+from legion.wire.errors import BadInput
 from legion.wire.text import plan_number
+
+complete_plans = completes(lambda legion: ((one.id, one.goal) for one in legion.plans(str(Path.cwd())).plans))
 
 
 def number_of(word: str) -> int:
@@ -20,13 +18,3 @@ def number_of(word: str) -> int:
     if found is None:
         raise BadInput(f"`{sanitize(word)[:40]}` is no plan; write P and its number, as `legion plan list` shows them.")
     return found
-
-
-def complete_plans(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Open plans. Completion never starts the daemon."""
-    try:
-        found = find(ctx.params.get("data_dir") or default_data_dir()).plans(str(Path.cwd())).plans
-    except (LegionError, OSError):
-        return []
-    named = [one for one in found if one.id.startswith(incomplete.upper())]
-    return [CompletionItem(one.id, help=sanitize(one.goal)[:60]) for one in named]

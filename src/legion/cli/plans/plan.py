@@ -9,17 +9,14 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.editor import edit, refuse_no_editor
-from legion.cli.base.output import Cell, Colour, Screen, cut, sanitize, sanitize_lines
+from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import files, teams, ticket_argument
-from legion.cli.base.texts import file_text, read_text, valid_text
+from legion.cli.base.texts import file_text, read_text
 from legion.cli.plans.numbers import number_of
-from legion.cli.plans.page import COLOURS, page_lines
+from legion.client.text.plans import list_rows, page_rows
 from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound
 from legion.wire.forge import PlanIssues
-from legion.wire.plans import NewPlan, PlanLine, PlanList, PlanPage, ReplanEpic, SavePlan, SplitTicket
-
-_GOAL_COLUMNS = 100
-"""Of a goal in the list, also where lines are not cut to a screen: `legion plan show` prints the rest."""
+from legion.wire.plans import NewPlan, PlanPage, ReplanEpic, SavePlan, SplitTicket
 
 _EXIT_CODES = {"faulty": ChecksFailed.exit_code, "failed": LegionError.exit_code}
 """Of --wait, by the plan's state; 0 for every other."""
@@ -92,11 +89,11 @@ def plan(
     wanted = NewPlan(
         cwd=call.cwd,
         goal=goal,
-        team=valid_text(team, "--team"),
-        model=valid_text(model, "--model"),
+        team=team,
+        model=model,
         budget=budget,
         questions=questions,
-        epic=valid_text(epic, "--epic"),
+        epic=epic,
         spec=spec,
         keep_docs=keep_docs,
         request=os.urandom(16).hex(),
@@ -117,7 +114,7 @@ def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
 def plans(call: CommandCall, everything: bool) -> None:
     """The plans of this project, and what each waits for."""
     found = call.legion().plans(call.cwd, everything)
-    call.answer(found, lambda: _list(found, call.screen))
+    call.show(found, lambda found, width: list_rows(found, width, "legion plan 'GOAL'"))
 
 
 @command("split", example="legion plan split 12")
@@ -130,7 +127,7 @@ def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bo
 
     Ticket N stays until you have approved the whole plan; then the new tickets take its place on the board.
     """
-    page = call.legion().split(id, SplitTicket(model=valid_text(model, "--model"), budget=budget))
+    page = call.legion().split(id, SplitTicket(model=model, budget=budget))
     return _started(call, page, wait)
 
 
@@ -144,9 +141,9 @@ def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | N
     """Plan what is left of an epic after something landed or failed; only what changes is proposed."""
     wanted = ReplanEpic(
         cwd=call.cwd,
-        epic=valid_text(epic, "EPIC"),
+        epic=epic,
         why=read_text(why, "WHY"),
-        model=valid_text(model, "--model"),
+        model=model,
         budget=budget,
     )
     return _started(call, call.legion().replan(wanted), wait)
@@ -214,7 +211,7 @@ def _documents(page: PlanPage) -> Iterator[str]:
 
 
 def _print(call: CommandCall, page: PlanPage) -> None:
-    call.answer(page, lambda: page_lines(page, call.screen))
+    call.show(page, lambda page, width: page_rows(page, width, questions=True))
 
 
 def _print_text(call: CommandCall, id: int, file: str | None) -> None:
@@ -240,25 +237,3 @@ def _edit(call: CommandCall, id: int, file: str | None) -> None:
     )
     if page is not None:
         _print(call, page)
-
-
-def _list(found: PlanList, screen: Screen) -> list[str]:
-    if not found.plans:
-        return ["No open plans: legion plan 'GOAL'"]
-    return screen.table([_row(one) for one in found.plans], indent=0)
-
-
-def _first_paragraph(goal: str) -> str:
-    """On one line. The plan of an issue has the issue's complete text in its goal, as further paragraphs."""
-    return " ".join(sanitize(goal.strip().partition("\n\n")[0]).split())
-
-
-def _row(one: PlanLine) -> list[Cell]:
-    tickets = f"{one.approved} of {one.tickets} approved" if one.tickets else ""
-    return [
-        Cell(one.id, Colour.BOLD),
-        Cell(one.state, COLOURS.get(one.state, Colour.NONE)),
-        Cell(tickets),
-        Cell(cut(_first_paragraph(one.goal), _GOAL_COLUMNS)),
-        Cell(sanitize(one.reason), Colour.DIM),
-    ]

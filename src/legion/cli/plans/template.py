@@ -6,27 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, sanitize, sanitize_lines
-from legion.cli.base.parameters import teams
+from legion.cli.base.parameters import completes, teams
 from legion.cli.base.template_request import template_request
-from legion.cli.base.texts import valid_text
-from legion.cli.plans.page import page_lines
-from legion.client.discovery import find
-from legion.system.paths import default_data_dir
-from legion.wire.errors import BadInput, LegionError
+from legion.client.text.plans import page_rows
+from legion.wire.errors import BadInput
 from legion.wire.plans import PlanTicketLine
 from legion.wire.templates import ExpandedTemplate, TemplateLine, TemplateList, TemplatePage
 
-
-def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    try:
-        found = find(ctx.params.get("data_dir") or default_data_dir()).templates(str(Path.cwd())).templates
-    except (LegionError, OSError):
-        return []
-    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
+_names = completes(lambda legion: ((one.name, one.about) for one in legion.templates(str(Path.cwd())).templates))
 
 
 @click.pass_context
@@ -66,7 +56,7 @@ def template_list(call: CommandCall) -> None:
 @click.option("--text", is_flag=True, help="Only its text, for a file of your own.")
 def template_show(call: CommandCall, name: str, text: bool) -> None:
     """A template with its variables and its text."""
-    page = call.legion().template(call.cwd, valid_text(name, "NAME"))
+    page = call.legion().template(call.cwd, name)
     call.answer(page, lambda: sanitize_lines(page.text) if text else _page(page, call.screen))
 
 
@@ -78,7 +68,7 @@ def template_check(call: CommandCall, name: str, values: tuple[str, ...]) -> int
 
     Ends with 6 where something is wrong with what it expands to.
     """
-    page = call.legion().template(call.cwd, valid_text(name, "NAME"))
+    page = call.legion().template(call.cwd, name)
     if page.template.fault:
         raise BadInput(page.template.fault)
     needed = [one.name for one in page.template.variables if one.default is None]
@@ -106,7 +96,7 @@ def template_run(call: CommandCall, name: str, values: tuple[str, ...], team: st
 @click.argument("epic", metavar="EPIC")
 def template_from(call: CommandCall, epic: str) -> None:
     """Print a template of what was done: the tickets of an epic as steps. Put variables into it by hand."""
-    made = call.legion().template_from(call.cwd, valid_text(epic, "EPIC"))
+    made = call.legion().template_from(call.cwd, epic)
     call.answer(made, lambda: sanitize_lines(made.text))
 
 
@@ -156,7 +146,7 @@ def _order(one: PlanTicketLine) -> str:
 
 def _expanded(made: ExpandedTemplate, screen: Screen) -> Iterator[str]:
     if made.plan is not None:
-        yield from page_lines(made.plan, screen)
+        yield from screen.rows(page_rows(made.plan, screen.columns, questions=True))
         return
     yield screen.bold(f"{sanitize(made.goal)}  ({count(len(made.tickets), 'ticket')})")
     rows = [

@@ -15,9 +15,9 @@ from legion.client.legion import Legion
 from legion.client.text.tickets import questions_wait
 from legion.system.paths import DataDir
 from legion.wire.agents import Seat
+from legion.wire.board import Status
 from legion.wire.errors import LegionError
 from legion.wire.history import HistoryLine
-from legion.wire.projects import Status
 
 _SESSION = re.compile(r"[A-Za-z0-9-]{8,64}")
 _MOST_LINES = 12

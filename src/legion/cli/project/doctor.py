@@ -1,45 +1,24 @@
-"""Commands that only inspect: worktrees, doctor, config."""
+"""Commands about this machine and its settings: worktrees, doctor, config, config workers and retries."""
 
 from __future__ import annotations
-
-import json
-from collections.abc import Iterator
 
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, sanitize, size, width
 from legion.cli.base.progress import progress
-from legion.cli.base.states import style_of, symbol
 from legion.cli.project.setup import follow_trial
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
+from legion.client.text.catalog import doctor_rows, setting_rows, worktree_rows
 from legion.wire.errors import LegionError
-from legion.wire.projects import Config, Doctor, DoctorFinding, WorktreeList
+from legion.wire.projects import Doctor, DoctorFinding, SetNumbers
 
 
 @command("worktrees", example="legion status worktrees")
 def worktrees(call: CommandCall) -> None:
     """List the worktrees of agents, their size, and the size of the trash."""
     found = call.legion().worktrees(call.cwd)
-    call.answer(found, lambda: _worktrees(found, call.screen))
-
-
-def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
-    yield from screen.note(sanitize(found.root), Colour.BOLD, indent=0)
-    rows = [
-        [
-            Cell(sanitize(tree.path.removeprefix(f"{found.root}/"))),
-            Cell(sanitize(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
-            Cell(f"#{tree.ticket}" if tree.ticket is not None else ""),
-            Cell(size(tree.bytes)),
-        ]
-        for tree in found.worktrees
-    ]
-    yield from screen.table(rows) or ["  No worktrees."]
-    total = sum(tree.bytes for tree in found.worktrees)
-    rest = f"{size(total)} in worktrees, {size(found.trash_bytes)} in the trash"
-    yield from screen.aside(rest)
+    call.show(found, worktree_rows)
 
 
 @command("doctor", example="legion doctor\nlegion doctor --try")
@@ -66,21 +45,8 @@ def doctor(call: CommandCall, again: bool, restore: bool, sure: bool) -> int:
         raise
     except LegionError as error:
         found = Doctor(ok=False, findings=[DoctorFinding(name="daemon", ok=False, detail=error.message, advice="")])
-    call.answer(found, lambda: _findings(found, call.screen))
+    call.show(found, doctor_rows)
     return 0 if found.ok else LegionError.exit_code
-
-
-def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
-    for finding in found.findings:
-        state, word = ("failed", "no") if not finding.ok else ("done", "ok") if finding.known else ("parked", "?")
-        mark = Cell(f"{symbol(screen, state)} {word:<3} ", style_of(state).colour)
-        name, detail = Cell(f"{sanitize(finding.name)}: ", Colour.BOLD), sanitize(finding.detail)
-        fits = width(mark.text + name.text + detail) <= screen.width
-        yield screen.line(mark, name, Cell(detail if fits else ""))
-        if not fits:
-            yield from screen.paragraph(detail, indent=6)
-        if finding.advice:
-            yield from screen.paragraph(finding.advice, indent=6)
 
 
 @command("config", example="legion config --explain")
@@ -88,20 +54,30 @@ def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
 def config(call: CommandCall, explain: bool) -> None:
     """Show the settings in force: yours and the project's."""
     found = call.legion().config(call.cwd)
-    call.answer(found, lambda: _settings(found, call.screen, explain))
+    call.show(found, lambda found, width: setting_rows(found, width, explain=explain))
 
 
-def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
-    rows = []
-    for setting in found.settings:
-        row = [Cell(sanitize(setting.key)), Cell(sanitize(json.dumps(setting.value, ensure_ascii=False)))]
-        if explain:
-            row.append(Cell(sanitize(setting.origin), Colour.DIM))
-        rows.append(row)
-    yield from screen.table(rows, indent=0, uncut=True)
-    if explain:
-        state = "trusted" if found.trusted else "not trusted yet: legion trust"
-        yield ""
-        yield from screen.note(f"yours      {sanitize(found.user_file)}", indent=0)
-        if found.project_file:
-            yield from screen.note(f"project's  {sanitize(found.project_file)} ({state})", indent=0)
+@command("workers", example="legion config workers\nlegion config workers 2")
+@click.argument("number", metavar="[N]", type=int, required=False)
+def workers(call: CommandCall, number: int | None) -> None:
+    """How many agents of this project work at once; with N, set it now. 0: as legion.toml says.
+
+    Agents at work are not stopped.
+    """
+    legion = call.legion()
+    call.report(
+        legion.numbers(call.cwd) if number is None else legion.set_numbers(SetNumbers(cwd=call.cwd, workers=number))
+    )
+
+
+@command("retries", example="legion config retries\nlegion config retries 3")
+@click.argument("number", metavar="[N]", type=int, required=False)
+def retries(call: CommandCall, number: int | None) -> None:
+    """How often a new ticket of this project is tried; with N, set it now. 0: as legion.toml says.
+
+    Tickets that were dispatched keep their number.
+    """
+    legion = call.legion()
+    call.report(
+        legion.numbers(call.cwd) if number is None else legion.set_numbers(SetNumbers(cwd=call.cwd, retries=number))
+    )

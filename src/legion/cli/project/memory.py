@@ -7,8 +7,8 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, numbers, sanitize
 from legion.cli.base.parameters import BIGGEST, TICKET
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.memories import Forget, Memories, MemoryLine, Remember
+from legion.cli.base.texts import read_text
+from legion.wire.notes import AddNote, CloseNote, Memories, NoteLine
 
 
 @command(
@@ -18,17 +18,21 @@ from legion.wire.memories import Forget, Memories, MemoryLine, Remember
 @click.option("--files", metavar="GLOB", multiple=True, help="Only for tickets that declare such files.")
 @click.option("--label", "labels", metavar="NAME", multiple=True, help="Only for tickets with this label.")
 @click.option("--ticket", metavar="N", type=TICKET, help="The ticket that taught it.")
-def remember(call: CommandCall, text: str, files: tuple[str, ...], labels: tuple[str, ...], ticket: int | None) -> None:
+@click.option("--pin", is_flag=True, help="First in every briefing that it is for.")
+def remember(
+    call: CommandCall, text: str, files: tuple[str, ...], labels: tuple[str, ...], ticket: int | None, pin: bool
+) -> None:
     """Remember something that agents of this project should know; - reads it from stdin.
 
     The briefing of a ticket carries the memories that fit its files and labels, up to 2,400 characters.
     """
-    wanted = Remember(
+    wanted = AddNote(
         cwd=call.cwd,
         text=read_text(text, "TEXT"),
-        files=[valid_text(one, "--files") for one in files],
-        labels=[valid_text(one, "--label") for one in labels],
+        files=list(files),
+        labels=list(labels),
         ticket=ticket,
+        pinned=pin,
     )
     made = call.legion().remember(wanted)
     call.answer(made, lambda: [f"Memory ID: {one.id}" for one in made.memories])
@@ -47,7 +51,7 @@ def memories(call: CommandCall) -> None:
 @click.argument("id", metavar="N", type=click.IntRange(1, BIGGEST))
 def forget(call: CommandCall, id: int) -> None:
     """Forget a memory; briefings no longer carry it."""
-    done = call.legion().forget(id, Forget(cwd=call.cwd))
+    done = call.legion().forget(id, CloseNote(cwd=call.cwd))
     call.answer(done, lambda: [sanitize(done.message)])
 
 
@@ -65,7 +69,7 @@ def _list(found: Memories, screen: Screen) -> list[str]:
     return screen.table([_row(one) for one in found.memories], indent=0)
 
 
-def _row(one: MemoryLine) -> list[Cell]:
+def _row(one: NoteLine) -> list[Cell]:
     scope = ", ".join([*one.files, *one.labels])
     origin = f"ticket {one.ticket}" if one.ticket is not None else "you"
     origin = f"lesson of {origin}" if one.lesson else origin

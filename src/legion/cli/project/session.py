@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
+from legion.cli.base.output import sanitize
+from legion.cli.base.parameters import completes
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import valid_text
-from legion.client.discovery import find
-from legion.system.paths import default_data_dir
+from legion.client.text.catalog import session_rows
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.errors import LegionError, NotFound
-from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession, SessionLine, SessionList
+from legion.wire.errors import NotFound
+from legion.wire.sessions import BindSession, DeleteSession, NamedSession, NewSession
 
-
-def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from pathlib import Path
-
-    try:
-        there = find(ctx.params.get("data_dir") or default_data_dir()).sessions(str(Path.cwd())).sessions
-    except (LegionError, OSError):
-        return []
-    return [CompletionItem(one.name, help=one.branch) for one in there if one.name.startswith(incomplete)]
-
-
+_names = completes(lambda legion: ((one.name, one.branch) for one in legion.sessions(str(Path.cwd())).sessions))
 _NAME = click.argument("name", metavar="NAME", shell_complete=_names)
 
 
@@ -37,7 +25,7 @@ _NAME = click.argument("name", metavar="NAME", shell_complete=_names)
 def session_list(call: CommandCall, every: bool) -> None:
     """The sessions of this repository: branch, open tickets, landed commits to collect."""
     found = call.legion().sessions(call.cwd, every)
-    call.answer(found, lambda: _lines(found, call.screen))
+    call.show(found, session_rows)
 
 
 @command("new", example="legion session new feature/login\nlegion session new feature/login --base-branch main")
@@ -51,13 +39,13 @@ def session_new(call: CommandCall, branch: str, name: str, base_branch: str) -> 
     """
     wanted = NewSession(
         cwd=call.here,
-        branch=valid_text(branch, "BRANCH"),
-        name=valid_text(name, "--name"),
-        base=valid_text(base_branch, "--base-branch"),
+        branch=branch,
+        name=name,
+        base=base_branch,
     )
     with progress("Preparing the session"):
         found = call.legion().new_session(wanted)
-    call.answer(found, lambda: _lines(found, call.screen))
+    call.show(found, session_rows)
 
 
 @command("switch", example="legion session switch feature-login\nlegion session switch default")
@@ -105,7 +93,7 @@ def session_complete(call: CommandCall, name: str, wait: bool, into: str) -> Non
 @click.option("--uncollected", is_flag=True, help="Also if landed work was not collected; it is kept in the trash.")
 def session_delete(call: CommandCall, name: str, uncollected: bool) -> None:
     """End a session without collecting. Its branch stays; worktrees and hub are kept in the trash."""
-    wanted = DeleteSession(cwd=call.here, name=valid_text(name, "NAME"), uncollected=uncollected)
+    wanted = DeleteSession(cwd=call.here, name=name, uncollected=uncollected)
     call.report(call.legion().delete_session(wanted))
 
 
@@ -121,7 +109,7 @@ def session_drop(call: CommandCall, name: str) -> None:
 @click.argument("branch", metavar="BRANCH")
 def session_bind(call: CommandCall, name: str, branch: str) -> None:
     """Bind a session to another branch, after a rename for example. What landed is collected there."""
-    wanted = BindSession(cwd=call.here, name=valid_text(name, "NAME"), branch=valid_text(branch, "BRANCH"))
+    wanted = BindSession(cwd=call.here, name=name, branch=branch)
     call.report(call.legion().bind_session(wanted))
 
 
@@ -158,25 +146,4 @@ session = group(
 
 
 def _named(call: CommandCall, name: str) -> NamedSession:
-    return NamedSession(cwd=call.here, name=valid_text(name, "NAME"))
-
-
-def _lines(found: SessionList, screen: Screen) -> Iterator[str]:
-    yield from screen.table([_row(one) for one in found.sessions], indent=0)
-    for one in found.sessions:
-        for note in one.notes:
-            yield screen.line(Cell(f"{sanitize(one.name)}: {sanitize(note)}", Colour.YELLOW))
-
-
-def _row(one: SessionLine) -> list[Cell]:
-    if one.ended_at is not None:
-        state = "ended"
-    else:
-        ahead = f", {count(one.ahead, 'landed commit')} to collect" if one.ahead else ""
-        state = f"{count(one.open, 'open ticket')}{ahead}"
-    return [
-        Cell("*" if one.acting else " ", Colour.GREEN),
-        Cell(sanitize(one.name), Colour.BOLD),
-        Cell(f"{sanitize(one.branch)} at {one.target[:9]}"),
-        Cell(state, Colour.DIM),
-    ]
+    return NamedSession(cwd=call.here, name=name)

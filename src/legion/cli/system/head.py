@@ -15,7 +15,7 @@ from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.system.paths import user_config_file
 from legion.wire.errors import BadInput
-from legion.wire.head import HeadState
+from legion.wire.machines import HeadState
 
 
 @command("backup", example="legion machine head backup legion-monday.tar")

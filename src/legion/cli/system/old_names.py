@@ -7,8 +7,9 @@ import sys
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, sanitize
-from legion.wire.controls import SetNumbers
+from legion.cli.base.output import sanitize
+from legion.client.text.providers import provider_rows
+from legion.wire.projects import SetNumbers
 
 _PORT = click.IntRange(1, 65535)
 _PORTS = "Note: {option} has no effect: `daemon.port` and `daemon.orchestrate_port` of your own file are the ports."
@@ -68,9 +69,5 @@ def switch(call: CommandCall, control_port: int | None) -> None:
     """
     _mention(call, control_port=control_port)
     found = call.legion().providers()
-    rows = [
-        [Cell(sanitize(one.name), Colour.BOLD), Cell(sanitize(one.url)), Cell("default" if one.default else "")]
-        for one in found.providers
-    ]
-    call.answer(found, lambda: call.screen.table(rows, indent=0) or ["There is no provider: legion provider add NAME"])
+    call.show(found, provider_rows)
     call.say("Next: legion provider route set MODEL PROVIDER/MODEL, or `provider` under [claude] in your settings.")

@@ -12,7 +12,7 @@ from legion.cli.base.output import Colour, Screen, reveal_lines, sanitize
 from legion.cli.base.parameters import ticket_argument
 from legion.client.text.terminal import duration
 from legion.wire.text import hidden_warning
-from legion.wire.tickets import Diff
+from legion.wire.ticket_pages import Diff
 
 _COLOURS = (
     ("+++", Colour.BOLD),

@@ -118,9 +118,7 @@ def dispatch(
         )
     else:
         tickets = [one_ticket(arguments, options)]
-    wanted = Dispatch(
-        cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex(), to=valid_text(to, "--to"), dry_run=dry_run
-    )
+    wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex(), to=to, dry_run=dry_run)
     # A script or a timer may have few variables; what the person's terminal has is what they work with.
     if sys.stdin.isatty() and not dry_run:
         call.use_shell(call.cwd)

@@ -9,14 +9,13 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.texts import read_text
 from legion.client.legion import Legion
-from legion.wire.controls import EditTicket
 from legion.wire.dispatch import TICKET_FIELDS
 from legion.wire.errors import BadInput
-from legion.wire.questions import MessageText
+from legion.wire.mail import MessageText
 from legion.wire.text import names_a_ticket
-from legion.wire.tickets import Acted, Action
+from legion.wire.tickets import Acted, Action, EditTicket
 
 _TEXTS = ("title", "text", "context", "criteria", "plan")
 _GATES = ("auto", "person", "project")
@@ -52,7 +51,7 @@ def _wanted(options: dict[str, Any]) -> EditTicket | None:
         if name in given:
             given[name] = read_text(given[name], f"--{name}")
     if "files" in given:
-        given["files"] = [valid_text(one, "--files") for one in given["files"] if one]
+        given["files"] = [one for one in given["files"] if one]
     if given.get("gate") == "project":
         given["gate"] = ""
     return EditTicket(**given)

@@ -16,8 +16,8 @@ from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
 from legion.cli.tickets.wait import exit_code
 from legion.client.legion import LONGEST_WAIT
-from legion.wire.projects import WaitState
-from legion.wire.tickets import LogText
+from legion.wire.board import WaitState
+from legion.wire.ticket_pages import LogText
 
 POLL_SECONDS = 0.5
 """Seconds between two reads of an agent's output: the daemon streams states but not output."""

@@ -11,8 +11,8 @@ import click
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
 from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
-from legion.cli.base.texts import read_text, valid_text
-from legion.wire.controls import MergeQueuePage, MoveInQueue, QueueLine, TriedChanges, TryChanges
+from legion.cli.base.texts import read_text
+from legion.wire.board import MergeQueuePage, MoveInQueue, QueueLine, TriedChanges, TryChanges
 from legion.wire.tickets import Action
 
 _COLOURS = {"gate": Colour.YELLOW, "held": Colour.DIM}
@@ -65,7 +65,7 @@ def move(call: CommandCall, id: int, to: str) -> None:
 
     A batch that is being tested is not interrupted.
     """
-    call.report(call.legion().move_in_queue(id, MoveInQueue(to=valid_text(to.removeprefix("#"), "TO"))))
+    call.report(call.legion().move_in_queue(id, MoveInQueue(to=to.removeprefix("#"))))
 
 
 @command("hold", example="legion status queue hold 12")

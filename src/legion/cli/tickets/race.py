@@ -12,7 +12,7 @@ from legion.cli.base.output import Cell, Colour, Screen, count, sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.board.status import dollars
 from legion.wire.errors import BadInput
-from legion.wire.races import LaneLine, NewRace, RacePage
+from legion.wire.tickets import LaneLine, NewRace, RacePage
 
 _NUMBER = re.compile(r"[Nn]=(\d{1,2})")
 _COLOURS = {"won": Colour.GREEN, "finished": Colour.GREEN, "running": Colour.YELLOW}

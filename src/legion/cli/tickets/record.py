@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput, NotAllowed
-from legion.wire.tickets import Cassette, SetRecording
+from legion.wire.ticket_pages import Cassette
+from legion.wire.tickets import SetRecording
 
 _EXAMPLE = """\
 legion plan record on
@@ -34,9 +34,7 @@ def record(call: CommandCall, what: str, output: Path | None) -> None:
         call.report(done)
         return
     if not what.isdigit():
-        raise BadInput(
-            f"{valid_text(what, 'WHAT')!r} is neither on, off nor a ticket's number; see `legion plan record --help`."
-        )
+        raise BadInput(f"{what!r} is neither on, off nor a ticket's number; see `legion plan record --help`.")
     file = output or Path(f"ticket-{what}.toml")
     if file.suffix != ".toml":
         raise BadInput(f"{file} must end with .toml; choose another name with -o.")

@@ -17,8 +17,8 @@ from legion.cli.base.parameters import TICKET, Seconds
 from legion.cli.base.states import state_cell
 from legion.cli.board.status import about
 from legion.client.legion import LONGEST_WAIT, Legion
+from legion.wire.board import WaitState
 from legion.wire.errors import ChecksFailed, LegionError, NotFound, Retryable
-from legion.wire.projects import WaitState
 from legion.wire.tickets import TicketLine
 
 

@@ -1,1 +1,1 @@
-"""Text that all clients show: terminal text, states of tickets, the drawing of the board."""
+"""Answers as rows of text, for commands and terminal UI alike; columns, states, colours, the drawn board."""

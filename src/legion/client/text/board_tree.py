@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from legion.wire.projects import Graph
+from legion.wire.board import Graph
 
 _INDENT = 3
 

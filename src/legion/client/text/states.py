@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
-from legion.client.text.terminal import Colour
+from legion.client.text.terminal import Colour, width
 
 
 class Group(Enum):
@@ -47,3 +48,18 @@ _UNKNOWN = StateStyle("?", "?", Colour.NONE, Group.WAITING)
 
 def style_of(state: str) -> StateStyle:
     return STYLES.get(state, _UNKNOWN)
+
+
+_SIGNS = {
+    **{style.symbol: style.ascii for style in STYLES.values()},
+    **dict.fromkeys("│┃▌▐▏▎▍▋▊▉█▕", "|"), **dict.fromkeys("─━▔▁▂▃▄▅▆▇", "-"), **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼", "+"),
+    "…": "~", "★": "*", "→": ">", "←": "<", "↑": "^", "↓": "v", "↶": "<", "▸": ">", "▾": "v", "✎": "~", "◌": "o",
+}  # fmt: skip
+
+
+@lru_cache(4096)
+def in_ascii(text: str) -> str:
+    """The text in as many columns; a character that has no likeness becomes a question mark."""
+    if text.isascii():
+        return text
+    return "".join(letter if letter.isascii() else _SIGNS.get(letter, "?" * max(0, width(letter))) for letter in text)

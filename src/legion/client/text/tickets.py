@@ -6,7 +6,7 @@ import time
 
 from legion.client.text.states import Group, style_of
 from legion.client.text.terminal import count, duration, numbers, sanitize
-from legion.wire.projects import Status
+from legion.wire.board import Status
 from legion.wire.tickets import TicketLine
 
 

@@ -19,6 +19,8 @@ _TYPES = ("typecheck", "type-check", "check-types", "check:types")
 _STYLE = ("lint",)
 _RUNNERS = {"vitest": "vitest run", "jest": "jest", "ava": "ava", "mocha": "mocha", "tsd": "tsd"}
 """The command of a test runner that is installed and that no script starts."""
+_PLACE = re.compile(r"[A-Za-z][\w.*/-]*")
+"""A path or a pattern among the words of a script."""
 _NODE_LOCKS = {"pnpm": ("pnpm-lock.yaml",), "yarn": ("yarn.lock",), "bun": ("bun.lock", "bun.lockb")}
 
 
@@ -30,7 +32,9 @@ def node(files: Folder) -> ProjectPart | None:
     named = table(package.get("scripts"))
     scripts = {name: text for name, text in named.items() if isinstance(text, str) and text.strip()}
     run = f"{tool} run" if tool in ("npm", "bun") else tool
-    names = [name for name in (_TEST, *_TYPES, *_STYLE) if name in scripts]
+    idle = [name for name in (*_TYPES, *_STYLE) if _names_only_missing(files, scripts.get(name, ""))]
+    names = [name for name in (_TEST, *_TYPES, *_STYLE) if name in scripts and name not in idle]
+    notes += tuple(f"The script {name} is no check: no file that `{scripts[name]}` names is here." for name in idle)
     if "no test specified" in scripts.get(_TEST, ""):
         names.remove(_TEST)
     if not names:
@@ -47,6 +51,13 @@ def node(files: Folder) -> ProjectPart | None:
     keep_out = keep_out_of_git(files, "node_modules") if ".yarnrc.yml" not in files else ""
     key = (*((lock,) if lock else ()), *files.those("package.json", ".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"))
     return ProjectPart(kind="Node", checks=checks, setup=install + keep_out, key=key, notes=notes)
+
+
+def _names_only_missing(files: Folder, script: str) -> bool:
+    """Whether a script looks at places of which none is here, so that it would always pass."""
+    words = [word.strip("'\"").removeprefix("./") for word in script.split()]
+    places = [word for word in words if "/" in word and _PLACE.fullmatch(word)]
+    return bool(places) and not any(files.like(place, f"{place.rstrip('/')}/**") for place in places)
 
 
 def _check_name(script: str) -> str:
@@ -131,13 +142,14 @@ def ruby(files: Folder) -> ProjectPart | None:
 def php(files: Folder) -> ProjectPart | None:
     if "composer.json" not in files:
         return None
+    composer = "COMPOSER_ALLOW_SUPERUSER=1 composer"  # as root it refuses scripts, and leaves plugins out
     if "test" in table(files.json("composer.json").get("scripts")):
-        checks = {"test": "composer test"}
+        checks = {"test": f"{composer} test"}
     elif files.those("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         checks = {"test": "vendor/bin/phpunit"}
     else:
         checks = {}
-    setup = f"composer install --no-interaction --no-progress{keep_out_of_git(files, 'vendor')}"
+    setup = f"{composer} install --no-interaction --no-progress{keep_out_of_git(files, 'vendor')}"
     return ProjectPart(kind="PHP", checks=checks, setup=setup, key=files.those("composer.lock", "composer.json"))
 
 

@@ -14,6 +14,7 @@ from legion.config.files.project import DEFAULTS
 from legion.config.guess import ci
 from legion.config.guess.languages import BUILDERS, LANGUAGES
 from legion.config.guess.packages import MOST_PACKAGES, dependencies, package_folders, short_names
+from legion.config.guess.python import without_tags
 from legion.config.guess.repository import Folder, ProjectPart
 
 
@@ -27,9 +28,16 @@ class Guess:
     """What the person should know about it, each a sentence."""
 
 
-def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str], bool] = lambda program: True) -> Guess:
+def guess(
+    names: Iterable[str],
+    read: Callable[[str], str],
+    has: Callable[[str], bool] = lambda program: True,
+    *,
+    tagged: bool = True,
+) -> Guess:
     """`names` are the repository's files as git lists them; `read` returns one's content and may raise OSError; `has`
     tells whether a program is installed: a tool that is missing is not guessed where another can do the job.
+    `tagged`: the repository has tags.
     """
     root = Folder(tuple(names), read, has)
     own = _parts(root)
@@ -43,6 +51,7 @@ def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str],
     if tested:
         notes += _apart(own, packages)
     notes += _missing_programs(root, parts, notes)
+    notes += () if tagged else without_tags(root)
     if checks:
         notes += ci.left_out(root, checks)
     else:

@@ -36,6 +36,9 @@ _ITSELF = re.compile(r"^\s*(?:-e\s+|--editable[ =]\s*)?\.(?:\[[^\]]*\])?\s*(?:#.
 """A line of requirements that installs the project."""
 
 
+_VERSION_OF_GIT = re.compile(r"\b(?:setuptools[-_]scm|hatch[-_]vcs|versioningit|setuptools[-_]git[-_]versioning)\b")
+
+
 @dataclass(frozen=True)
 class _Setup:
     run: str
@@ -49,7 +52,8 @@ def python(files: Folder) -> ProjectPart | None:
     with_pytest = _wants_pytest(files, requirements)
     locked = _locked(files)
     setup = locked or _with_pip(files, requirements, with_pytest)
-    program = ".venv/bin/python" if setup else "python3"
+    # Tests may start programs of the environment by name.
+    program = 'PATH="$PWD/.venv/bin:$PATH" .venv/bin/python' if setup else "python3"
     path = python_path(files)
     command = _test_command(files, with_pytest)
     return ProjectPart(
@@ -59,6 +63,17 @@ def python(files: Folder) -> ProjectPart | None:
         key=setup.key if setup else (),
         notes=_missing_tool(files) if locked else (*_missing_tool(files), *_pip_notes(files, requirements, setup)),
     )
+
+
+def without_tags(files: Folder) -> tuple[str, ...]:
+    """A note for a repository that has no tags, where the version of its package comes from them."""
+    if not any(_VERSION_OF_GIT.search(files.read(name)) for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+        return ()
+    note = (
+        "The package's version comes from git tags, and there are none here: setup installs it as version 0.1, which "
+        "other packages may refuse. Run `git fetch --tags`, then `legion doctor --try`."
+    )
+    return (note,)
 
 
 def _requirements(files: Folder) -> tuple[str, ...]:

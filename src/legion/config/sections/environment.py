@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from legion.config.base import settings
-from legion.config.base.settings import DAY, Unfit, setting, text, texts, whole
+from legion.config.base.settings import DAY, Unfit, choice, setting, text, texts, whole
 from legion.config.base.source import SettingsText
+from legion.domain.egress import EgressMode, NetworkPlace, parse_place, place_fault
 from legion.domain.review.path_patterns import glob_fault
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -102,6 +103,17 @@ class EnvironmentSettings:
         help="A shell command that runs in the worktree after every run, however it ended.",
     )
     timeout: float = settings.number(300.0, 1, DAY, unit="seconds", help="How long `up` and `down` may take, each.")
+    network: EgressMode = choice(
+        EgressMode.PUBLIC,
+        help='What programs of this project reach at most, whatever the person allows: "public" addresses, those of '
+        '`allow`, or "none".',
+    )
+    allow: tuple[NetworkPlace, ...] = texts(
+        allowed='a list of hosts such as ["*.example.org"]',
+        fault=place_fault,
+        make=parse_place,
+        help='What `network = "list"` allows, as far as the person allows it, too.',
+    )
 
     def lines(self, ports: Sequence[int], words: Mapping[str, str]) -> str:
         """The lines of the variables, as a shell reads them."""

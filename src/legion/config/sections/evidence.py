@@ -25,7 +25,6 @@ from legion.config.base.settings import (
     texts,
     whole,
 )
-from legion.config.sections.machine import NetworkMode
 from legion.domain.review.path_patterns import glob_fault
 
 
@@ -114,6 +113,11 @@ def _folder(value: object) -> Path | None:
     return Path(words).expanduser() if words else None
 
 
+class AcceptanceNetwork(Enum):
+    OPEN = "open"
+    NONE = "none"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
     """One [acceptance.NAME]."""
@@ -132,7 +136,7 @@ class Acceptance:
         show=lambda folder: str(folder) if folder else "",
     )
     timeout: float = number(600.0, 1, DAY, unit="seconds", help="How long it may take before it counts as failed.")
-    network: NetworkMode = choice(
-        NetworkMode.NONE,
+    network: AcceptanceNetwork = choice(
+        AcceptanceNetwork.NONE,
         help='"none": only a loopback of its own. "open": as `sandbox.network`; code under test can send what it sees.',
     )

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from legion.config.base.settings import Unfit, choice, flag, number, setting, text, texts, whole
+from legion.domain.egress import NetworkPlace, parse_place, place_fault
 from legion.domain.machines.machine import label_fault
 
 
@@ -24,7 +25,13 @@ class SandboxMode(Enum):
 
 class NetworkMode(Enum):
     OPEN = "open"
+    """The host's own network, loopback included."""
+    PUBLIC = "public"
+    """A network of its own: public addresses by name, through the run's bridge."""
+    LIST = "list"
+    """Only what a list names."""
     NONE = "none"
+    """Only its model and Legion's tools."""
 
 
 class SystemCalls(Enum):
@@ -66,6 +73,12 @@ def _folder_fault(folder: str) -> str | None:
 
 def _variable_fault(name: str) -> str | None:
     return None if _VARIABLE.fullmatch(name) else "is no name of an environment variable"
+
+
+def _ports(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(one) is int and 0 < one < 65536 for one in value):
+        raise Unfit(value)
+    return tuple(value)
 
 
 def _is_template(value: str) -> bool:
@@ -169,7 +182,25 @@ class SandboxSettings:
     mode: SandboxMode = choice(
         SandboxMode.AUTO, help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.'
     )
-    network: NetworkMode = choice(NetworkMode.OPEN, help='What agents and checks can reach. "none": not even loopback.')
+    network: NetworkMode = choice(
+        NetworkMode.OPEN,
+        help='What agents and checks reach. "open": the network of this machine, loopback included. The others have a '
+        'loopback of their own, and through it the model and Legion\'s tools: "public" also every public address by '
+        'name, "list" only those of `allow`, "none" nothing.',
+    )
+    allow: tuple[NetworkPlace, ...] = texts(
+        allowed='a list of hosts such as ["*.example.org", "10.0.0.5:5432"]',
+        fault=place_fault,
+        make=parse_place,
+        help='What `network = "list"` allows, and with "public" what is no public address.',
+    )
+    local: tuple[int, ...] = setting(
+        (),
+        allowed="a list of ports from 1 to 65535",
+        read=_ports,
+        show=list,
+        help="Services on this machine's loopback that agents and checks reach, such as 5432.",
+    )
     system_calls: SystemCalls = choice(
         SystemCalls.FILTERED,
         help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',

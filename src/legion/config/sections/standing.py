@@ -8,7 +8,7 @@ from typing import Any
 from legion.config.base.settings import texts, whole
 from legion.domain.agents.agent import LEVELS, MOST, Rights
 from legion.domain.agents.extra_rights import ALL_ROLES, ExtraRight, ExtraRights, opened
-from legion.domain.leader.handover import LIMIT
+from legion.domain.leader.briefing import HANDOVER_LIMIT
 
 
 def _role_fault(role: str) -> str | None:
@@ -30,7 +30,7 @@ class StandingSettings:
 
     approve_plans: tuple[str, ...] = _roles('Roles whose leaders may approve plans in your place: "leader", or none.')
     handover_tokens: int = whole(
-        LIMIT, 1000, 2_000_000, help="Tokens of a leader's conversation at which it continues in a fresh one."
+        HANDOVER_LIMIT, 1000, 2_000_000, help="Tokens of a leader's conversation at which it continues in a fresh one."
     )
 
     @property

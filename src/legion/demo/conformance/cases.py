@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from enum import Enum
 
-from legion.wire.drivers import DriverPage, TrialCalls
+from legion.wire.providers import DriverPage, TrialCalls
 
 WORK, INTERRUPT, KILL, LIMIT, DENY = "work", "interrupt", "kill", "limit", "deny"
 """The names of the cases, and of their scripts."""

@@ -31,11 +31,11 @@ from legion.demo.conformance.cases import (
 from legion.demo.scratch import Scratch, ScratchLegion, journal, runner_of, running_scratch
 from legion.system import process
 from legion.wire.dispatch import Dispatch, NewTicket
-from legion.wire.drivers import DriverPage
 from legion.wire.errors import LegionError, NotFound
+from legion.wire.mail import MessageText
 from legion.wire.projects import AddProject, Trust
-from legion.wire.questions import MessageText
-from legion.wire.tickets import TicketPage
+from legion.wire.providers import DriverPage
+from legion.wire.ticket_pages import TicketPage
 
 _T = TypeVar("_T")
 

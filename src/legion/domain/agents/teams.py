@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 
-from legion.domain.errors import BadInput, NotFound
+from legion.domain.agents.agent import TIERS, Agent, tier_of
+from legion.domain.errors import BadInput, NotAllowed, NotFound
 
 SOLO = "solo"
 """The team of a ticket that names none."""
@@ -231,3 +232,40 @@ def _order_fault(stages: tuple[TeamStage, ...]) -> str | None:
 def _near(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {near[0]}" if near else ""
+
+
+def narrowed(crew: Crew, agent: Agent, usual: Crew | None) -> Crew:
+    """The crew with no more rights than the agent may give.
+
+    The project's own team gets models that the agent may give. One that the agent named is refused where it gives
+    more, or less review than the `usual` team of the project.
+    """
+    if usual is None:
+        own = [replace(stage.role, model=agent.model) if _above(agent, stage) else stage.role for stage in crew.stages]
+        return replace(
+            crew, stages=tuple(replace(stage, role=role) for stage, role in zip(crew.stages, own, strict=True))
+        )
+    there = [stage.key for stage in crew.readers]
+    for stage in usual.readers:
+        if stage.key not in there:
+            raise NotAllowed(
+                f"In this project {stage.role.name} reads every change, and the team {crew.team} has none: "
+                f"choose {usual.team} or leave out team."
+            )
+    for stage in crew.stages:
+        if stage.role.driver or stage.role.provider:
+            raise NotAllowed(
+                f"The role {stage.role.name} of the team {crew.team} names a program or a provider, which only a "
+                "person gives: choose another team."
+            )
+        if _above(agent, stage):
+            raise NotAllowed(
+                f"You cannot give a model like {stage.role.model}, which {stage.role.name} of the team {crew.team} "
+                "has: choose another team."
+            )
+    return crew
+
+
+def _above(agent: Agent, stage: TeamStage) -> bool:
+    model, tier = stage.role.model, agent.rights.tier
+    return bool(model) and TIERS.index(tier_of(model, tier)) > TIERS.index(tier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -113,6 +113,17 @@ class TicketPull:
     ruling: str = ""
     note: str = ""
     at: float = 0.0
+
+
+PULL_OFFERS: dict[str, Callable[[TicketPull], bool]] = {
+    "pull": lambda pull: True,
+    "merge_pulls": lambda pull: pull.stage is PullStage.OPEN and pull.number is not None and not pull.foreign_commit,
+}
+"""The operations on a pull request, by their names, and whether each may be called now."""
+
+
+def offered(pull: TicketPull) -> list[str]:
+    return [name for name, rule in PULL_OFFERS.items() if rule(pull)]
 
 
 @dataclass(frozen=True, kw_only=True)

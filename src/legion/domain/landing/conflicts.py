@@ -152,9 +152,9 @@ def score(events: Iterable[Event]) -> PredictionScore:
     settled: set[tuple[int, int]] = set()
     unforeseen = 0
     for event in events:
-        if event.kind in (EventKind.CLASH_SEEN, EventKind.CLASH_GONE) and event.ticket is not None:
+        if event.kind in (EventKind.CONFLICT_PREDICTED, EventKind.CONFLICT_GONE) and event.ticket is not None:
             pair = (event.ticket, _number(event.data.get("with")))
-            if event.kind is EventKind.CLASH_SEEN:
+            if event.kind is EventKind.CONFLICT_PREDICTED:
                 counted.add(pair)
                 open_pairs.add(pair)
             elif pair in open_pairs:

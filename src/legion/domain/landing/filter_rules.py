@@ -1,4 +1,7 @@
-"""Which files git stores through a filter (LFS, git-crypt, ...), by the rules in attribute files."""
+"""Rules for git filters (LFS, git-crypt, ...): which ones run, and the words for a change of their rules.
+
+Which filter a file goes through is git's own answer.
+"""
 
 from __future__ import annotations
 
@@ -8,78 +11,58 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_MACRO = "[attr]"
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_ESCAPED = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
-_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
-_OCTAL = 3
-_BLANKS = " \t\r"
-_MOST_STEPS = 20
-"""Macros in macros."""
-_SPECIAL = re.compile(r"([\\*?\[])")
+_NAMED = re.compile(r"(?<!\S)filter=(\S+)")
+_MACRO = re.compile(r"\[attr\](\S+)")
+_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class FilterRule:
-    """Files that match `pattern`, which counts from the top, go through the filter `name`; through none if empty."""
-
-    pattern: str
-    name: str
-
-    @property
-    def line(self) -> str:
-        """As a line of an attribute file at the top."""
-        quoted = re.sub(r'(["\\])', r"\\\1", self.pattern).replace("\n", "\\n")
-        return f'"{quoted}" {f"filter={self.name}" if self.name else "-filter"}\n'
+def filter_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Every filter that attribute files with these texts name."""
+    return tuple(sorted({name for text in texts for line in _lines(text) for name in _NAMED.findall(line)}))
 
 
-def filter_rules(files: Mapping[str, str], *, first: Iterable[str] = (), last: str = "") -> tuple[FilterRule, ...]:
-    """The rules in attribute files, by path: the last rule that matches a file counts.
-
-    `first` and `last` are the texts of the person's own files, which go before and after those. A macro holds wherever
-    it is defined, also for lines above it.
-    """
-    inner = sorted(files.items(), key=lambda file: (file[0].count("/"), file[0]))
-    texts = [*(("", text) for text in first), *((path.rpartition("/")[0], text) for path, text in inner), ("", last)]
-    lines = [
-        (folder, *_split(line.strip(_BLANKS)))
-        for folder, text in texts
-        for line in text.removeprefix("\ufeff").split("\n")
-    ]
-    macros = {
-        pattern.removeprefix(_MACRO): words
-        for folder, pattern, words in lines
-        if pattern.startswith(_MACRO) and not folder
-    }
-    named = ((folder, pattern, _filter(words, macros)) for folder, pattern, words in lines)
-    return tuple(
-        FilterRule(_from_top(folder, pattern), name)
-        for folder, pattern, name in named
-        if pattern and name is not None and not pattern.startswith(_MACRO)
-    )
+def filter_lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """The lines of attribute files that may choose a filter: those that name one, or a macro."""
+    lines = [line for text in texts for line in _lines(text)]
+    words = {"filter", "-filter", "!filter", *(name for line in lines for name in _MACRO.findall(line))}
+    return tuple(line for line in lines if "filter=" in line or words & {*line.split()[1:]})
 
 
-def filter_names(rules: Iterable[FilterRule]) -> tuple[str, ...]:
-    return tuple(sorted({rule.name for rule in rules if rule.name}))
+def _lines(text: str) -> list[str]:
+    found = (line.strip() for line in text.removeprefix("\ufeff").split("\n"))
+    return [line for line in found if line and not line.startswith("#")]
 
 
 def filter_changes(
-    before: Iterable[FilterRule], after: Iterable[FilterRule], defined: Iterable[str]
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    lines: tuple[Sequence[str], Sequence[str]],
+    defined: Iterable[str],
 ) -> tuple[str, ...]:
-    """What a change of the rules means, a sentence for each; `defined` are the filters that git can run here."""
-    # Where a rule stands twice, the last place counts.
-    old, new = (tuple(dict.fromkeys(reversed([*rules])))[::-1] for rules in (before, after))
-    gone = [f"{rule.pattern} leaves the filter {rule.name}: {_LEFT}" for rule in old if rule.name and rule not in new]
+    """What a change means for the filters of files, a sentence for each move; `lines` are the rules before and after.
+
+    `defined` are the filters that git can run here.
+    """
+    moves: dict[tuple[str, str], list[str]] = {}
+    for path in sorted({*before, *after}):
+        was, now = before.get(path, ""), after.get(path, "")
+        if was != now:
+            moves.setdefault((was, now), []).append(path)
     runs, unknown = {*defined}, "your git settings do not define it, so no change of these files is saved"
-    come = [
-        f"{rule.pattern} goes through the filter {rule.name}: {_ENTERED if rule.name in runs else unknown}"
-        for rule in new
-        if rule.name and rule not in old
-    ]
-    freed = [f"{rule.pattern} is taken out of filters: {_LEFT}" for rule in new if not rule.name and rule not in old]
-    moved = [rule for rule in old if rule in new] != [rule for rule in new if rule in old]
-    order = "the rules for filters stand in another order: the last one that matches a file counts, so a file may leave"
-    return (*gone, *freed, *come, *((f"{order} its filter and be stored as it is, secrets included",) if moved else ()))
+    said = []
+    for (old, new), paths in moves.items():
+        names = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
+        if old and not new:
+            said.append(f"{names}: leaves the filter {old}: {_LEFT}")
+        else:
+            come = f"changes from the filter {old} to {new}" if old else f"goes through the filter {new}"
+            said.append(f"{names}: {come}: {_ENTERED if new in runs else unknown}")
+    gone, new_lines = ([line for line in one if line not in other] for one, other in (lines, lines[::-1]))
+    changed = [*(f"`{line}` is gone" for line in gone), *(f"`{line}` is new" for line in new_lines)]
+    if changed or lines[0] != lines[1]:
+        what = "; ".join(changed) or "they stand in another order, and the last one that matches a file counts"
+        said.append(f"the rules for filters change ({what}): a file that leaves its filter is {_PLAIN}")
+    return tuple(said)
 
 
 @dataclass(frozen=True)
@@ -108,23 +91,35 @@ def refusal(name: str, parts: Mapping[str, str] | None) -> FilterRefusal | None:
     return None
 
 
+def program_names(name: str, commands: Iterable[str]) -> frozenset[str]:
+    """The sections of git's settings that a filter with these commands may read: its own, and those of its programs."""
+    called = {call[0].rpartition("/")[2] for command in commands for call in _calls(command) or () if call}
+    return frozenset(one for one in {name, *called} if re.fullmatch(r"[A-Za-z][\w-]*", one)) - _SECTIONS_OF_GIT
+
+
 def _runs_code_of_the_tree(command: str) -> bool:
     """As far as the words of a command tell: a relative path, a runner of the project's packages, a module of Python
     that may be found in the current folder. The sandbox holds whatever else there is.
     """
+    calls = _calls(command)
+    return calls is None or any(_is_of_the_tree(*call) for call in calls if call)
+
+
+def _calls(command: str) -> list[list[str]] | None:
+    """The programs that a command starts, each with its arguments; None where its quotes do not match."""
     reader = shlex.shlex(command, posix=True, punctuation_chars=True)
     reader.whitespace_split, reader.commenters = True, ""
     try:
         words = [*reader]
     except ValueError:
-        return True
+        return None
     calls: list[list[str]] = [[]]
     for word in words:
         if word and not word.strip(reader.punctuation_chars):
             calls.append([])
         elif calls[-1] or not _ASSIGNMENT.match(word):
             calls[-1].append(word)
-    return any(_is_of_the_tree(*call) for call in calls if call)
+    return calls
 
 
 def _is_of_the_tree(program: str, *arguments: str) -> bool:
@@ -142,6 +137,9 @@ def _is_of_the_tree(program: str, *arguments: str) -> bool:
     return bool(script) and script[0][0:1] not in ("/", "~", "$")
 
 
+_SECTIONS_OF_GIT = frozenset(
+    ("core", "user", "http", "credential", "url", "remote", "filter", "git", "include", "alias")
+)
 _ASSIGNMENT = re.compile(r"\w+=")
 _PROJECT_RUNNERS = {"npx", "npm", "pnpm", "yarn", "bun", "bunx", "uv", "poetry", "pipenv", "bundle", "make", "just"}
 _INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|deno|php|lua|sh|bash|dash|zsh|ksh)[\d.]*")
@@ -163,44 +161,9 @@ def filter_sentence(name: str, refused: FilterRefusal | None) -> str:
 
 
 _REMEDIES = {"lfs": "run `git lfs install`", "git-crypt": "run `git-crypt unlock` in your checkout"}
+_PLAIN = "stored as it is, secrets included"
 _LEFT = (
     "from then on such files are stored as they are, secrets included; those of this change still went through it, so "
     "say no and convert the files yourself if you want that"
 )
 _ENTERED = "git stores what the filter's program makes of such files, and every clone needs that program"
-
-
-def _split(line: str) -> tuple[str, list[str]]:
-    """The pattern and the attributes; an empty pattern for a line that has none."""
-    if not line or line.startswith("#"):
-        return "", []
-    if (quoted := _QUOTED.match(line)) is not None:
-        raw = _ESCAPED.sub(_unescaped, quoted[1].encode("utf-8", "surrogateescape"))
-        return raw.decode("utf-8", "surrogateescape"), re.split(f"[{_BLANKS}]+", line[quoted.end() :])
-    pattern, *words = re.split(f"[{_BLANKS}]+", line)
-    return pattern, words
-
-
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    return bytes([int(found[1], 8)]) if len(found[1]) == _OCTAL else _ESCAPES.get(found[1], found[1])
-
-
-def _filter(words: Iterable[str], macros: Mapping[str, Sequence[str]], steps: int = 0) -> str | None:
-    """The filter that the attributes of one line choose; empty for none, None where they say nothing about it."""
-    found: str | None = None
-    for word in words:
-        if word in macros and steps < _MOST_STEPS:
-            inner = _filter(macros[word], macros, steps + 1)
-            found = found if inner is None else inner
-        elif word in ("filter", "-filter", "!filter"):
-            found = ""
-        elif word.startswith("filter="):
-            found = word.removeprefix("filter=")
-    return found
-
-
-def _from_top(folder: str, pattern: str) -> str:
-    if not folder:
-        return pattern
-    place = _SPECIAL.sub(r"\\\1", folder)
-    return f"/{place}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else f"/{place}/**/{pattern}"

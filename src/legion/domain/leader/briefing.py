@@ -1,4 +1,4 @@
-"""The briefing of a leader that starts a fresh conversation: everything that it must know, from rows alone."""
+"""The briefing of a leader that starts a fresh conversation, and when it does: everything it must know, from rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from legion.domain.leader.digest import one_line, ranges
-from legion.domain.leader.notes import Note, format_note, in_order
+from legion.domain.notes import Note, format_note, in_order
 
 MOST_NOTES = 3000
 """Characters of all notes in a briefing; the others are named by number."""
@@ -121,3 +121,12 @@ def _epic(one: EpicFact) -> str:
     left = f", open: {ranges(one.open)}" if one.open else ""
     failed = f", failed: {ranges(one.failed)}" if one.failed else ""
     return f"{one_line(one.name, 60)}{goal}: {one.done} of {one.total} landed{left}{failed}"
+
+
+HANDOVER_LIMIT = 100_000
+"""Tokens of a conversation; programs compact at about 150,000."""
+
+
+def hands_over(*, tokens: int, compacted: bool, owes: bool, limit: int = HANDOVER_LIMIT) -> bool:
+    """`owes`: its last turn was cut off and is resumed, so its conversation is needed once more."""
+    return not owes and (compacted or tokens >= limit)

@@ -1,4 +1,4 @@
-"""Lessons: memories won from failures. A ticket whose attempt failed and whose later attempt passed proposes one.
+"""Lessons: notes won from failures. A ticket whose attempt failed and whose later attempt passed proposes one.
 
 The proposal is made by rule from what Legion knows itself: which attempt failed and why, and in which files the attempt
 that passed differs. With `reviewer.lessons` a reader of the ticket's conversation words it instead. It counts once the
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from legion.domain.leader.digest import one_line
-from legion.domain.memories import Memory, is_for
+from legion.domain.notes import Note, is_for
 from legion.domain.review.path_patterns import glob_fault, matches
 
 _TITLE, _REASON = 60, 160
@@ -117,7 +117,7 @@ class LessonEffect:
     attempts_without: float | None = None
 
 
-def effect(lesson: Memory, carried: Collection[int], ended: Iterable[EndedTicket]) -> LessonEffect:
+def effect(lesson: Note, carried: Collection[int], ended: Iterable[EndedTicket]) -> LessonEffect:
     """The ticket that taught it is left out."""
     fitting = [one for one in ended if one.id != lesson.ticket]
     having = [one.attempts for one in fitting if one.id in carried]

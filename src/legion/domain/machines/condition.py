@@ -8,6 +8,22 @@ from legion.domain.machines.placement import PlaceState
 _BY_PERSON = {MachineState.PAUSED: PlaceState.PAUSED, MachineState.DRAINING: PlaceState.DRAINING}
 
 
+_ALL = frozenset(MachineState) - {MachineState.REMOVED}
+OFFERS: dict[str, frozenset[MachineState]] = {
+    "machine_log": _ALL,
+    "pause_machine": _ALL - {MachineState.PAUSED},
+    "resume_machine": _ALL - {MachineState.ACTIVE},
+    "drain_machine": _ALL - {MachineState.DRAINING},
+    "update_machine": _ALL,
+    "remove_machine": _ALL,
+}
+"""The operations that change something at a machine in these states, by their names. The head offers none."""
+
+
+def offered(machine: Machine) -> list[str]:
+    return [name for name, states in OFFERS.items() if machine.state in states]
+
+
 def condition(machine: Machine, *, now: float, quiet: bool, silent_after: float) -> PlaceState:
     """`quiet`: now is within its quiet hours. What a person asked for comes first, then what cannot be changed here.
 

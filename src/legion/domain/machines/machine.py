@@ -150,3 +150,10 @@ def name_fault(name: str) -> str:
 
 def label_fault(label: str) -> str:
     return "" if _LABEL.fullmatch(label) else "must be at most 40 lower-case letters, digits, `.`, `_` and `-`"
+
+
+def may_grant(machine: Machine, *, free: int, held: int, queued: int) -> bool:
+    """`free`: runs that the machine asks for. `held`: its slots that are taken. `queued`: runs placed there earlier
+    that it has not taken yet, which come first.
+    """
+    return machine.state is MachineState.ACTIVE and free > 0 and queued == 0 and held < machine.slots

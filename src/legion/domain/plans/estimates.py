@@ -1,14 +1,17 @@
-"""Estimates cost and time of a draft from the landed tickets of its project, with the error of earlier estimates."""
+"""Estimates cost and time of a draft from the landed tickets of its project; tells whether a ticket was too large."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from legion.domain.plans.draft import PlanDraft
+from legion.domain.runs import Outcome
 from legion.domain.tickets import board
+from legion.domain.tickets.ticket import Cause
 
 LEAST = 3
 """Fewer landed tickets say nothing."""
@@ -103,3 +106,17 @@ def _has_circle(draft: PlanDraft) -> bool:
         for before in left.values():
             before.difference_update(ready)
     return bool(left)
+
+
+_TOO_LARGE = re.compile(
+    r"(?i)\b(?:too|very) (?:large|big|long|broad)\b|\btoo (?:much|many)\b"
+    r"|\bcontext (?:window|length|limit)\b|\bsplit (?:it|this|the ticket|up)\b|\bshould be split\b"
+)
+
+
+def cause_of(outcome: Outcome, detail: str) -> Cause:
+    """The cause of a run that did not finish: its time was up, its context was full, or its agent said so."""
+    if outcome is Outcome.TIMED_OUT:
+        return Cause.SIZE
+    told = outcome in (Outcome.GAVE_UP, Outcome.FAILED) and _TOO_LARGE.search(detail)
+    return Cause.SIZE if told else Cause.ATTEMPT

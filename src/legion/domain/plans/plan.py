@@ -17,7 +17,7 @@ from enum import Enum
 
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans.answer import PlanQuestion
-from legion.domain.plans.checks import PlanFinding
+from legion.domain.plans.checks import IMPOSSIBLE, PlanFinding
 from legion.domain.plans.draft import PlanDraft, keep_approved
 from legion.domain.text import count
 from legion.domain.tickets.ticket import Ticket
@@ -63,6 +63,15 @@ class PlanAuthor(Enum):
 OPEN = frozenset({PlanState.PLANNING, PlanState.ASKING, PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
 DECIDABLE = frozenset({PlanState.READY, PlanState.FAULTY, PlanState.PARTLY})
 """A person can approve tickets of it."""
+OFFERS: dict[str, frozenset[PlanState]] = {
+    "approve_plan": DECIDABLE,
+    "reject_plan": DECIDABLE | {PlanState.FAILED},
+    "plan_text": frozenset(PlanState),
+    "save_plan": DECIDABLE | {PlanState.FAILED},
+    "retry_plan": frozenset({PlanState.FAILED}),
+    "drop_plan": OPEN | {PlanState.FAILED},
+}
+"""The operations on a plan, by their names, and the states that allow each. `may` knows the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +124,25 @@ class GoalPlan:
     @property
     def open(self) -> bool:
         return self.state in OPEN
+
+
+def may(name: str, plan: GoalPlan) -> bool:
+    """Whether an operation may be called for the plan now."""
+    if plan.state not in OFFERS[name]:
+        return False
+    match name:
+        case "approve_plan":
+            return not any(one.kind in IMPOSSIBLE for one in plan.findings)
+        case "reject_plan":
+            return plan.source is not PlanSource.TEMPLATE
+        case "plan_text":
+            return plan.draft is not None
+        case _:
+            return True
+
+
+def offered(plan: GoalPlan) -> list[str]:
+    return [name for name in OFFERS if may(name, plan)]
 
 
 def split_of(ticket: Ticket, *, model: str = "", budget: float | None = None) -> GoalPlan:
@@ -193,7 +221,7 @@ def held(plan: GoalPlan, until: float, why: str) -> GoalPlan:
 
 def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], approved: Collection[str]) -> GoalPlan:
     """The person's own draft replaces the last one; also that of a failed plan."""
-    _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be edited now")
+    _refuse(plan, OFFERS["save_plan"], "cannot be edited now")
     kept = keep_approved(approved, plan.draft, draft)
     moved = replace(plan, draft=kept, findings=findings, rounds=plan.rounds + 1)
     return settled(moved, approved, count(len(findings), "finding") if findings else "")
@@ -201,7 +229,7 @@ def edited(plan: GoalPlan, draft: PlanDraft, findings: tuple[PlanFinding, ...], 
 
 def rejected(plan: GoalPlan, why: str) -> GoalPlan:
     """Back to the planner with the person's words. What was approved stays."""
-    _refuse(plan, (*DECIDABLE, PlanState.FAILED), "cannot be sent back now")
+    _refuse(plan, OFFERS["reject_plan"], "cannot be sent back now")
     return replace(
         plan, state=PlanState.PLANNING, guidance=why, rounds=plan.rounds + 1, tries=0, findings=(), reason=""
     )
@@ -209,7 +237,7 @@ def rejected(plan: GoalPlan, why: str) -> GoalPlan:
 
 def retried(plan: GoalPlan, spent: float = 0.0) -> GoalPlan:
     """`spent`: dollars of its planner so far. A spent budget is given once more."""
-    _refuse(plan, (PlanState.FAILED,), "has not failed")
+    _refuse(plan, OFFERS["retry_plan"], "has not failed")
     budget = plan.budget
     if budget is not None and spent >= budget:
         budget += spent
@@ -217,7 +245,7 @@ def retried(plan: GoalPlan, spent: float = 0.0) -> GoalPlan:
 
 
 def dropped(plan: GoalPlan) -> GoalPlan:
-    _refuse(plan, (*OPEN, PlanState.FAILED), "has ended")
+    _refuse(plan, OFFERS["drop_plan"], "has ended")
     return replace(plan, state=PlanState.DROPPED, held_until=None)
 
 
@@ -226,7 +254,7 @@ def approval(plan: GoalPlan, keys: Collection[str], approved: Collection[str]) -
 
     Raises StateConflict or BadInput where the plan or the choice does not allow it.
     """
-    _refuse(plan, DECIDABLE, "has nothing to approve")
+    _refuse(plan, OFFERS["approve_plan"], "has nothing to approve")
     assert plan.draft is not None, "a plan that can be approved has a draft"
     for key in keys:
         if key not in plan.draft.keys:

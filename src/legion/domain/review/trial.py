@@ -13,6 +13,7 @@ from enum import Enum
 
 from legion.domain.checks import CheckResult
 from legion.domain.review.source_files import CheckKind, remedy
+from legion.domain.text import count
 
 WAITS = "the checks were not shown to see the code: `legion inbox` asks about it, `legion doctor` says more"
 """Why tickets of the project wait before they land."""
@@ -48,7 +49,7 @@ class TriedCheck:
 
     @property
     def line(self) -> str:
-        tests = "" if self.tests is None else f", {self.tests} {'test' if self.tests == 1 else 'tests'}"
+        tests = "" if self.tests is None else f", {count(self.tests, 'test')}"
         outcome = {CheckResult.GREEN: "ok", CheckResult.SETUP: "not run, [setup] failed"}.get(self.base, "red")
         return f"{self.name} {self.seconds:.0f} s{tests}, {outcome}"
 
@@ -65,6 +66,10 @@ class Trial:
     """Seconds; None where there is no [setup]."""
     setup_fault: str
     """The end of its output where it failed on the code as it is."""
+    packages: int = 0
+    """How many packages setup installed in the tree, as far as its files tell."""
+    fetched: int = 0
+    """Bytes that setup added to the project's downloads."""
     checks: tuple[TriedCheck, ...]
     files: int
     """How many source files were broken."""
@@ -118,7 +123,9 @@ class Trial:
     def lines(self) -> tuple[str, ...]:
         """The whole trial, for a person."""
         outcome = "failed" if self.setup_fault else "ok"
-        first = [] if self.setup is None else [f"setup {self.setup:.0f} s, {outcome}"]
+        installed = f", {count(self.packages, 'package')}" if self.packages else ""
+        installed += f", {self.fetched >> 20} MB fetched" if self.fetched >> 20 else ""
+        first = [] if self.setup is None else [f"setup {self.setup:.0f} s{installed}, {outcome}"]
         faults = [("[setup]", self.setup_fault), *((one.name, one.words) for one in self.checks)]
         said = [f"{name} says: {_last_line(words)}" for name, words in faults if words]
         tried = [] if self.setup_fault else [one.line for one in self.checks]

@@ -99,7 +99,7 @@ class ReviewRequest:
     project: int
     ticket: int
     attempt: int
-    reader: str
+    reviewer: str
     """The key of its stage."""
     round: int
     """Counts this reviewer's reviews of the ticket, from 1 on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.tickets.attendance import AttendMode
+from legion.domain.takeovers import TakeoverMode
 from legion.domain.tickets.ticket import (
     ENDED,
     Park,
@@ -43,7 +43,7 @@ class OfferFacts:
 
     agent: AgentReach | None = None
     """None where no agent works on it, or it has not started yet."""
-    attended: AttendMode | None = None
+    attended: TakeoverMode | None = None
     held: bool = False
     """A standing agent works on it."""
     plan_waits: bool = False
@@ -113,8 +113,10 @@ OFFERS: dict[str, _Rule] = {
     "interrupt": lambda ticket, facts: (
         ticket.state is State.WORKING and facts.agent is not None and facts.agent.interrupts
     ),
+    "split": lambda ticket, facts: ticket.state not in (State.DONE, State.LANDING) and _has_agent(ticket),
+    "tried": lambda ticket, facts: ticket.change is not None,
     "submit_ticket": lambda ticket, facts: (
-        facts.attended is AttendMode.PERSON and ticket.state in (State.WORKING, State.PARKED)
+        facts.attended is TakeoverMode.PERSON and ticket.state in (State.WORKING, State.PARKED)
     ),
 }
 

@@ -266,7 +266,9 @@ def _looping(facts: RunFacts, patience: WatchdogLimits, after: int, now: float) 
             return Looping(call=quoted(found.call.tool, found.call.words), times=found.times)
     red = red_again(returned, after=after)
     if red is not None and red.times >= _RED_TIMES * patience.repeats:
-        return Looping(call=quoted(red.call.tool, red.call.words), times=red.times, files_change=True)
+        # Where it made no other call between them, there is nothing that it changed.
+        only = found is not None and found.times >= red.times
+        return Looping(call=quoted(red.call.tool, red.call.words), times=red.times, files_change=not only)
     return None
 
 

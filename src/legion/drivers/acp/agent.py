@@ -148,6 +148,7 @@ class AcpAgent:
         if link is None or takes is None or not takes.http:
             return []
         self._tools = await ToolServer.open(link)
+        self._host.forward(self._tools.port)
         header = schema.HttpHeader(name="Authorization", value=f"Bearer {self._tools.token}")
         return [schema.HttpMcpServer(type="http", name=link.server, url=self._tools.url, headers=[header])]
 

@@ -154,7 +154,18 @@ class JsonLinesAgent:
         process.stdin.close()
 
     async def _read_lines(self, process: AgentProcess) -> None:
-        while line := await process.read_line():
+        """To the end of its output, or until it stays silent after the end of its turn."""
+        while True:
+            is_over = self._report is not None and not self._open
+            try:
+                async with asyncio.timeout(_EXIT_PATIENCE if is_over else None):
+                    line = await process.read_line()
+            except TimeoutError:
+                process.keep(b"It had ended its turn and did not exit, so it was ended.\n")
+                process.kill()
+                return
+            if not line:
+                return
             if isinstance(line, bytes):
                 self._take(process, line)
 

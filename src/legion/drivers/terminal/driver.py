@@ -50,7 +50,9 @@ class TerminalDriver:
         with contextlib.ExitStack() as stack:
             program = None
             if options.link is not None:
-                program = with_tools(host.program, stack.enter_context(served(options.link)))
+                server = stack.enter_context(served(options.link))
+                host.forward(server.port)
+                program = with_tools(host.program, server)
             try:
                 child = host.start(program)
             except StartFailed as failure:

@@ -41,9 +41,13 @@ class ToolServer:
         return made
 
     @property
-    def url(self) -> str:
+    def port(self) -> int:
         assert self._server is not None, "open"
-        return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}/mcp"
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://{_HOST}:{self.port}/mcp"
 
     async def close(self) -> None:
         if self._server is not None:

@@ -12,8 +12,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -72,6 +73,27 @@ class ServerOptions:
     """A pipe for the line that reports the start."""
 
 
+class HeldBodies:
+    """The bodies of open requests, which stay in memory for another try: so many bytes of all, so many of one run."""
+
+    def __init__(self, most: int = 512 << 20, of_run: int = 192 << 20) -> None:
+        self._most = most
+        self._of_run = of_run
+        self._held: dict[object, tuple[str, int]] = {}
+
+    def hold(self, request: object, run: str, size: int) -> None:
+        """The body has this size now. Raises Refused where that is too much."""
+        others = [held for other, held in self._held.items() if other is not request]
+        of_run = sum(bytes_ for name, bytes_ in others if name == run)
+        if of_run + size > self._of_run or sum(bytes_ for _, bytes_ in others) + size > self._most:
+            sentence = "the open requests are too large together; send it again once others have ended."
+            raise Refused(503, ModelErrorKind.OVERLOADED, sentence)
+        self._held[request] = (run, size)
+
+    def release(self, request: object) -> None:
+        self._held.pop(request, None)
+
+
 class Gateway:
     """Handles requests."""
 
@@ -85,6 +107,7 @@ class Gateway:
         self._receive = receive
         self._control = Control(admission, meter)
         self._tasks: set[asyncio.Task[object]] = set()
+        self._bodies = HeldBodies()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         task = asyncio.current_task()
@@ -103,6 +126,7 @@ class Gateway:
             return failed.answer(_dialect(request))
         finally:
             self._tasks.discard(task)
+            self._bodies.release(task)
 
     async def drain(self, grace: float) -> None:
         """Wait for open answers, and cancel those that are left after the grace period."""
@@ -129,7 +153,7 @@ class Gateway:
             return await self._control_answer(request, path, pass_)
         record = self._meter.open(pass_)
         try:
-            body = await self._body(request)
+            body = await self._body(request, pass_.run)
             incoming = self._control.apply(record.pass_, read_incoming(endpoint, request, body))
             record.model = incoming.model
             self._admission.admit(endpoint, record.pass_, incoming.model)
@@ -159,16 +183,16 @@ class Gateway:
 
     async def _control_answer(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
         try:
-            return self._control.answer(request.method, path, pass_, await self._body(request))
+            return self._control.answer(request.method, path, pass_, await self._body(request, pass_.run))
         except Refused as refused:
             self._meter.refuse(refused.status, refused.error, pass_.run)
             raise
 
-    async def _body(self, request: web.BaseRequest) -> bytes:
-        """Raises Refused for a body that is too large or arrives too slowly."""
+    async def _body(self, request: web.BaseRequest, run: str) -> bytes:
+        """Raises Refused for a body that is too large, alone or with others, or arrives too slowly."""
         try:
             async with asyncio.timeout(self._receive):
-                return await _read_body(request)
+                return await _read_body(request, partial(self._bodies.hold, asyncio.current_task(), run))
         except TimeoutError:
             sentence = f"the request did not arrive within {self._receive:g} s; send it faster."
             raise Refused(408, ModelErrorKind.TIMEOUT, sentence, RequestError.SLOW_CALLER) from None
@@ -183,7 +207,7 @@ def _dialect(request: web.BaseRequest) -> Dialect:
     return Dialect.ANTHROPIC if endpoint is None else endpoint.dialect
 
 
-async def _read_body(request: web.BaseRequest) -> bytes:
+async def _read_body(request: web.BaseRequest, hold: Callable[[int], None]) -> bytes:
     if request.headers.get("expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
@@ -192,6 +216,7 @@ async def _read_body(request: web.BaseRequest) -> bytes:
         size += len(piece)
         if size > _MAX_BODY:
             raise Refused(413, ModelErrorKind.TOO_LARGE, f"the request is larger than {_MAX_BODY >> 20} MB; send less.")
+        hold(size)
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

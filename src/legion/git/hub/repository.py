@@ -18,7 +18,6 @@ from legion.git.core.command import git
 from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved
 from legion.git.hub.filters import Filters, FilterSource, filters_of
 from legion.git.hub.incomplete import allow_missing, complete, promisor
-from legion.git.hub.loose_refs import write_ref
 from legion.git.hub.writable import WritableRepository
 from legion.system import crash
 from legion.system.crash import Point
@@ -122,9 +121,9 @@ class Hub(WritableRepository):
         )  # fmt: skip
         return self.resolve(ours) or tips[theirs]
 
-    def filters(self, commit: str) -> Filters | None:
-        """The git filters that are in force in a commit or tree; None where there are none."""
-        return filters_of(self, self.source, commit)
+    def filters(self, *commits: str) -> Filters | None:
+        """The git filters in force in commits or trees, the first of which counts most; None where there are none."""
+        return filters_of(self, self.source, *commits)
 
     def target(self) -> str | None:
         return self.resolve(TARGET)
@@ -244,3 +243,44 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _packs(common_dir: Path) -> frozenset[str]:
     return frozenset(pack.name for pack in (common_dir / "objects/pack").glob("*.pack"))
+
+
+def write_ref(git_dir: Path, ref: str, id: str) -> bool:
+    """Let a ref name an object that exists, by the file that git would write, under its lock. A process takes some
+    milliseconds for it. False where git has to do it, and nothing was changed.
+
+    That is so where refs are stored in another way, where a process holds the lock or left it behind, and where a name
+    of another ref is a folder of this one.
+    """
+    place = git_dir / ref
+    if (git_dir / "reftable").exists() or _collides(git_dir / "packed-refs", ref.encode()):
+        return False
+    lock = place.with_name(f"{place.name}.lock")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return False
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(b"%s\n" % id.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        lock.rename(place)
+    except BaseException as error:
+        lock.unlink()
+        if isinstance(error, OSError):
+            return False
+        raise
+    return True
+
+
+def _collides(packed: Path, ref: bytes) -> bool:
+    """Whether a packed ref is a folder of this one, or the other way round. Loose ones show when the file is made."""
+    try:
+        known = packed.read_bytes()
+    except FileNotFoundError:
+        return False
+    parts = ref.split(b"/")
+    above = (b" %s\n" % b"/".join(parts[:depth]) for depth in range(1, len(parts)))
+    return b" %s/" % ref in known or any(one in known for one in above)

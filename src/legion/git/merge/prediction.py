@@ -19,10 +19,11 @@ from legion.git.core.errors import GitProblem
 from legion.git.hub.objects import commit_text, store_object
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
-from legion.git.merge.paths import overlap
+from legion.git.merge.separate_paths import overlap
 from legion.git.trees.live import BorrowingHistory, Call, LiveTree, Quarantine
-from legion.git.trees.obstacles import ALL_BUT, MOST_ENTRIES, pathspecs
+from legion.git.trees.obstacles import ALL_BUT, pathspecs
 from legion.git.trees.setup_changes import SetupEdit, take_back
+from legion.git.trees.staged_files import stage
 from legion.system.process import FinishedProcess
 
 _NO_FSYNC = {"core.fsync": "none", "core.hooksPath": "/dev/null"}
@@ -138,24 +139,31 @@ class Prediction:
             # Nothing that a filter could write is used again.
             shutil.rmtree(self._folder / str(change.id), ignore_errors=True)
         place = Quarantine(self._hub, self._folder / str(change.id), filters)
-        found = tree.obstacles(most=MOST_ENTRIES)
 
         def run(*calls: Call) -> tuple[FinishedProcess, ...]:
             return place.run(tree, *calls, timeout=_PATIENCE, durable=False)
 
         before = self._looks.get(change.id)
-        calls = [Call(ALL_BUT, stdin=pathspecs(found.large), accept=(0, 1))]
         if before is None or not before.tree or before.base != change.base or not place.index.exists():
             place.index.unlink(missing_ok=True)
             if change.index is not None and change.index.exists():
                 place.put_index(change.index)
-            calls.insert(0, Call(("read-tree", *(("-i", "-m") if place.index.exists() else ()), change.base)))
             before = None
-        added = len(calls)
-        answers = run(*calls, Call(("write-tree",), if_printed=True))
-        if len(answers) == added:
+
+        def calls(large: Sequence[str]) -> tuple[Call, ...]:
+            known = ("-i", "-m") if place.index.exists() else ()
+            begin = () if before is not None and known else (Call(("read-tree", *known, change.base)),)
+            add = Call(ALL_BUT, stdin=pathspecs(large), accept=(0, 1))
+            return (*begin, add, Call(("write-tree",), if_printed=True))
+
+        last = self._hub.tree_of(change.base) if before is None else before.tree
+
+        def result(answers: Sequence[FinishedProcess]) -> str:
+            return answers[-1].text.strip() if answers[-1].argv[0] == "write-tree" else last
+
+        tree_id = stage(place, tree, calls, base=change.base, result=result, timeout=_PATIENCE, durable=False).tree
+        if tree_id == last:
             return before or self._unchanged(change.base)
-        tree_id = answers[-1].text.strip()
         if change.edited:
             take_back(lambda *words, stdin=b"": run(Call(words, stdin=stdin))[0].stdout, change.base, change.edited)
             tree_id = run(Call(("write-tree",)))[0].text.strip()

@@ -14,7 +14,6 @@ from pathlib import Path
 from legion.git.core.history import FOLDER, GITLINK, TreeEntry
 from legion.git.hub.objects import read_commit, write_tree
 from legion.git.hub.repository import Hub
-from legion.git.merge.paths import overlap
 
 _MOST_COMMITS = 100
 """Commits that are walked on each side in search of the common one."""
@@ -97,3 +96,18 @@ def _with_entries(hub: Hub, tree: str, changes: Mapping[bytes, TreeEntry]) -> st
         folder = entries.get(name)
         entries[name] = TreeEntry(FOLDER, _with_entries(hub, folder.id if folder is not None else "", some))
     return write_tree(hub, entries)
+
+
+def overlap(some: frozenset[bytes], others: frozenset[bytes]) -> bool:
+    """Whether two sets of changed paths have anything in common; a file and a folder of one name have, too."""
+    if not some.isdisjoint(others):
+        return True
+    return not _folders(some).isdisjoint(others) or not _folders(others).isdisjoint(some)
+
+
+def _folders(paths: frozenset[bytes]) -> set[bytes]:
+    found: set[bytes] = set()
+    for path in paths:
+        while (path := path.rpartition(b"/")[0]) and path not in found:
+            found.add(path)
+    return found

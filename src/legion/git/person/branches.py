@@ -8,6 +8,7 @@ from pathlib import Path
 
 from legion.git.core.command import as_text, git
 from legion.git.core.errors import CollectRefused
+from legion.git.hub.lfs import hand_over_lfs
 from legion.git.hub.repository import Hub
 from legion.git.person.inspect import look
 from legion.system.process import run
@@ -33,6 +34,10 @@ def offer(checkout_root: Path, hub: Hub, commit: str, wanted: str) -> str:
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", hub.path, commit,
         git_dir=facts.common_dir,
     )  # fmt: skip
+    base = git("merge-base", facts.head or commit, commit, git_dir=facts.common_dir, accept=(0, 1)).text.strip()
+    if base:
+        changed = hub.changed_files(base, commit)
+        hand_over_lfs(hub, facts.common_dir, (file.content.split(" ")[-1] for file in changed))
     for number in range(1, _MOST + 1):
         name = wanted if number == 1 else f"{wanted}-{number}"
         if _tip(facts.common_dir, name) == commit or _made(facts.common_dir, name, commit):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legion.git.core.command import as_text, git
 from legion.git.core.errors import BranchGone, CollectRefused, GitError
-from legion.git.hub.filters import hand_over_lfs
+from legion.git.hub.lfs import hand_over_lfs
 from legion.git.hub.repository import Hub
 from legion.git.person.inspect import RepositoryFacts, find, look
 from legion.system import crash

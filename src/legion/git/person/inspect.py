@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import as_text, fields, git
-from legion.git.core.errors import GitError, NotARepository
+from legion.git.core.errors import GitError, NotARepository, UnusableRepository
 from legion.system.process import FinishedProcess
 
 
@@ -45,7 +46,7 @@ def look(path: Path) -> RepositoryFacts:
         is_bare=is_bare,
         is_shallow=is_shallow,
         is_partial=ask("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0,
-        dirty_files=0 if is_bare else _dirty(git_dir, root),
+        dirty_files=0 if is_bare or head is None else _dirty(git_dir, root),
     )
 
 
@@ -69,6 +70,21 @@ def find(path: Path) -> tuple[Path, Path, bool, bool]:
     *places, bare, shallow = answer.stdout.rstrip(b"\n").split(b"\n")
     git_dir, common_dir = (Path(place.decode("utf-8", "surrogateescape")) for place in places)
     return git_dir, common_dir, bare == b"true", shallow == b"true"
+
+
+def refuse_foreign(common_dir: Path) -> None:
+    """Raises UnusableRepository where git does not copy a repository, since its files are another user's."""
+    if common_dir.stat().st_uid == os.geteuid():
+        return
+    try:
+        git("ls-remote", "--quiet", "--end-of-options", common_dir, "HEAD", git_dir=None)
+    except GitError as refused:
+        if "dubious ownership" in refused.complaint:
+            raise UnusableRepository(
+                f"{common_dir} belongs to another user, so git does not copy it: run Legion as that user, or make it "
+                f"yours with `chown -R`."
+            ) from None
+        raise
 
 
 def _root(path: Path) -> Path:
@@ -137,6 +153,15 @@ def branches(common_dir: Path) -> tuple[str, ...]:
         "for-each-ref", "--sort=-committerdate", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir
     )
     return tuple(listed.text.splitlines())
+
+
+_MOST_TAGS = 10_000
+
+
+def tags(common_dir: Path) -> tuple[str, ...]:
+    """The tags of a repository by name, without `refs/tags/`. Raises GitError where the repository cannot be read."""
+    found = git("for-each-ref", "--format=%(refname:strip=2)", "refs/tags", git_dir=common_dir)
+    return tuple(sorted(found.stdout.decode("utf-8", "replace").splitlines()))[:_MOST_TAGS]
 
 
 def has_branch(common_dir: Path, branch: str) -> bool:

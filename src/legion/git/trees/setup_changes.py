@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.git.core.command import fields, git
+from legion.git.hub.filters import Filters
 from legion.git.hub.objects import tree_entries
 from legion.git.hub.repository import Hub
-from legion.git.trees.live import Call, LiveTree, quarantine, readable
+from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine, readable
 from legion.git.trees.obstacles import ALL_BUT, CHANGES_BUT, pathspecs
+from legion.git.trees.staged_files import stage
 from legion.git.trees.tree import scratch_index
 from legion.system.process import FinishedProcess
 
@@ -38,58 +40,77 @@ class FoundFiles:
     """The files of the project, as a tree; empty where that is not known."""
 
 
-def before(tree: LiveTree, commit: str, *, known: Path | None = None, index: Path | None = None) -> FoundFiles:
-    """What the tree holds besides the files of `commit`.
+def before(
+    tree: LiveTree, commit: str, *, base: str = "", known: Path | None = None, index: Path | None = None
+) -> FoundFiles:
+    """What the tree holds besides the files of `commit`. The filters of `base`, from which its work started, go before
+    those of the commit.
 
     In a worktree, of which `known` is what is known, all that is not ignored counts as a file of the project, and
     `index` describes it afterwards. Raises TreeUnreadable.
     """
-    with quarantine(tree.hub, tree.hub.filters(commit)) as place, readable(tree):
+    with quarantine(tree.hub, _filters(tree, base, commit)) as place, readable(tree):
         if known is None or index is None:
             return FoundFiles(others=_paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]))
         place.put_index(known)
-        answers, _ = place.read(
+        found = stage(
+            place,
             tree,
             lambda large: (
-                _show(commit, "-i", "-m"),
+                _show(commit, *_known(place)),
                 Call(ALL_BUT, stdin=pathspecs(large), accept=(0, 1)),
                 _WRITE,
                 _OTHERS,
             ),
+            base=commit,
+            result=lambda answers: answers[-2].text.strip(),
         )
         place.admit()
         place.take_index(index)
-        return FoundFiles(others=_paths(answers[-1]), state=answers[-2].text.strip())
+        return FoundFiles(others=_paths(found.answers[-1]), state=found.tree)
 
 
-def after(tree: LiveTree, commit: str, state: str, index: Path) -> tuple[tuple[str, ...], tuple[SetupEdit, ...]]:
+def after(
+    tree: LiveTree, commit: str, state: str, index: Path, *, base: str = ""
+) -> tuple[tuple[str, ...], tuple[SetupEdit, ...]]:
     """What the tree holds now besides the files that `before` found, and which of those were changed since."""
-    with quarantine(tree.hub, tree.hub.filters(commit)) as place, readable(tree):
+    with quarantine(tree.hub, _filters(tree, base, commit)) as place, readable(tree):
         if not state:
             return _paths(place.read(tree, lambda _: (_show(commit), _OTHERS))[0][-1]), ()
         if index.exists():
             place.put_index(index)
-        answers, _ = place.read(
+        found = stage(
+            place,
             tree,
             lambda large: (
-                _show(state, *(("-i", "-m") if place.index.exists() else ())),
+                _show(state, *_known(place)),
                 _OTHERS,
                 Call(CHANGES_BUT, stdin=pathspecs(large), accept=(0, 1)),
                 _WRITE,
             ),
+            base=state,
+            result=lambda answers: answers[-1].text.strip(),
         )
         place.admit()
-        now = answers[-1].text.strip()
     edits = (
         SetupEdit(
             path=os.fsdecode(path),
             before=(old.mode.decode(), old.id),
             after=None if new is None else (new.mode.decode(), new.id),
         )
-        for path, old, new in tree.hub.differences(state, now)
+        for path, old, new in tree.hub.differences(state, found.tree)
         if old is not None
     )
-    return _paths(answers[1]), tuple(edits)
+    return _paths(found.answers[1]), tuple(edits)
+
+
+def _filters(tree: LiveTree, base: str, commit: str) -> Filters | None:
+    return tree.hub.filters(*(one for one in (base, commit) if one))
+
+
+def _known(place: Quarantine) -> tuple[str, ...]:
+    """How git keeps what the index knows of the files."""
+    return ("-i", "-m") if place.index.exists() else ()
 
 
 _OTHERS = Call(("ls-files", "-z", "--others", "--directory"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,16 +16,16 @@ from pathlib import Path
 from legion.git.core.command import as_text, fields
 from legion.git.core.errors import GitError
 from legion.git.core.history import GITLINK, TreeEntry
-from legion.git.hub.filters import failed_id, filters_after
+from legion.git.hub.attribute_files import Difference
+from legion.git.hub.filters import failed_id
 from legion.git.hub.objects import Signature, write_commit
 from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine, readable
 from legion.git.trees.obstacles import ALL_BUT, pathspecs
+from legion.git.trees.staged_files import UNREAD, Staged, stage
 from legion.git.trees.unsaved import not_ignored
 from legion.system import crash, trees
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
-
-_Difference = tuple[bytes, TreeEntry | None, TreeEntry | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +89,7 @@ class TreeLook:
 
     place: Quarantine
     tree: str
-    differences: Sequence[_Difference]
+    differences: Sequence[Difference]
     nested: Sequence[bytes]
     submodules: Sequence[bytes]
     unreadable: Sequence[bytes]
@@ -126,13 +125,8 @@ def look(
 
 def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool) -> TreeLook:
     before = tree.hub.tree_of(parent)
-    answers, large = _add(place, tree, parent, timeout, durable=durable)
-    now = answers[-1].text.strip() if len(answers) == _ALL else before
-    differences = list(place.history.differences(before, now))
-    if _names_filters(place, before, differences):
-        answers, large = _add(place, tree, parent, timeout, durable=durable)
-        now = answers[-1].text.strip() if len(answers) == _ALL else before
-        differences = list(place.history.differences(before, now))
+    staged = _add(place, tree, parent, timeout, durable=durable)
+    now, differences = staged.tree, staged.differences
     nested, submodules, repairs = _gitlinks(differences)
     unfiltered: list[bytes] = []
     if place.filters is not None:
@@ -145,8 +139,8 @@ def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, dur
     if os.path.lexists(tree.path / ".gitmodules"):
         submodules += _edited_submodules(place, tree)
     unreadable = unfiltered
-    if answers[1].code != 0:
-        others, changed = place.run(tree, *_UNREAD)
+    if staged.answers[1].code != 0:
+        others, changed = place.run(tree, *UNREAD)
         for path in fields(others.stdout):
             (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
         unreadable += fields(changed.stdout)
@@ -157,25 +151,12 @@ def _read(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, dur
         nested=nested,
         submodules=submodules,
         unreadable=unreadable,
-        large=large,
+        large=staged.large,
     )
 
 
-def _names_filters(place: Quarantine, before: str, differences: Sequence[_Difference]) -> bool:
-    """Whether the tree has rules for filters that the parent lacks. They are in use then: all is to be read again."""
-    found = filters_after(place.filters, place.hub, place.history, place.hub.source, before, differences)
-    if found is None or found == place.filters:
-        return False
-    # Nothing of the first reading stays: it may hold what a filter hides.
-    shutil.rmtree(place.objects)
-    (place.objects / "pack").mkdir(parents=True)
-    place.index.unlink(missing_ok=True)
-    place.use(found)
-    return True
-
-
 def _stored_forms(
-    place: Quarantine, tree: LiveTree, differences: Sequence[_Difference]
+    place: Quarantine, tree: LiveTree, differences: Sequence[Difference]
 ) -> list[tuple[bytes, TreeEntry]]:
     """Files that are as git stores them, with their entries in the parent: an agent's own git, which has no filters,
     wrote them, and the filter was applied a second time.
@@ -192,7 +173,7 @@ def _stored_forms(
 
 
 def _unfiltered(
-    place: Quarantine, differences: Sequence[_Difference], but: Container[bytes]
+    place: Quarantine, differences: Sequence[Difference], but: Container[bytes]
 ) -> tuple[list[bytes], bytes]:
     """Files whose filter failed, and the index entries that take them back."""
     failed = [(path, old, new) for path, old, new in differences if new is not None and path not in but]
@@ -213,16 +194,11 @@ def _is_file(tree: LiveTree, path: bytes) -> bool:
 
 _ALL = 3
 """Calls of a reading in which something was added."""
-_UNREAD = (
-    Call(("ls-files", "-z", "--others", "--exclude-standard")),
-    Call(("diff-files", "-z", "--name-only", "--ignore-submodules")),
-)
 
 
-def _add(
-    place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool
-) -> tuple[Sequence[FinishedProcess], Sequence[str]]:
+def _add(place: Quarantine, tree: LiveTree, parent: str, timeout: float, *, durable: bool) -> Staged:
     """Everything but files that are too large, and those."""
+    before = tree.hub.tree_of(parent)
 
     def calls(large: Sequence[str]) -> tuple[Call, ...]:
         # Starting from the parent each time makes the result depend on nothing but the parent and the files.
@@ -233,7 +209,10 @@ def _add(
             Call(("write-tree",), if_printed=True),
         )
 
-    return place.read(tree, calls, timeout=timeout, durable=durable)
+    def result(answers: Sequence[FinishedProcess]) -> str:
+        return answers[-1].text.strip() if len(answers) == _ALL else before
+
+    return stage(place, tree, calls, base=parent, result=result, timeout=timeout, durable=durable)
 
 
 def _edited_submodules(place: Quarantine, tree: LiveTree) -> list[bytes]:
@@ -258,7 +237,7 @@ def _is_edited(tree: LiveTree, commit: str, path: bytes) -> bool:
         return now.text.strip() != hub.tree_of(commit)
 
 
-def _gitlinks(differences: Sequence[_Difference]) -> tuple[list[bytes], list[bytes], bytes]:
+def _gitlinks(differences: Sequence[Difference]) -> tuple[list[bytes], list[bytes], bytes]:
     """Nested repositories in the new tree, changed submodules, and the index entries that take back both."""
     nested, submodules, repairs = [], [], b""
     for path, old, new in differences:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from legion.git.core.command import git
+from legion.git.core.command import fields, git
 from legion.git.core.errors import FilterFailed, GitError, ObjectsUnreadable
 from legion.git.hub.attribute_files import EMPTY_TREE, EVERYWHERE
 from legion.git.hub.filters import Filters
@@ -55,6 +55,9 @@ class Tree:
         made of it.
         """
         filters = self.hub.filters(commit_or_tree)
+        if filters is not None and filters.personal:
+            listed = self.git("ls-tree", "-r", "-z", "--name-only", commit_or_tree)
+            filters = filters.on(fields(listed.stdout))
         self._clear_other_form(filters, commit_or_tree)
         show = ("read-tree", "--reset", "-u", commit_or_tree)
         try:
@@ -136,3 +139,17 @@ def scratch_index(hub: Hub) -> Iterator[Path]:
     place.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
         yield Path(scratch) / "index"
+
+
+def tree_with_files(hub: Hub, commit: str, files: Mapping[str, bytes]) -> str:
+    """The tree of the commit with these files as they are given; a file of the same path is replaced."""
+    with scratch_index(hub) as index:
+
+        def run(*args: str, stdin: bytes = b"") -> str:
+            return git(*args, git_dir=hub.path, index=index, stdin=stdin).text.strip()
+
+        run("read-tree", commit)
+        for path, content in files.items():
+            blob = run("hash-object", "-w", "--no-filters", "--stdin", stdin=content)
+            run("update-index", "--add", "--replace", "--cacheinfo", f"100644,{blob},{path}")
+        return run("write-tree")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from legion.domain.agents import extra_rights
 from legion.domain.agents.extra_rights import ExtraRight
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 
 
-def rights(context: Context, tx: ReadTransaction, agent: str) -> frozenset[ExtraRight]:
+def rights(context: Board, tx: ReadTransaction, agent: str) -> frozenset[ExtraRight]:
     """Empty for the person, who needs none."""
     opened = context.user.standing.opened
     if not any(opened.roles.values()):

@@ -11,7 +11,7 @@ from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import LONGEST, Message, MessageKind
 from legion.domain.runs import Outcome
 from legion.domain.text import count
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.system import files
 
 _PERSON = "the person"

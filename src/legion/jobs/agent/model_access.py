@@ -31,7 +31,8 @@ from legion.gateway.access.provider import (
 from legion.gateway.access.routing import GatewayRouteTarget, Route, write_routes
 from legion.gateway.files.address import own_variables
 from legion.gateway.files.folder import GatewayFolder
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 
 _AUTH = {
     providers.ProviderAuth.API_KEY: KeyStyle.API_KEY,
@@ -81,14 +82,13 @@ OWN_ACCOUNT = "an account of its own, which Legion does not see"
 Access = GatewayAccess | OwnLogin
 
 
-def known(context: Context) -> Mapping[str, ProviderConfig]:
+def known(context: Board) -> Mapping[str, ProviderConfig]:
     """The person's providers; where there are none, what their environment offers."""
     return providers.load() or _offered()
 
 
-def choose(context: Context, wanted: str = "", *, takes_login: bool = True) -> Access:
+def choose(context: Trees, wanted: str = "", *, takes_login: bool = True) -> Access:
     """The wanted provider, else the settings' choice, else the first one, else the login. Raises NoModelAccess."""
-    _refuse_cut_off(context)
     there = known(context)
     name = wanted or context.user.claude.provider
     if name:
@@ -104,6 +104,11 @@ def choose(context: Context, wanted: str = "", *, takes_login: bool = True) -> A
     if login is None:
         login_too = ", or log in with `claude`" if takes_login else ""
         raise NoModelAccess(f"No model can be reached yet: run `legion provider add anthropic`{login_too}.")
+    settings = context.user.sandbox
+    if settings.network is NetworkMode.NONE and settings.mode is not SandboxMode.OFF and context.sandbox.works:
+        raise NoModelAccess(
+            'With `network = "none"` under [sandbox] only a provider can be reached: `legion provider add anthropic`.'
+        )
     return OwnLogin(credentials=login)
 
 
@@ -120,7 +125,7 @@ def login_file() -> Path:
     return path
 
 
-def key_found(context: Context, one: ProviderConfig) -> bool | None:
+def key_found(context: Board, one: ProviderConfig) -> bool | None:
     """Whether the key exists; None where only the keyring could tell. No key is read and no command is run.
 
     Variables are searched for where the key is used: in the running gateway, which may be older than this daemon.
@@ -143,7 +148,7 @@ def key_advice(name: str, one: ProviderConfig) -> str:
     return f"The key of {name} is not there: `legion provider add {name}` gives it a key."
 
 
-def write_gateway_files(context: Context) -> GatewayFolder:
+def write_gateway_files(context: Board) -> GatewayFolder:
     """Write the current providers and routes for the gateway."""
     folder = GatewayFolder(context.data.gateway)
     folder.prepare()
@@ -181,7 +186,7 @@ def _with_accounts(route: Route, groups: Mapping[str, tuple[str, ...]]) -> Route
     return replace(route, to=tuple(dict.fromkeys(to)))
 
 
-def refresh_gateway_variables(context: Context, changed: str = "") -> None:
+def refresh_gateway_variables(context: Board, changed: str = "") -> None:
     """Replace a running gateway that lacks a key's variable that we have, or has an old value of the changed one.
 
     A gateway outlives the daemon that started it, and keeps that daemon's environment.
@@ -202,14 +207,6 @@ def _offered() -> Mapping[str, ProviderConfig]:
             url = os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
             return {"anthropic": ProviderConfig(url=url, auth=auth, key_env=variable)}
     return {}
-
-
-def _refuse_cut_off(context: Context) -> None:
-    settings = context.user.sandbox
-    if settings.network is NetworkMode.NONE and settings.mode is not SandboxMode.OFF and context.sandbox.works:
-        raise NoModelAccess(
-            'With `network = "none"` Claude Code cannot reach its model: set it to "open" under [sandbox].'
-        )
 
 
 def _provider(name: str, one: ProviderConfig) -> Provider:

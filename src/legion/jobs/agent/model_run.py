@@ -6,7 +6,7 @@ Everything that only one kind of program needs is in its driver's profile; here 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from legion.config.files import permission_rules
@@ -14,7 +14,7 @@ from legion.config.files.providers import ProviderAuth
 from legion.domain.agents.tools import own_of_program
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.usage import total
-from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.takeovers import Takeover, TakeoverMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import (
@@ -37,9 +37,10 @@ from legion.gateway.files.passes import Pass, grant, revoke
 from legion.gateway.recording import tape
 from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import Access, NoModelAccess, OwnLogin
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.machines.travel import TravellingModel
-from legion.jobs.workspace.sandbox import limits
+from legion.jobs.trees import Trees
+from legion.jobs.workspace.sandbox import limits, with_reach
 from legion.runner import toolchains
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import RunSpec
@@ -73,6 +74,18 @@ class AgentProgram:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreparedInput:
+    """The question to a run, and its program. It is written as late as possible: a person may still add to it."""
+
+    program: AgentProgram
+    input: RunInput
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts that its tree shows in addition, by path."""
+    attended: Takeover | None = None
+    """The person at its side."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunPaths:
     """The folders of a run, its environment and its sandbox."""
 
@@ -84,12 +97,12 @@ class RunPaths:
 
 
 def spec(
-    context: Context,
+    context: Trees,
     this_run: Run,
     chosen: AgentProgram,
     given: RunInput,
     paths: RunPaths,
-    attended: Attendance | None = None,
+    attended: Takeover | None = None,
     model: ModelSetup | None = None,
 ) -> RunSpec:
     """In a terminal where a person attends it; with a `model` that is set up already. Raises NoModelAccess where a
@@ -117,7 +130,8 @@ def spec(
     if attended is not None and not chosen.capabilities.interactive:
         raise NoModelAccess(f"{chosen.driver.title} has no interactive form: stop the ticket, or use `legion tell`.")
     prepared = chosen.driver.prepare(request) if attended is None else chosen.driver.interactive(request)
-    sandbox = paths.sandbox
+    access = request.model.access if request.model is not None else None
+    sandbox = with_reach(paths.sandbox, paths.env, access.url if isinstance(access, GatewayEndpoint) else "")
     if sandbox is not None:
         sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))
     made = RunSpec(
@@ -136,10 +150,10 @@ def spec(
     return replace(made, options={**made.options, "accept": ()}) if made.program.terminal else made
 
 
-def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:
+def _in_terminal(made: RunSpec, attended: Takeover) -> RunSpec:
     """A person has all the time that they want; a conversation without a viewer is given back after a while."""
     shown = TerminalOptions.from_json(made.options)
-    wheel = attended.mode is AttendMode.WHEEL
+    wheel = attended.mode is TakeoverMode.WHEEL
     shown = replace(
         shown,
         wheel=wheel,
@@ -149,7 +163,7 @@ def _in_terminal(made: RunSpec, attended: Attendance) -> RunSpec:
     return replace(made, driver=registry.TERMINAL, kind="", options=shown.to_json(), timeout=None)
 
 
-def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
+def _model_setup(context: Trees, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
     program = find_program(context, driver)
     if not driver.capabilities.models:
         with context.store.write() as tx:
@@ -186,7 +200,7 @@ def refuse_login(access: Access, driver: DriverProfile) -> None:
         )
 
 
-def for_machine(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput) -> TravellingModel:
+def for_machine(context: Trees, this_run: Run, chosen: AgentProgram, given: RunInput) -> TravellingModel:
     """A pass for the head's gateway, which the machine forwards to. The person's own login stays on the head.
 
     Raises NoModelAccess.
@@ -206,7 +220,7 @@ def for_machine(context: Context, this_run: Run, chosen: AgentProgram, given: Ru
     return TravellingModel(token=endpoint.token, oauth=endpoint.oauth, settings=_settings(context, given))
 
 
-def find_program(context: Context, driver: DriverProfile | None = None) -> ProgramFile:
+def find_program(context: Board, driver: DriverProfile | None = None) -> ProgramFile:
     chosen = driver or registry.default()
     wanted = context.user.claude.program if chosen is registry.default() else ""
     try:
@@ -215,14 +229,14 @@ def find_program(context: Context, driver: DriverProfile | None = None) -> Progr
         raise NoModelAccess(str(missing)) from missing
 
 
-def revoke_pass(context: Context, this_run: Run) -> None:
+def revoke_pass(context: Board, this_run: Run) -> None:
     """The run has ended, so its token must no longer open the gateway."""
     folder = GatewayFolder(context.data.gateway)
     if folder.passes.is_dir():
         revoke(folder, this_run.name)
 
 
-def allowance(context: Context, ticket: Ticket) -> float | None:
+def allowance(context: Board, ticket: Ticket) -> float | None:
     """What all runs of the ticket may cost: its budget, counted from where a person last let it continue."""
     budget = ticket.spec.budget or context.user.claude.budget_usd or None
     if budget is None:
@@ -245,7 +259,7 @@ def _with_own_home(paths: RunPaths) -> dict[str, str]:
     return {**toolchains.variables(Path.home()), **paths.env, "HOME": str(home)}
 
 
-def _settings(context: Context, given: RunInput) -> ProgramSettings:
+def _settings(context: Board, given: RunInput) -> ProgramSettings:
     wanted = context.user.claude
     return ProgramSettings(
         model=wanted.model,
@@ -272,7 +286,7 @@ def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str,
 
 
 def _open_access(
-    context: Context, this_run: Run, driver: DriverProfile, given: RunInput, access: Access
+    context: Board, this_run: Run, driver: DriverProfile, given: RunInput, access: Access
 ) -> GatewayEndpoint | LoginLink:
     """A pass for the gateway, or the person's own login."""
     if isinstance(access, OwnLogin):
@@ -298,7 +312,7 @@ def _open_access(
     return GatewayEndpoint(url=address.url, token=token, oauth=access.auth is ProviderAuth.OAUTH)
 
 
-def _models(context: Context, driver: DriverProfile, model: str) -> tuple[str, ...] | None:
+def _models(context: Board, driver: DriverProfile, model: str) -> tuple[str, ...] | None:
     """The models that the run may request, its own and those of the settings included; None: any."""
     wanted = context.user.claude
     if not wanted.models:

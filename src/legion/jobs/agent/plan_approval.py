@@ -22,7 +22,7 @@ from legion.domain.tickets.ticket import Fail, Park, ParkReason, State, Ticket, 
 from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import name_of, quoted
 from legion.jobs.agent.resume_prompt import MODEL_ANSWERED
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner.journal import read_journal
 from legion.store.board import plan_approvals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -44,7 +44,7 @@ and how you will know that it works. It is approved, or comes back to you with a
 _NONE = "it proposed no plan"
 
 
-def of_ticket(context: Context, ticket: Ticket) -> TicketPlan | None:
+def of_ticket(context: Board, ticket: Ticket) -> TicketPlan | None:
     with context.store.read() as tx:
         return plan_approvals.of_ticket(tx, ticket.id)
 
@@ -61,7 +61,7 @@ def reader(tx: ReadTransaction, agent: Agent) -> Agent:
     return replace(agent, plan=plan.stage) if plan is not None and plan.only_reads else agent
 
 
-def with_plan(context: Context, plan: TicketPlan | None, this_run: Run, text: str, *, resumes: bool) -> str:
+def with_plan(context: Board, plan: TicketPlan | None, this_run: Run, text: str, *, resumes: bool) -> str:
     """The prompt with the decision about its plan. A conversation that resumes gets the decision once."""
     if plan is None:
         return text
@@ -76,7 +76,7 @@ def with_plan(context: Context, plan: TicketPlan | None, this_run: Run, text: st
     return "\n\n".join(parts) + "\n"
 
 
-def _was_read(context: Context, since: float, earlier: Sequence[Run]) -> bool:
+def _was_read(context: Board, since: float, earlier: Sequence[Run]) -> bool:
     """Whether the model has answered in a run whose prompt held the decision about its plan."""
     later = [run for run in earlier if run.started_at >= since]
     return any(event.kind in MODEL_ANSWERED for run in later for event in read_journal(context.data.runs / run.name))
@@ -92,7 +92,7 @@ def _verdict(plan: TicketPlan, by: str) -> str:
     return "\n\n".join(part for part in (head, mine, why) if part)
 
 
-def outcome(context: Context, ticket: Ticket, this_run: Run, how: Outcome) -> tuple[Park | TryAgain | Fail | None, str]:
+def outcome(context: Board, ticket: Ticket, this_run: Run, how: Outcome) -> tuple[Park | TryAgain | Fail | None, str]:
     """The next step of a ticket whose agent has only read, and its plan. None where the run is judged as any other."""
     plan = of_ticket(context, ticket)
     if plan is None or not plan.only_reads or how is not Outcome.FINISHED:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent.briefing import resume_text
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.runner.journal import JournalEvent, read_journal
 from legion.store.work import rewinds, runs
 
@@ -15,7 +16,7 @@ MODEL_ANSWERED = frozenset({"said", "thought", "called", "begins"})
 """Kinds of journal events that prove an answer of the model, and so that it has read the run's prompt."""
 
 
-def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> str:
+def resume_prompt(context: Board, project: ProjectContext, ticket: Ticket, this_run: Run) -> str:
     with context.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
         rewound = rewinds.by_conversation(tx, this_run.conversation)
@@ -40,7 +41,7 @@ def resume_prompt(context: Context, project: ProjectContext, ticket: Ticket, thi
     )
 
 
-def is_first(context: Context, this_run: Run) -> bool:
+def is_first(context: Board, this_run: Run) -> bool:
     """Whether the model has not answered in this conversation yet, in any run of its seat."""
     with context.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.conversation == this_run.conversation]

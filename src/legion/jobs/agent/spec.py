@@ -1,4 +1,4 @@
-"""Chooses the agent program of a ticket and builds the spec of the run that works on it."""
+"""Chooses the agent program of a ticket, and says what the run that works on it is asked and where it may look."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from pathlib import Path
 from legion.config.files.project import ProjectConfig
 from legion.domain.agents.agent import STANDING
 from legion.domain.errors import LegionError, NotFound
-from legion.domain.memories import fitting, format_memory
+from legion.domain.notes import fitting, format_for_agent
 from legion.domain.runs import Run
-from legion.domain.tickets.attendance import AttendMode
+from legion.domain.takeovers import TakeoverMode
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run, plan_approval, teams, tool_access, warm_start
 from legion.jobs.agent.briefing import ADOPTED_TEXT, RULES, briefing
-from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.agent.model_run import AgentProgram, PreparedInput, RunPaths
 from legion.jobs.agent.resume_prompt import is_first, resume_prompt
 from legion.jobs.attempts import escalation
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import adopted, environment, handed_off, linked_projects, rewind_points, sandbox
 from legion.jobs.workspace.environment import WorkspaceEnv
-from legion.runner.spec import RunSpec
-from legion.store.board import memories, plan_approvals
-from legion.store.work import adoptions, attendances, rewinds, usage
+from legion.store.board import notes, plan_approvals
+from legion.store.work import adoptions, rewinds, takeovers, usage
 
 
 class NoProgram(LegionError):
     """No agent program was chosen."""
 
 
-def choose_program(context: Context, config: ProjectConfig, command: str, driver: str) -> AgentProgram:
+def choose_program(context: Board, config: ProjectConfig, command: str, driver: str) -> AgentProgram:
     """The ticket's own command, else the driver it names, else the default one."""
     timeout = config.agents.timeout
     if command:
@@ -51,44 +52,40 @@ def choose_program(context: Context, config: ProjectConfig, command: str, driver
     return AgentProgram(driver=registry.PROFILES[own.driver], name=name, argv=own.argv, timeout=own.timeout or timeout)
 
 
-def spec(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path, given: Path, env: WorkspaceEnv
-) -> RunSpec:
-    """Everything the runner needs. The agent can read the files in `given`."""
+def of_ticket(context: Context, project: ProjectContext, ticket: Ticket) -> AgentProgram:
+    """The program of its builder."""
+    driver = escalation.driver(context, ticket) or ticket.spec.driver
+    return choose_program(context, project.config, ticket.spec.command, driver)
+
+
+def prepared_input(
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, paths: RunPaths | None
+) -> PreparedInput:
+    """`paths` is None for a run on another machine, where no person sits and no states of its tree are recorded."""
+    chosen = of_ticket(context, project, ticket)
+    if paths is None:
+        return PreparedInput(program=chosen, input=_input(context, project, ticket, this_run, chosen, None))
     with context.store.read() as tx:
-        attended = attendances.of_ticket(tx, ticket.id)
+        attended = takeovers.of_ticket(tx, ticket.id)
+        origin = adoptions.by_conversation(tx, this_run.conversation)
     if attended is not None and not attended.opens(this_run.id):
         attended = None
-    driver = escalation.driver(context, ticket) or ticket.spec.driver
-    chosen = choose_program(context, project.config, ticket.spec.command, driver)
     if attended is not None and chosen.driver is _plain():
         chosen = replace(chosen, driver=registry.PROFILES[registry.TERMINAL])
-    paths = run_paths(context, project, this_run, chosen, tree, given, env, LEGION_URL=context.url)
-    with context.store.read() as tx:
-        origin = adoptions.by_conversation(tx, this_run.conversation)
     if origin is not None:
-        adopted.hand_over(project, chosen.driver, origin.source, paths.state, tree)
-    handed_off.take_back(chosen.driver, paths.state, this_run.conversation, tree)
-    input = _input(context, project, ticket, this_run, chosen, tree)
-    if attended is not None and attended.mode is AttendMode.PERSON and not ticket.spec.text and not ticket.feedback:
-        # The person writes the first message.
-        input = replace(input, prompt="")
+        adopted.hand_over(project, chosen.driver, origin.source, paths.state, paths.tree)
+    handed_off.take_back(chosen.driver, paths.state, this_run.conversation, paths.tree)
+    input = _input(context, project, ticket, this_run, chosen, paths.tree)
     if attended is None:
         input = warm_start.with_source(context, project, ticket, this_run, chosen, input, paths)
-    return model_run.spec(context, this_run, chosen, input, paths, attended)
-
-
-def for_machine(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run
-) -> tuple[AgentProgram, RunInput]:
-    """The program and the input of a run that another machine prepares: nothing of them names a folder of the head."""
-    driver = escalation.driver(context, ticket) or ticket.spec.driver
-    chosen = choose_program(context, project.config, ticket.spec.command, driver)
-    return chosen, _input(context, project, ticket, this_run, chosen, None)
+    elif attended.mode is TakeoverMode.PERSON and not ticket.spec.text and not ticket.feedback:
+        # The person writes the first message.
+        input = replace(input, prompt="")
+    return PreparedInput(program=chosen, input=input, attended=attended)
 
 
 def run_paths(
-    context: Context,
+    context: Trees,
     project: ProjectContext,
     this_run: Run,
     chosen: AgentProgram,
@@ -115,7 +112,7 @@ def run_paths(
 
 
 def _input(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path | None
+    context: Trees, project: ProjectContext, ticket: Ticket, this_run: Run, chosen: AgentProgram, tree: Path | None
 ) -> RunInput:
     """`tree` is None for a run on another machine, where no states of it are recorded."""
     crew = teams.of_ticket(context, ticket)
@@ -149,18 +146,23 @@ def _input(
     return given
 
 
-def recalled(context: Context, ticket: Ticket) -> list[str]:
-    """The memories that its briefing carries. For lessons that is recorded: `legion usage --lessons` compares them."""
+def recalled(context: Board, ticket: Ticket) -> list[str]:
+    """The notes that its briefing carries. For lessons that is recorded: `legion usage --lessons` compares them."""
     with context.store.read() as tx:
-        carried = fitting(memories.of_project(tx, ticket.project), ticket.spec.files, ticket.spec.labels)
-    if any(one.lesson for one in carried):
+        carried = fitting(
+            notes.for_agents(tx, ticket.project),
+            ticket.spec.files,
+            ticket.spec.labels,
+            f"{ticket.spec.title} {ticket.spec.text}",
+        )
+    if any(one.is_lesson for one in carried):
         with context.store.write() as tx:
-            memories.recall(tx, ticket.id, carried)
-    return [format_memory(one) for one in carried]
+            notes.record_uses(tx, ticket.id, carried)
+    return [format_for_agent(one) for one in carried]
 
 
 def _with_conversation(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, given: RunInput
+    context: Board, project: ProjectContext, ticket: Ticket, this_run: Run, given: RunInput
 ) -> RunInput:
     """Adds the resume prompt, the tools, and what the ticket's plan and a rewind change."""
     with context.store.read() as tx:

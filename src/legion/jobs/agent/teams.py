@@ -15,7 +15,8 @@ from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import model_access
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.runner.journal import read_journal
 from legion.store.board import crews, projects
 from legion.store.database.transactions import ReadTransaction
@@ -29,7 +30,7 @@ _LONGEST_MESSAGE = 8000
 
 
 def definitions(
-    context: Context, project: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
+    context: Board, project: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
 ) -> Definitions:
     """Outside a project only those shipped and the person's; `without` leaves one definition out."""
     if project is None:
@@ -40,7 +41,7 @@ def definitions(
     return teams.definitions(trusted, without)
 
 
-def untrusted(context: Context, project: ProjectContext) -> tuple[DefinitionSource, ...]:
+def untrusted(context: Board, project: ProjectContext) -> tuple[DefinitionSource, ...]:
     """Those of the landed code that are not trusted yet."""
     theirs = repository(project)
     with context.store.read() as tx:
@@ -76,7 +77,7 @@ def in_checkout(project: ProjectContext) -> tuple[DefinitionSource, ...]:
     return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
 
 
-def crew(context: Context, project: ProjectContext, team: str) -> Crew:
+def crew(context: Board, project: ProjectContext, team: str) -> Crew:
     """The team, checked that the providers and models of its roles exist. Empty: the project's default.
 
     Raises NotFound for unknown names, with the list, and BadInput for an invalid definition.
@@ -98,7 +99,7 @@ def _text(kind: DefinitionKind, name: str, content: bytes) -> DefinitionSource:
     return DefinitionSource(kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=path)
 
 
-def _not_yet(context: Context, project: ProjectContext, team: str) -> str:
+def _not_yet(context: Board, project: ProjectContext, team: str) -> str:
     """Why a team that is defined cannot be used yet; empty where it is not defined."""
     path = teams.repository_path(DefinitionKind.TEAM, team)
     if path in [one.file for one in untrusted(context, project)]:
@@ -108,7 +109,7 @@ def _not_yet(context: Context, project: ProjectContext, team: str) -> str:
     return ""
 
 
-def of_ticket(context: Context, ticket: Ticket) -> Crew:
+def of_ticket(context: Board, ticket: Ticket) -> Crew:
     """The ticket's crew, as it was at its dispatch."""
     with context.store.read() as tx:
         return crews.get(tx, ticket.spec.crew)
@@ -130,11 +131,15 @@ def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> TeamStage:
     return crew.missing_adviser(given) or crew.builder
 
 
-def messages_to_advisers(context: Context, ticket: Ticket) -> tuple[str, ...]:
+def messages_to_advisers(context: Board, ticket: Ticket) -> tuple[str, ...]:
     """A person's messages to the advisers, which the builder has not got."""
     with context.store.read() as tx:
         advisers = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.ADVISE]
-        ours = {help.message for helps in watchdog.helps(tx, [run.id for run in advisers]).values() for help in helps}
+        ours = {
+            help.message
+            for helps in watchdog.interventions(tx, [run.id for run in advisers]).values()
+            for help in helps
+        }
     events = [event for run in advisers for event in read_journal(context.data.runs / run.name)]
     texts = [str(one.facts.get("text")) for one in events if one.kind == "told" and one.facts.get("id") not in ours]
     return tuple(
@@ -150,12 +155,12 @@ def tools(stage: TeamStage, ticket: Ticket) -> frozenset[str] | None:
     return frozenset(given) if mine is None else mine & frozenset(given)
 
 
-def reviewer(context: Context, project: ProjectContext) -> TeamStage:
+def reviewer(context: Board, project: ProjectContext) -> TeamStage:
     """The reviewer that the project's policy adds, as it is defined now."""
     return definitions(context, project).reader(REVIEWER)
 
 
-def _refuse_missing(context: Context, role: Role) -> None:
+def _refuse_missing(context: Board, role: Role) -> None:
     known = model_access.known(context)
     if role.provider and role.provider not in known:
         there = ", ".join(known) or "none yet"

@@ -17,6 +17,7 @@ from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import ToolLink, ToolText
 from legion.jobs.agent import extra_rights
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.store.staff import tokens
 from legion.system import files
@@ -56,7 +57,7 @@ def of_agent(context: Context, agent: Agent, this_run: Run, given: Path) -> Tool
     )
 
 
-def of_ticket(context: Context, ticket: Ticket, this_run: Run) -> ToolAccess:
+def of_ticket(context: Board, ticket: Ticket, this_run: Run) -> ToolAccess:
     """The agent of a ticket has tools only where it may ask; its environment holds no token."""
     if not ticket.spec.asks:
         return ToolAccess()
@@ -65,7 +66,7 @@ def of_ticket(context: Context, ticket: Ticket, this_run: Run) -> ToolAccess:
     return ToolAccess(link=_link(context, token, tools.OF_TICKETS))
 
 
-def _link(context: Context, token: str, seen: tuple[Tool, ...], opened: Collection[ExtraRight] = ()) -> ToolLink:
+def _link(context: Board, token: str, seen: tuple[Tool, ...], opened: Collection[ExtraRight] = ()) -> ToolLink:
     described = [(tool, tools.described(tool, opened)) for tool in seen]
     texts = tuple(ToolText(name=tool.value, description=one.words, schema=one.schema()) for tool, one in described)
     return ToolLink(record=str(context.data.daemon_record), token=token, server=tools.SERVER, tools=texts)

@@ -15,7 +15,8 @@ from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import is_first
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store import events
 from legion.store.board import goals, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -32,7 +33,7 @@ same file in yours, and files may have changed since, so read a file again befor
 
 
 def with_source(
-    context: Context,
+    context: Board,
     project: ProjectContext,
     ticket: Ticket,
     this_run: Run,
@@ -89,7 +90,7 @@ def _is_usable(project: ProjectContext, chosen: AgentProgram, source: Run) -> bo
     return not size.compacted and size.tokens <= MOST_TOKENS
 
 
-def _record(context: Context, ticket: Ticket, source: Run) -> None:
+def _record(context: Board, ticket: Ticket, source: Run) -> None:
     data = {"source": source.conversation, "run": source.id, "seat": source.seat}
     with context.store.write() as tx:
         if not any(

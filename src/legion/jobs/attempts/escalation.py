@@ -12,7 +12,7 @@ from legion.domain.tickets.attempts import next_try, tries_of
 from legion.domain.tickets.ladder import Rung
 from legion.domain.tickets.ticket import Fail, Park, ParkReason, Step, Ticket, TryAgain
 from legion.jobs.attempts import split
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -21,7 +21,7 @@ from legion.store.staff import ticket_holders
 _LONGEST = 300
 
 
-def rungs(context: Context, ticket: Ticket) -> tuple[Rung, ...]:
+def rungs(context: Board, ticket: Ticket) -> tuple[Rung, ...]:
     wanted = context.user.models
     ladders = dict(wanted.by_label)
     label = ladder.label_of(ticket.spec.labels, ladders)
@@ -29,22 +29,22 @@ def rungs(context: Context, ticket: Ticket) -> tuple[Rung, ...]:
     return ladder.rungs(model, ladders.get(label, wanted.escalation), fresh_eyes=wanted.fresh_eyes, label=label)
 
 
-def model(context: Context, ticket: Ticket) -> str:
+def model(context: Board, ticket: Ticket) -> str:
     """The model of the ticket's next run."""
     return _rung(context, ticket).model
 
 
-def driver(context: Context, ticket: Ticket) -> str:
+def driver(context: Board, ticket: Ticket) -> str:
     """The program that the ladder chooses for the ticket's next run; empty: the ticket's own."""
     return _rung(context, ticket).driver
 
 
-def _rung(context: Context, ticket: Ticket) -> Rung:
+def _rung(context: Board, ticket: Ticket) -> Rung:
     there = rungs(context, ticket)
     return there[min(ladder.place(ticket), len(there) - 1)] if ticket.spec.climbs else there[0]
 
 
-def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
+def apply_step(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
     """Take the step, or the one that escalation puts in its place. Returns the reason and the rule."""
     first, *others = _instead(context, tx, ticket, step)
     rule = rule_of(first) if first is step else Rule.LADDER
@@ -55,7 +55,7 @@ def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) ->
     return why, rule
 
 
-def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
+def _instead(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
     """The steps to take: a final failure becomes one more attempt or a question, any other step stays as it is."""
     there = rungs(context, ticket)
     if not isinstance(step, Fail) or not step.why or not ticket.spec.climbs or len(there) == 1:
@@ -81,7 +81,7 @@ def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> t
     return again, Park(ParkReason.QUESTION, step.reason)
 
 
-def leave(context: Context, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
+def leave(context: Board, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
     """Another attempt in this conversation would fail in the same way: the next rung, where there is one."""
     if ticket.spec.climbs and len(rungs(context, ticket)) > 1:
         return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, why=reason, leaves=True)

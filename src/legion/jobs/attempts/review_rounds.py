@@ -50,7 +50,7 @@ def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float, need
         return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
     if result is ReviewResult.NO_VERDICT and any(one.why != COMPARES for one in silent):
         return _asked(
-            tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within
+            tx, ticket, current, f"{silent[0].reviewer} gave no verdict that can be used: {silent[0].complaint}", within
         )
     # A race is decided without the ranking of a reader that failed: no attempt loses by that.
     return Approve()
@@ -63,7 +63,7 @@ def reason(against: Sequence[ReviewRequest]) -> str:
         assert one.verdict is not None, "a reviewer without a verdict asks for no change"
         blocking = one.verdict.blocking
         more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
-        reasons.append(f"{one.reader} asks for changes ({blocking[0].place}{more})")
+        reasons.append(f"{one.reviewer} asks for changes ({blocking[0].place}{more})")
     return "; ".join(reasons)
 
 
@@ -88,7 +88,7 @@ def sent_back(tx: ReadTransaction, ticket: Ticket, words: str) -> TryAgain:
 def _latest(ticket: Ticket, readings: Sequence[ReviewRequest]) -> tuple[ReviewRequest, ...]:
     """Each reviewer's last verdict on the present change."""
     assert ticket.change is not None, "a ticket in review has a change"
-    return tuple({one.reader: one for one in readings if one.commit == ticket.change.commit}.values())
+    return tuple({one.reviewer: one for one in readings if one.commit == ticket.change.commit}.values())
 
 
 def _findings(readings: Sequence[ReviewRequest], words: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from legion.domain.plans.plan import split_of
 from legion.domain.tickets.ticket import Cause, Fail, Step, Ticket
-from legion.jobs.context import settings_of
+from legion.jobs.trees import settings_of
 from legion.store.board import goals, projects
 from legion.store.database.transactions import Transaction
 

@@ -19,8 +19,10 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.prediction import OpenChange, Prediction
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import setup_record
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import worktree_name
@@ -91,15 +93,15 @@ class ConflictPredictor(BackgroundLoop):
             for ticket in tickets.live(tx, project=project):
                 for event in events.of_ticket(tx, ticket.id):
                     other = event.data.get("with")
-                    if event.kind is EventKind.CLASH_SEEN and isinstance(other, int):
+                    if event.kind is EventKind.CONFLICT_PREDICTED and isinstance(other, int):
                         pairs.add((ticket.id, other))
-                    elif event.kind is EventKind.CLASH_GONE and isinstance(other, int):
+                    elif event.kind is EventKind.CONFLICT_GONE and isinstance(other, int):
                         pairs.discard((ticket.id, other))
         return frozenset(pairs)
 
 
 def predict(
-    context: Context,
+    context: Trees,
     project: ProjectContext,
     prediction: Prediction,
     known: frozenset[Pair],
@@ -135,7 +137,7 @@ def predict(
     return now.known
 
 
-def _open_change(context: Context, project: ProjectContext, ticket: Ticket) -> OpenChange | None:
+def _open_change(context: Trees, project: ProjectContext, ticket: Ticket) -> OpenChange | None:
     if ticket.change is not None and ticket.state is not State.WORKING:
         return OpenChange(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
     tree = project.worktrees.path(worktree_name(ticket.id))
@@ -148,12 +150,16 @@ def _open_change(context: Context, project: ProjectContext, ticket: Ticket) -> O
     return OpenChange(id=ticket.id, base=ticket.base, tree=live, index=index, edited=edited)
 
 
-def _record(context: Context, project: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]) -> None:
+def _record(context: Board, project: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]) -> None:
     rows = [
-        (EventKind.CLASH_SEEN, one.mine, {"with": one.theirs, "places": [asdict(place) for place in one.places]})
+        (
+            EventKind.CONFLICT_PREDICTED,
+            one.mine,
+            {"with": one.theirs, "places": [asdict(place) for place in one.places]},
+        )
         for one in new
     ]
-    rows += [(EventKind.CLASH_GONE, mine, {"with": theirs}) for mine, theirs in sorted(gone)]
+    rows += [(EventKind.CONFLICT_GONE, mine, {"with": theirs}) for mine, theirs in sorted(gone)]
     if not rows:
         return
     with context.store.write() as tx:
@@ -161,7 +167,7 @@ def _record(context: Context, project: ProjectContext, new: Iterable[PredictedCo
             tx.record(kind, project=project.id, ticket=ticket, data={**data, "rule": Rule.CONFLICT_WARNING.value})
 
 
-def _send_message(context: Context, at_work: dict[int, Ticket], conflict: PredictedConflict) -> None:
+def _send_message(context: Board, at_work: dict[int, Ticket], conflict: PredictedConflict) -> None:
     """To the agent at work, if its program accepts messages."""
     with context.store.read() as tx:
         run = runs.latest(tx, conflict.mine)

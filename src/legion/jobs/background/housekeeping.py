@@ -25,8 +25,10 @@ from legion.jobs.background.notifier import Notifier
 from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.background.watchdog import Watchdog
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup
 from legion.runner import launch
 from legion.runner.launch import LivingRun
@@ -216,7 +218,7 @@ def tidy(context: Context, project: ProjectContext, *, patient: bool = False) ->
     return True
 
 
-def _put_away(context: Context, project: ProjectContext) -> None:
+def _put_away(context: Board, project: ProjectContext) -> None:
     """Move worktrees of landed or dropped tickets and fired agents to the trash."""
     seats = {name: found for name in project.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
@@ -233,7 +235,7 @@ def _put_away(context: Context, project: ProjectContext) -> None:
         project.worktrees.discard(name)
 
 
-def end_left_over_commands(context: Context) -> None:
+def end_left_over_commands(context: Board) -> None:
     """Stop checks and setups of an earlier daemon: no job waits for them, and they run again where they are needed.
 
     Their trees are needed at once, so this waits for their end. A runner that is just starting finds no spec.

@@ -6,7 +6,7 @@ from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
 from legion.domain.agents.idle_claims import REMINDER, IdleStep, idle_step, question, reminder
 from legion.domain.agents.mail import MessageKind
 from legion.domain.questions import QuestionKind
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import plan_approvals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail, ticket_holders
@@ -17,7 +17,7 @@ _MOST_MAIL = 200
 """The last messages of an agent among which its reminders are counted."""
 
 
-def look(context: Context) -> None:
+def look(context: Board) -> None:
     """One look at every claimed ticket. Costs one query where no agent holds any; writes only where a step is due."""
     with context.store.read() as tx:
         due = _due(tx) if ticket_holders.holders(tx) else []

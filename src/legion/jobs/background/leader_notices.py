@@ -8,7 +8,7 @@ from legion.domain.agents.mail import MessageKind
 from legion.domain.events import EventKind
 from legion.domain.leader.notices import notice
 from legion.domain.questions import Question
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.leader import facts, rights
 from legion.store import events
 from legion.store.board import questions
@@ -22,7 +22,7 @@ _MOST = 5000
 
 
 class LeaderNotices:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Board) -> None:
         self._context = context
         self._read: dict[int, int] = {}
         """By leader: the last event that was read and needed no notice."""
@@ -67,7 +67,7 @@ def _idle(tx: ReadTransaction) -> list[Agent]:
     return [agent for agent in found if agent.number not in in_a_turn and agent.id not in waiting and not agent.owes]
 
 
-def _notice(context: Context, tx: ReadTransaction, agent: Agent, since: int) -> str:
+def _notice(context: Board, tx: ReadTransaction, agent: Agent, since: int) -> str:
     new = events.after(tx, since, project=agent.project, limit=_MOST)
     ended = {
         event.ticket

@@ -17,13 +17,13 @@ from legion.domain.agents.teams import RolePart
 from legion.domain.errors import LegionError
 from legion.domain.events import Event, EventKind
 from legion.domain.leader.lessons import FailedAttempt, ProposedLesson, proposal, question, read_answer
-from legion.domain.memories import LONGEST, MOST
+from legion.domain.notes import LONGEST_FOR_AGENTS, MOST_FOR_AGENTS
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs import ask
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as money
 from legion.store import events
-from legion.store.board import memories, tickets
+from legion.store.board import notes, tickets
 from legion.store.work import runs, usage
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class LessonProposals:
             since = usage.read_up_to(tx, _SOURCE)[1] or max(0, last - _FIRST_LOOK)
             seen = events.after(tx, since, limit=_FIRST_LOOK)
             landed = sorted({event.ticket for event in seen if event.ticket is not None and _is_landing(event)})
-            known = memories.taught(tx, landed) if landed else frozenset()
+            known = notes.taught(tx, landed) if landed else frozenset()
         if (now := seen[-1].n if seen else last) == since:
             return
         with self._context.store.write() as tx:
@@ -108,13 +108,17 @@ class LessonProposals:
             self._store(ticket, found)
 
     def _store(self, ticket: Ticket, found: ProposedLesson) -> None:
-        if len(found.text) > LONGEST:
+        if len(found.text) > LONGEST_FOR_AGENTS:
             return
         with self._context.store.write() as tx:
-            known = memories.of_project(tx, ticket.project)
-            if memories.taught(tx, [ticket.id]) or len(known) >= MOST or any(one.text == found.text for one in known):
+            known = notes.for_agents(tx, ticket.project)
+            if (
+                notes.taught(tx, [ticket.id])
+                or len(known) >= MOST_FOR_AGENTS
+                or any(one.text == found.text for one in known)
+            ):
                 return
-            memories.propose(
+            notes.propose(
                 tx, ticket.project, found.text, files=found.files, labels=ticket.spec.labels, ticket=ticket.id
             )
 

@@ -11,7 +11,7 @@ from legion.domain.plans.conditions import SeenResult, StepResult, holds, report
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Stop, Submit
 from legion.jobs.agent.final_message import final_message
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner.spec import UnreadableSpec
 from legion.store.board import conditions, tickets
 from legion.store.board.conditions import WaitingTicket
@@ -20,7 +20,7 @@ from legion.store.work import runs
 
 
 class ResultConditions:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Board) -> None:
         self._context = context
 
     def look(self) -> None:

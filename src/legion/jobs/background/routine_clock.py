@@ -17,7 +17,7 @@ from legion.domain.routines.routine import FailedCount, Routine, is_failed_attem
 from legion.domain.routines.schedule import OnEvent, Trigger, due
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import GitProblem
-from legion.git.person.tags import tags
+from legion.git.person.inspect import tags
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
 from legion.store import events

@@ -13,8 +13,9 @@ import time
 from legion.domain.errors import BadInput, LegionError
 from legion.domain.projects import Project
 from legion.jobs.checks import sight, trial
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken, cancel_all
 from legion.store.board import projects
 

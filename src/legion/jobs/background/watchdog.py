@@ -27,6 +27,7 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.agent.model_access import OWN_ACCOUNT, OwnLogin
 from legion.jobs.background import watchdog_messages
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace.sandbox import live_tree
@@ -114,9 +115,9 @@ class Watchdog(BackgroundLoop):
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
             active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
-            taken = watchdog.helps(tx, active)
+            taken = watchdog.interventions(tx, active)
             new = [id for id in active if id not in self._seen]
-            known = watchdog.watches(tx, new)
+            known = watchdog.observations(tx, new)
         self._forget(active)
         for id in new:
             self._meet(active[id], known.get(id))
@@ -307,7 +308,7 @@ def _fact(event: JournalEvent, time: float) -> JournalFact:
     return JournalFact(number=event.number, time=time, kind=event.kind, facts=facts)
 
 
-def intervene(context: Context, run: Run, state: State, action: WatchdogStep, facts: RunFacts, now: float) -> None:
+def intervene(context: Board, run: Run, state: State, action: WatchdogStep, facts: RunFacts, now: float) -> None:
     """Store the step, then take it."""
     wanted = Intervention(
         run=run.id,
@@ -329,7 +330,7 @@ def intervene(context: Context, run: Run, state: State, action: WatchdogStep, fa
     take(context, run, wanted, after=wanted.after)
 
 
-def take(context: Context, run: Run, step: Intervention, *, after: int, again: bool = False) -> None:
+def take(context: Board, run: Run, step: Intervention, *, after: int, again: bool = False) -> None:
     """Take it once: if it may have been taken before, the journal shows that."""
     folder = context.data.runs / run.name
     try:
@@ -356,7 +357,7 @@ def _was_delivered(folder: Path, step: Intervention) -> bool:
     )
 
 
-def describe_run(context: Context, run: Run, steps: tuple[Intervention, ...], now: float, *, working: str) -> str:
+def describe_run(context: Board, run: Run, steps: tuple[Intervention, ...], now: float, *, working: str) -> str:
     """For the board: `loops: 6 times ..., nudged 2 min ago`. `working` is the text for a run that makes progress."""
     words = context.live.warnings.get(run.id) or working
     if not steps:

@@ -8,6 +8,7 @@ when it returns to `checking` it finds the answer, or that the deadline has pass
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from legion.config.sections.evidence import GuardMode
 from legion.domain.landing.bisect import LandingMode
-from legion.domain.landing.filter_rules import filter_changes
+from legion.domain.landing.filter_rules import filter_changes, filter_lines
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
@@ -28,12 +29,14 @@ from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
-from legion.git.hub.filters import defined, rules_of
+from legion.git.hub.attribute_files import attribute_texts
+from legion.git.hub.filters import chosen_filters, defined
 from legion.git.hub.repository import Hub
 from legion.git.merge import partial_trees
 from legion.jobs.attempts import feedback
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.supervise.outcome import first_paths
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import repository_files
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -132,7 +135,7 @@ def find_hidden(project: ProjectContext, change: Change) -> tuple[HiddenCharacte
     return hidden_characters(diffs.read(project.hub.patch(change.base, change.commit)))
 
 
-def concern(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
+def concern(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
     """None for a change that needs no approval."""
     if ticket.spec.undoes is not None:
         # A revert of a landed change is exactly what a person asked for.
@@ -195,7 +198,7 @@ def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) 
 
 
 def _undeclared(
-    context: Context, project: ProjectContext, ticket: Ticket, change: Change
+    context: Board, project: ProjectContext, ticket: Ticket, change: Change
 ) -> tuple[tuple[str, ...], tuple[Weakening, ...]]:
     """Protected paths and signs of weaker tests that the ticket does not declare."""
     own = context.user.protection
@@ -209,31 +212,34 @@ def _undeclared(
     return stopped, tuple(weak)
 
 
-def _disguises(
-    context: Context, project: ProjectContext, ticket: Ticket, change: Change
-) -> tuple[HiddenCharacter, ...]:
+def _disguises(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[HiddenCharacter, ...]:
     if context.user.protection.mode is GuardMode.OFF:
         return ()
     declared = _declared(context, ticket)
     return tuple(one for one in find_hidden(project, change) if one.disguises and not matches(one.path, declared))
 
 
-def _filters(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[str, ...]:
+def _filters(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[str, ...]:
     """What the change means for files that git stores through a filter, a sentence for each rule."""
     files = [file for file in project.hub.changed_files(change.base, change.commit) if _is_attributes(file)]
     declared = _declared(context, ticket)
     if context.user.protection.mode is GuardMode.OFF or all(matches(file.path, declared) for file in files):
         return ()
-    common_dir = Path(project.record.common_dir)
-    before, after = (rules_of(project.hub, commit, common_dir) for commit in (change.base, change.commit))
-    return filter_changes(before, after, defined(common_dir)) if before != after else ()
+    hub, common_dir = project.hub, Path(project.record.common_dir)
+    commits = (change.base, change.commit)
+    before, after = (filter_lines(attribute_texts(hub, commit)) for commit in commits)
+    if before == after:
+        return ()
+    paths = [os.fsencode(path) for path in hub.files(change.commit)]
+    was, now = (chosen_filters(hub, commit, common_dir, paths) for commit in commits)
+    return filter_changes(was, now, (before, after), defined(common_dir))
 
 
 def _is_attributes(file: FileChange) -> bool:
     return file.path.rpartition("/")[2] == ".gitattributes"
 
 
-def _secrets(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[SecretFound, ...]:
+def _secrets(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> tuple[SecretFound, ...]:
     """Those of every commit that would be in the history, also where a later commit removes them."""
     if not context.user.protection.secrets:
         return ()
@@ -258,7 +264,7 @@ def _secrets_of(hub_path: Path, change: Change, *, squashed: bool) -> tuple[Secr
 
 
 def _large(
-    context: Context, project: ProjectContext, ticket: Ticket, changed: Sequence[FileChange]
+    context: Board, project: ProjectContext, ticket: Ticket, changed: Sequence[FileChange]
 ) -> tuple[LargeFile, ...]:
     own = context.user.protection
     if own.mode is GuardMode.OFF:
@@ -268,7 +274,7 @@ def _large(
 
 
 def _left_by_tools(
-    context: Context, project: ProjectContext, ticket: Ticket, change: Change, changed: Sequence[FileChange]
+    context: Board, project: ProjectContext, ticket: Ticket, change: Change, changed: Sequence[FileChange]
 ) -> tuple[ToolFile, ...]:
     if context.user.protection.mode is GuardMode.OFF:
         return ()
@@ -276,7 +282,7 @@ def _left_by_tools(
     return left_by_tools(new, lambda: partial_trees.tracked(project.hub, change.base), _declared(context, ticket))
 
 
-def _declared(context: Context, ticket: Ticket) -> tuple[str, ...]:
+def _declared(context: Board, ticket: Ticket) -> tuple[str, ...]:
     """An agent that dispatches a ticket cannot declare files that a person has protected."""
     return (*(() if ticket.spec.dispatcher else ticket.spec.files), *context.user.protection.allow)
 

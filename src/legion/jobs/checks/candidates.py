@@ -12,7 +12,8 @@ from legion.domain.tickets.ticket import Ticket
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.attempts import escalation
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import session_restarts
 
@@ -26,7 +27,7 @@ class ChainLink:
     tree: str
 
 
-def candidate(context: Context, project: ProjectContext, target: str, ticket: Ticket) -> MergeCandidate | MergeConflict:
+def candidate(context: Board, project: ProjectContext, target: str, ticket: Ticket) -> MergeCandidate | MergeConflict:
     """The ticket's change on top of `target`, in the project's landing mode."""
     change = _without_former_history(context, project, target, ticket)
     if isinstance(change, MergeConflict):
@@ -45,7 +46,7 @@ def candidate(context: Context, project: ProjectContext, target: str, ticket: Ti
 
 
 def _without_former_history(
-    context: Context, project: ProjectContext, target: str, ticket: Ticket
+    context: Board, project: ProjectContext, target: str, ticket: Ticket
 ) -> str | MergeConflict:
     """The commit of a ticket's change. If the session was started again from a rewritten branch after the ticket had
     started, a commit with the change alone: a merge would bring back the commits that the person removed.
@@ -62,7 +63,7 @@ def _without_former_history(
 
 
 def part(
-    context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
+    context: Board, project: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
 ) -> tuple[ChainLink, ...] | None:
     """The part that a probe names, as a chain of its own: if one link is left out, those after it are merged again.
 
@@ -90,7 +91,7 @@ def message(ticket: Ticket) -> str:
     return f"{subject}\n\n{body}"
 
 
-def trailers(context: Context, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
+def trailers(context: Board, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
     """Facts for programs that read a landed commit."""
     undoes = {"Undoes": str(ticket.spec.undoes)} if ticket.spec.undoes is not None else {}
     return {
@@ -101,7 +102,7 @@ def trailers(context: Context, project: ProjectContext, ticket: Ticket) -> dict[
     }
 
 
-def _agent(context: Context, project: ProjectContext, ticket: Ticket) -> str:
+def _agent(context: Board, project: ProjectContext, ticket: Ticket) -> str:
     """The author of the change: the driver, with the model if the ticket names one."""
     spec = ticket.spec
     if spec.undoes is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from legion.config.files.project import FILE
@@ -13,9 +14,11 @@ from legion.domain.events import EventKind
 from legion.domain.landing.needed_checks import needed, seen_through
 from legion.domain.rules import Rule
 from legion.git.merge import partial_trees
+from legion.jobs.board import Board
 from legion.jobs.checks import on_machine, sight
-from legion.jobs.checks.prepared_tree import PreparedTree, prepared
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.checks.prepared_tree import PreparedTree, prepared, setup_would_read
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.cancellation import CancelToken
@@ -64,16 +67,11 @@ def needed_checks(project: ProjectContext, base: str, commit: str) -> tuple[Chec
     return needed(checks, seen_through(partial_trees.links(project.hub, commit), changed))
 
 
-_FIRST_TREE = "0"
-"""The check tree that is used most: what setup read there is known first."""
-
-
 def _setup_reads(project: ProjectContext, base: str, commit: str, changed: Iterable[str]) -> bool:
     """Whether [setup], which all checks share, may make something else of the commit."""
     if not project.config.setup.run:
         return False
-    record = project.check_trees.setup_record(_FIRST_TREE)
-    return not set(project.config.setup.key).isdisjoint(changed) or setup.would_read(project, record, base, commit)
+    return not set(project.config.setup.key).isdisjoint(changed) or setup_would_read(project, base, commit)
 
 
 def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
@@ -92,8 +90,9 @@ def test_unless_cancelled(
     context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
     """The same, until the token is cancelled: then it raises Cancelled."""
-    tree, have, todo = _open(context, project, commit, wanted)
-    new = _run_in_slot(context, project, commit, tree, todo, wanted, cancel) if todo else []
+    test = _CommitTest(context, project, commit, cancel)
+    have, todo = test.open(wanted)
+    new = test.in_slot(todo) if todo else []
     green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
     return _tested(commit, wanted, by_command)
@@ -103,41 +102,13 @@ def run_again(
     context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
     """The same, whatever receipts there are."""
-    todo = [want.check for want in wanted]
-    new = _run_in_slot(context, project, commit, project.hub.tree_of(commit), todo, wanted, cancel)
+    new = _CommitTest(context, project, commit, cancel).in_slot(wanted)
     return _tested(commit, wanted, {receipt.command: receipt for receipt in new})
-
-
-def _run_in_slot(
-    context: Context,
-    project: ProjectContext,
-    commit: str,
-    tree: str,
-    todo: Sequence[Check],
-    wanted: Sequence[WantedCheck],
-    cancel: CancelToken,
-) -> list[Receipt]:
-    owners = {want.check.command: want.ticket for want in wanted}
-    slot = context.check_slots.take(project.id, project.config.landing.checks_at_once)
-    try:
-        return _run_all(context, project, slot, commit, tree, todo, owners, cancel)
-    finally:
-        context.check_slots.give_back(project.id, slot)
 
 
 def has_receipts(context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]) -> bool:
     """Whether every wanted check has a receipt already, so that a test runs nothing."""
-    return not _open(context, project, commit, wanted)[2]
-
-
-def _open(
-    context: Context, project: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
-) -> tuple[str, tuple[Receipt, ...], tuple[Check, ...]]:
-    """The commit's tree, its receipts, and the checks that have none."""
-    tree = project.hub.tree_of(commit)
-    with context.store.read() as tx:
-        have = receipts.for_tree(tx, project.id, tree)
-    return tree, have, missing((want.check for want in wanted), tree, have)
+    return not _CommitTest(context, project, commit, CancelToken()).open(wanted)[1]
 
 
 def confirm(
@@ -149,12 +120,10 @@ def confirm(
     """
     if tested.green:
         return tested
-    tree = project.hub.tree_of(tested.commit)
-    owners = {want.check.command: want.ticket for want in tested.wanted}
     failed = {receipt.command for receipt in tested.red}
-    todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
+    todo = {want.check.command: want for want in tested.wanted if want.check.command in failed}
     with context.check_slots.alone(project.id) as slot:
-        again = _run_all(context, project, slot, tested.commit, tree, todo, owners, cancel or CancelToken())
+        again = _CommitTest(context, project, tested.commit, cancel or CancelToken()).run(slot, list(todo.values()))
     by_command = {receipt.command: receipt for receipt in (*tested.receipts, *again)}
     return _tested(tested.commit, tested.wanted, by_command)
 
@@ -164,7 +133,7 @@ def _tested(commit: str, wanted: Sequence[WantedCheck], by_command: Mapping[str,
     return CheckedCommit(commit=commit, receipts=receipts_, wanted=tuple(wanted))
 
 
-def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
+def _record_flaky(context: Board, red: Receipt, green: Receipt) -> None:
     data = {
         "name": green.name,
         "command": green.command,
@@ -227,90 +196,112 @@ def try_in(
     )
 
 
-def _run_all(
-    context: Context,
-    project: ProjectContext,
-    slot: int,
-    commit: str,
-    tree: str,
-    todo: Sequence[Check],
-    owners: dict[str, int | None],
-    cancel: CancelToken,
-) -> list[Receipt]:
-    cancel.raise_if_cancelled()
-    try:
-        with prepared(context, project, slot, commit, cancel) as ready:
-            return [_decided(context, project, ready, tree, check, owners[check.command], cancel) for check in todo]
-    except setup.SetupFailed as failed:
-        return [_without_setup(context, project, commit, tree, check, owners[check.command], failed) for check in todo]
+@dataclass(frozen=True)
+class _CommitTest:
+    """A test of one commit: runs checks in a slot, and stores their receipts."""
 
+    context: Context
+    project: ProjectContext
+    commit: str
+    cancel: CancelToken
 
-def _decided(
-    context: Context,
-    project: ProjectContext,
-    ready: PreparedTree,
-    tree: str,
-    check: Check,
-    ticket: int | None,
-    cancel: CancelToken,
-) -> Receipt:
-    """The receipt that counts: the first green one after a red one on the same tree does not."""
-    receipt = _run_one(context, project, ready, tree, check, ticket, cancel)
-    if receipt.verdict is not CheckResult.GREEN:
+    @cached_property
+    def tree(self) -> str:
+        return self.project.hub.tree_of(self.commit)
+
+    def open(self, wanted: Sequence[WantedCheck]) -> tuple[tuple[Receipt, ...], list[WantedCheck]]:
+        """The receipts of the commit's tree, and the checks that have none."""
+        with self.context.store.read() as tx:
+            have = receipts.for_tree(tx, self.project.id, self.tree)
+        by_command = {want.check.command: want for want in wanted}
+        return have, [by_command[check.command] for check in missing((one.check for one in wanted), self.tree, have)]
+
+    def in_slot(self, todo: Sequence[WantedCheck]) -> list[Receipt]:
+        slots, project = self.context.check_slots, self.project
+        slot = slots.take(project.id, project.config.landing.checks_at_once)
+        try:
+            return self.run(slot, todo)
+        finally:
+            slots.give_back(project.id, slot)
+
+    def run(self, slot: int, todo: Sequence[WantedCheck]) -> list[Receipt]:
+        self.cancel.raise_if_cancelled()
+        try:
+            with prepared(self.context, self.project, slot, self.commit, self.cancel) as ready:
+                return [self._decided(ready, want) for want in todo]
+        except setup.SetupFailed as failed:
+            # On a change that is its fault; on the target, a red baseline.
+            return [self._kept(want, CheckResult.SETUP, tail=failed.message) for want in todo]
+
+    def _decided(self, ready: PreparedTree, want: WantedCheck) -> Receipt:
+        """The receipt that counts: the first green one after a red one on the same tree does not."""
+        receipt = self._run_one(ready, want)
+        if receipt.verdict is not CheckResult.GREEN:
+            return receipt
+        with self.context.store.read() as tx:
+            of_tree = receipts.for_tree(tx, self.project.id, self.tree)
+        ran = [one for one in of_tree if one.command == want.check.command]
+        if is_proven(ran):
+            return receipt
+        red = next(one for one in reversed(ran) if one.verdict is CheckResult.RED)
+        _record_flaky(self.context, red, receipt)
+        return self._run_one(ready, want)
+
+    def _run_one(self, ready: PreparedTree, want: WantedCheck) -> Receipt:
+        context, project, check = self.context, self.project, want.check
+        for _ in range(2):
+            machine = on_machine.choose(context, project, check)
+            crash.reach(Point.CHECK_BEFORE_RUN)
+            if machine:
+                ended = on_machine.run(
+                    context, project, check, self.commit, machine=machine, ticket=want.ticket, cancel=self.cancel
+                )
+            else:
+                ended = _run_here(context, project, ready, check, self.cancel)
+            if not ended.lost:
+                break
+        crash.reach(Point.CHECK_BEFORE_RECEIPT)
+        verdict = CheckResult.BROKEN if ended.lost else CheckResult.GREEN if ended.exit_code == 0 else CheckResult.RED
+        receipt = self._kept(want, verdict, ended, machine=machine, tail=_tail(check, ended))
+        crash.reach(Point.CHECK_AFTER_RECEIPT)
         return receipt
-    with context.store.read() as tx:
-        ran = [one for one in receipts.for_tree(tx, project.id, tree) if one.command == check.command]
-    if is_proven(ran):
-        return receipt
-    _record_flaky(context, next(one for one in reversed(ran) if one.verdict is CheckResult.RED), receipt)
-    return _run_one(context, project, ready, tree, check, ticket, cancel)
+
+    def _kept(
+        self,
+        want: WantedCheck,
+        verdict: CheckResult,
+        ended: commands.CommandEnd | None = None,
+        *,
+        tail: str,
+        machine: str = "",
+    ) -> Receipt:
+        """The receipt, stored. A check that could not start has no end."""
+        of_project = want.ticket is None and ended is not None
+        with self.context.store.write() as tx:
+            return receipts.add(
+                tx,
+                project=self.project.id,
+                ticket=want.ticket,
+                name=want.check.name,
+                command=want.check.command,
+                commit=self.commit,
+                tree=self.tree,
+                verdict=verdict,
+                exit_code=None if ended is None else ended.exit_code,
+                duration=0.0 if ended is None else ended.duration,
+                tail=tail,
+                output="" if ended is None else str(ended.output.relative_to(self.context.data.root)),
+                digest="" if ended is None else ended.digest,
+                machine=machine,
+                trusted=sight.trusted_by(self.context, tx, self.project, want.check) if of_project else "",
+            )
 
 
-def _run_one(
-    context: Context,
-    project: ProjectContext,
-    ready: PreparedTree,
-    tree: str,
-    check: Check,
-    ticket: int | None,
-    cancel: CancelToken,
-) -> Receipt:
-    commit = ready.commit
-    for _ in range(2):
-        machine = on_machine.choose(context, project, check)
-        crash.reach(Point.CHECK_BEFORE_RUN)
-        if machine:
-            ended = on_machine.run(context, project, check, commit, machine=machine, ticket=ticket, cancel=cancel)
-        else:
-            ended = _run_here(context, project, ready, check, cancel)
-        if not ended.lost:
-            break
-    crash.reach(Point.CHECK_BEFORE_RECEIPT)
-    verdict = CheckResult.BROKEN if ended.lost else CheckResult.GREEN if ended.exit_code == 0 else CheckResult.RED
-    tail = ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
+def _tail(check: Check, ended: commands.CommandEnd) -> str:
+    """What of the output is in the receipt. Agents see receipts; the person finds a held-out one in its file."""
     if check.runs:
-        # Agents see receipts; the person finds the output in its file.
-        tail = ""
-    with context.store.write() as tx:
-        receipt = receipts.add(
-            tx,
-            project=project.id,
-            ticket=ticket,
-            name=check.name,
-            command=check.command,
-            commit=commit,
-            tree=tree,
-            verdict=verdict,
-            exit_code=ended.exit_code,
-            duration=ended.duration,
-            tail=tail,
-            output=str(ended.output.relative_to(context.data.root)),
-            digest=ended.digest,
-            machine=machine,
-            trusted="" if ticket is not None else sight.trusted_by(context, tx, project, check),
-        )
-    crash.reach(Point.CHECK_AFTER_RECEIPT)
-    return receipt
+        return ""
+    return ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
 
 
 def _run_here(
@@ -331,31 +322,3 @@ def _run_here(
         landed=ready.is_landed and not project.config.setup.run and check in project.config.checks,
         cancel=cancel,
     )
-
-
-def _without_setup(
-    context: Context,
-    project: ProjectContext,
-    commit: str,
-    tree: str,
-    check: Check,
-    ticket: int | None,
-    failed: setup.SetupFailed,
-) -> Receipt:
-    """The receipt of a check that could not start. On a change that is its fault; on the target, a red baseline."""
-    with context.store.write() as tx:
-        return receipts.add(
-            tx,
-            project=project.id,
-            ticket=ticket,
-            name=check.name,
-            command=check.command,
-            commit=commit,
-            tree=tree,
-            verdict=CheckResult.SETUP,
-            exit_code=None,
-            duration=0.0,
-            tail=failed.message,
-            output="",
-            digest="",
-        )

@@ -15,7 +15,8 @@ from legion.domain.tickets.ticket import Cause, Fail, Ticket, TryAgain
 from legion.jobs.agent import teams
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.attempts import feedback
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store import events
 from legion.store.board import crews, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -24,7 +25,7 @@ _LONGEST_TITLE = 80
 
 
 def instead(
-    context: Context, project: ProjectContext, tx: Transaction, checkpoint: Ticket, failed: Fail, red: Sequence[Receipt]
+    context: Board, project: ProjectContext, tx: Transaction, checkpoint: Ticket, failed: Fail, red: Sequence[Receipt]
 ) -> TryAgain | Fail:
     """The checkpoint is queued again after its fixing ticket; after the last of them it fails."""
     # A ticket of an agent has the money and rights that the agent gives it, and a checkpoint gives none.

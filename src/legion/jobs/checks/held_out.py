@@ -11,16 +11,16 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from legion.config.sections.evidence import Acceptance
-from legion.config.sections.machine import NetworkMode
+from legion.config.sections.evidence import Acceptance, AcceptanceNetwork
 from legion.domain.checks import HELD_OUT, Check
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
+from legion.jobs.board import Board
 from legion.jobs.checks import execution
 from legion.jobs.checks.execution import WantedCheck
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext
 
 
-def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
+def wanted(context: Board, ticket: Ticket) -> tuple[WantedCheck, ...]:
     """The acceptance of the ticket, as far as the person's settings still have it."""
     known = context.user.acceptance
     return tuple(
@@ -31,7 +31,7 @@ def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
 
 
 def of_batch(
-    context: Context, project: ProjectContext, batch: Iterable[Ticket], base: str, tip: str
+    context: Board, project: ProjectContext, batch: Iterable[Ticket], base: str, tip: str
 ) -> tuple[WantedCheck, ...]:
     """The project's checks that the way from base to tip needs, and the proofs and acceptance of each ticket."""
     own = [(*execution.proofs(ticket.id, ticket.spec.proofs), *wanted(context, ticket)) for ticket in batch]
@@ -39,7 +39,7 @@ def of_batch(
     return (*shared, *(one for some in own for one in some))
 
 
-def waits(context: Context, ticket: Ticket) -> Park | None:
+def waits(context: Board, ticket: Ticket) -> Park | None:
     """A ticket whose acceptance was removed from the settings must not land without it."""
     gone = [name for name in ticket.spec.acceptance if name not in context.user.acceptance]
     if not gone:
@@ -58,7 +58,7 @@ def _check(name: str, one: Acceptance) -> Check:
         timeout=one.timeout,
         runs=one.run,
         folder=str(one.folder) if one.folder else "",
-        offline=one.network is NetworkMode.NONE,
+        offline=one.network is AcceptanceNetwork.NONE,
     )
 
 

@@ -27,12 +27,14 @@ from legion.domain.tickets.ticket import (
 from legion.git.merge.candidates import MergeConflict
 from legion.jobs import person_hooks
 from legion.jobs.attempts import escalation, feedback
+from legion.jobs.board import Board
 from legion.jobs.checks import approvals, execution, fix_tickets, held_out, revert_proof, reviewers
 from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.ticket_watch import cancelling
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.store.board import tickets, verdicts
 from legion.store.database.transactions import Transaction
@@ -95,11 +97,11 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, cancel: Ca
     )
 
 
-def _settled(context: Context, project: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged) -> Step:
+def _settled(context: Board, project: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged) -> Step:
     step = judged.step
     if judged.revert_proof is not None:
         revert_proof.record(tx, ticket, *judged.revert_proof)
-    if isinstance(step, Prove) and (asked := [one.reader for one in verdicts.pending(tx, ticket) if one.binding]):
+    if isinstance(step, Prove) and (asked := [one.reviewer for one in verdicts.pending(tx, ticket) if one.binding]):
         # A person asked for a review meanwhile.
         step = AskReview((*step.readers, *asked), step.why)
     if judged.about is not None:
@@ -110,7 +112,7 @@ def _settled(context: Context, project: ProjectContext, tx: Transaction, ticket:
 
 
 def next_step_without_checks(
-    context: Context, project: ProjectContext, ticket: Ticket, change: Change
+    context: Board, project: ProjectContext, ticket: Ticket, change: Change
 ) -> Prove | AskReview | None:
     """The step of a change that needs no check and no approval; None for any other."""
     if (
@@ -123,7 +125,7 @@ def next_step_without_checks(
     return reviewers.next_step(context, project, ticket, change)
 
 
-def _refused_by_hook(context: Context, project: ProjectContext, ticket: Ticket) -> Step | None:
+def _refused_by_hook(context: Trees, project: ProjectContext, ticket: Ticket) -> Step | None:
     facts = person_hooks.ticket_facts(ticket)
     text = person_hooks.refusal(context, project.record, HookKind.TASK_COMPLETED, facts)
     if text is None:

@@ -12,10 +12,12 @@ from legion.domain.machines.placement import Placed, RunPlace, Wanted, place
 from legion.domain.runs import Run
 from legion.drivers import registry
 from legion.drivers.profile import RunInput
-from legion.jobs.agent.model_run import AgentProgram
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.agent.model_run import AgentProgram, PreparedInput
+from legion.jobs.agent.preparation import Workplace
+from legion.jobs.context import Context
 from legion.jobs.machine_runs import placements, remote, run_places
 from legion.jobs.machines.travel import MachineJob
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.command import CommandEnd
@@ -94,10 +96,11 @@ def run(
     return replace(end, lost=not failed_setup, how=why, tail=f"{end.tail}\n{why}" if failed_setup else end.tail)
 
 
-def _job(context: Context, project: ProjectContext, this_run: Run, check: Check, commit: str) -> MachineJob:
+def _job(context: Trees, project: ProjectContext, this_run: Run, check: Check, commit: str) -> MachineJob:
     driver = registry.PROFILES[registry.COMMAND]
+    name = f"check {check.name}"
     chosen = AgentProgram(driver=driver, argv=("sh", "-c", check.command), timeout=check.timeout)
-    made = placements.read_job(
-        context, project, this_run, chosen, RunInput(prompt=""), base=commit, title=f"check {check.name}"
-    )
-    return replace(made, has_environment=False, variables={"LEGION_CHECK": f"check {check.name}"})
+    variables = {"LEGION_CHECK": name}
+    place = Workplace(program=chosen, title=name, base=commit, has_environment=False, variables=variables)
+    asked = PreparedInput(program=chosen, input=RunInput(prompt=""))
+    return placements.job_of(context, project, this_run, place, asked)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.git.trees.check_trees import OWN
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.check_slots import FIRST
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup, setup_record
 from legion.jobs.workspace.cancellation import CancelToken
 
@@ -135,7 +137,7 @@ def prepared(
     shared = PreparedTree(
         context=context,
         project=project,
-        name=str(slot),
+        name=_name_of(slot),
         commit=commit,
         made_on=project.target,
         landed=True,
@@ -146,3 +148,12 @@ def prepared(
         return
     with shared.own() as own:
         yield own
+
+
+def setup_would_read(project: ProjectContext, base: str, commit: str) -> bool:
+    """Whether what differs between the commits is of what setup reads, as far as the tree knows that is used most."""
+    return setup.would_read(project, project.check_trees.setup_record(_name_of(FIRST)), base, commit)
+
+
+def _name_of(slot: int) -> str:
+    return str(slot)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.failure_causes import likely_cause
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import receipts
 from legion.store.database.transactions import ReadTransaction
 
@@ -20,7 +20,7 @@ def on_commit(tx: ReadTransaction, project: int, commit: str) -> tuple[Receipt, 
     return tuple(receipt for receipt in last.values() if receipt.verdict in _FAILED)
 
 
-def sentences(context: Context, red: Iterable[Receipt]) -> list[str]:
+def sentences(context: Board, red: Iterable[Receipt]) -> list[str]:
     return [_sentence(context, receipt) for receipt in red]
 
 
@@ -30,7 +30,7 @@ def by_ids(tx: ReadTransaction, ids: object) -> tuple[Receipt, ...]:
     return receipts.get_many(tx, [id for id in wanted if isinstance(id, int)])
 
 
-def _sentence(context: Context, receipt: Receipt) -> str:
+def _sentence(context: Board, receipt: Receipt) -> str:
     if receipt.verdict is CheckResult.SETUP:
         return f"`{receipt.label}` was not run: {receipt.tail.strip()}"
     ended = "did not end by itself" if receipt.exit_code is None else f"ended with exit code {receipt.exit_code}"

@@ -20,7 +20,8 @@ from legion.git.merge import partial_trees
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import candidate
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events

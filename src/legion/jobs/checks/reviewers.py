@@ -10,23 +10,24 @@ from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import AskReview, Change, Prove, Ticket
 from legion.jobs.agent import teams
 from legion.jobs.attempts import escalation
+from legion.jobs.board import Board
 from legion.jobs.checks import approvals
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext
 
 
-def stage(context: Context, project: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
+def stage(context: Board, project: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
     """The reviewer with that key: of the ticket's team, else the default one."""
     found = teams.of_ticket(context, ticket).stage(key)
     return found if found is not None else teams.reviewer(context, project)
 
 
-def rounds(context: Context, project: ProjectContext, ticket: Ticket) -> int:
+def rounds(context: Board, project: ProjectContext, ticket: Ticket) -> int:
     """How often reviewers may send it back before a person is asked."""
     own = teams.of_ticket(context, ticket)
     return own.rounds if own.readers else project.config.review.rounds
 
 
-def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
+def model(context: Board, ticket: Ticket, reader: TeamStage) -> str:
     """The reviewer's own, else the person's choice, else the strongest that did not write the change."""
     chosen = reader.role.model or context.user.reviewer.model
     if chosen:
@@ -36,7 +37,7 @@ def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
     return others[-1] if others else ""
 
 
-def next_step(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
+def next_step(context: Board, project: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
     """The next step of a change whose proofs are green."""
     if ticket.spec.undoes is not None:
         # A revert of a landed change is exactly what a person asked for.

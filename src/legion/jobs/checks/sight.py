@@ -6,23 +6,30 @@ The result is a file of the project: what is lost with it is learned again. Sess
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import getpass
 import hashlib
 import json
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from legion.config.files.project import ProjectConfig
+from legion.config.files.project import FILE, ProjectConfig
+from legion.config.guess.fix import fixed
+from legion.config.guess.repository import Folder
 from legion.domain.checks import Check, CheckResult
 from legion.domain.events import EventKind
-from legion.domain.questions import TRUST, Question, QuestionKind, SettledBy
+from legion.domain.projects import ConfigOrigin
+from legion.domain.questions import FIX, LEAVE, TRUST, Question, QuestionKind, SettledBy
 from legion.domain.review.source_files import packages, reads_setup, source_files
 from legion.domain.review.trial import Sight, Trial, TriedCheck
 from legion.git.hub.repository import Hub
 from legion.git.merge import partial_trees
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.supervise.questions import release_tickets
+from legion.jobs.trees import ProjectContext
+from legion.jobs.workspace import shell_variables
 from legion.store import events
 from legion.store.board import projects, questions
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -33,11 +40,11 @@ _PACKAGE = "package.json"
 _ANSWER_WITHIN = 30 * 86_400.0
 
 
-def is_on(context: Context, project: ProjectContext) -> bool:
+def is_on(context: Board, project: ProjectContext) -> bool:
     return context.user.protection.trial and bool(project.config.checks)
 
 
-def last(context: Context, tx: ReadTransaction, project: ProjectContext, commit: str = "") -> Trial | None:
+def last(context: Board, tx: ReadTransaction, project: ProjectContext, commit: str = "") -> Trial | None:
     """The result for the checks in force, as they are at the commit, by default the target."""
     wanted = key(project, commit or project.record.target)
     found = _read(project.folder / _FILE)
@@ -48,7 +55,7 @@ def last(context: Context, tx: ReadTransaction, project: ProjectContext, commit:
     return next((one for one in shared if one is not None and one.key == wanted and one.complete), None)
 
 
-def is_due(context: Context, tx: ReadTransaction, project: ProjectContext) -> bool:
+def is_due(context: Board, tx: ReadTransaction, project: ProjectContext) -> bool:
     """Whether the checks in force were never tried, only on another target that failed them, or proved flaky since."""
     if not is_on(context, project):
         return False
@@ -72,9 +79,10 @@ def forget(project: ProjectContext) -> None:
     (project.folder / _FILE).unlink(missing_ok=True)
 
 
-def keep(context: Context, project: ProjectContext, found: Trial) -> None:
+def keep(context: Board, project: ProjectContext, found: Trial) -> None:
     """Store the result. Where it leaves doubts the person is asked, once; else what waited for it continues."""
     files.write_atomic(project.folder / _FILE, json.dumps(dataclasses.asdict(found), default=lambda one: one.value))
+    new = proposal(context, project) if found.blind or found.copies else None
     with context.store.write() as tx:
         data = {
             "commit": found.commit,
@@ -83,12 +91,15 @@ def keep(context: Context, project: ProjectContext, found: Trial) -> None:
             "sees": found.sees,
         }
         tx.record(EventKind.TRIED, project=project.id, data=data)
+        if not found.complete:
+            return
+        about = _key_of_question(project, found) if found.doubts else ""
+        for one in questions.open_ones(tx):
+            if one.kind is QuestionKind.CHECKS and one.project == project.id and one.key.rpartition(":")[0] != about:
+                questions.settle(tx, one.id, one.fallback, "the checks were tried again", by=SettledBy.END)
         if found.doubts:
-            _ask(tx, project, found)
-        elif found.complete:
-            for question in questions.open_ones(tx):
-                if question.kind is QuestionKind.CHECKS and question.project == project.id:
-                    questions.settle(tx, question.id, question.fallback, "the checks see the code", by=SettledBy.END)
+            _ask(tx, project, found, new)
+        else:
             release_tickets(tx, project.id)
 
 
@@ -104,7 +115,7 @@ def question(tx: ReadTransaction, project: ProjectContext, found: Trial) -> Ques
     return asked if asked is not None and asked.settled_at is None else None
 
 
-def trusted_by(context: Context, tx: ReadTransaction, project: ProjectContext, check: Check) -> str:
+def trusted_by(context: Board, tx: ReadTransaction, project: ProjectContext, check: Check) -> str:
     """Who trusts the check although it was not shown to see the code; empty where it was, or no one was asked."""
     if not is_on(context, project) or check not in project.config.checks:
         return ""
@@ -114,9 +125,34 @@ def trusted_by(context: Context, tx: ReadTransaction, project: ProjectContext, c
     return getpass.getuser() if is_trusted(tx, project, found) else ""
 
 
-def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
+def proposal(context: Board, project: ProjectContext) -> str | None:
+    """A legion.toml in place of the one in force whose checks may see the code."""
+    record, target = project.record, project.record.target
+    path = shell_variables.current(context, Path(record.common_dir), Path(record.root)).get("PATH")
+
+    def text_of(name: str) -> str:
+        return (project.hub.read_file(target, name) or b"").decode("utf-8", "replace")
+
+    names = tuple(partial_trees.tracked(project.hub, target))
+    return fixed(record.config_text, Folder(names, text_of, lambda name: shutil.which(name, path=path) is not None))
+
+
+def difference(before: str, after: str) -> str:
+    """The lines that change, for a person."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    return "\n".join(line for line in list(lines)[2:] if not line.startswith("@@"))
+
+
+def _ask(tx: Transaction, project: ProjectContext, found: Trial, new: str | None) -> None:
     """Once; and again where a trial finds the same after an answer that left it open."""
     doubts, remedy = "; ".join(found.doubts), found.remedy(project.config.setup.run)
+    if new is None:
+        way = f"To fix it: {remedy}. Then commit {FILE} and run `legion trust`: the checks are tried again."
+    else:
+        landed = project.record.config_origin is ConfigOrigin.TARGET
+        then = "when you have committed it, the checks are tried again" if landed else "the checks are tried again"
+        changed = difference(project.record.config_text, new)
+        way = f"`{FIX}` changes these lines of {FILE} in your checkout; {then}:\n{changed}"
     asked, next_key = _asked(tx, project, found)
     if asked is not None and (asked.settled_at is None or asked.choice == TRUST):
         return
@@ -127,10 +163,10 @@ def _ask(tx: Transaction, project: ProjectContext, found: Trial) -> None:
         project=project.id,
         words=(
             f"Shall changes land on these checks? {doubts[:1].upper()}{doubts[1:]}.\n"
-            f"To fix it: {remedy}. Then commit legion.toml and run `legion trust`: the checks are tried again.\n"
-            f"`{TRUST}` lands changes all the same, and every receipt says so; until then finished tickets wait."
+            f"{way}\n`{TRUST}` lands changes all the same, and every receipt says so; until then finished tickets wait."
         ),
         deadline=tx.now + _ANSWER_WITHIN,
+        choices=None if new is None else (FIX, LEAVE, TRUST),
     )
 
 

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.workspace.cancellation import CancelToken, cancel_all
 from legion.store.board import tickets
 
 log = logging.getLogger(__name__)
 
 
-def as_they_are(context: Context, batch: Sequence[Ticket]) -> tuple[Ticket, ...]:
+def as_they_are(context: Board, batch: Sequence[Ticket]) -> tuple[Ticket, ...]:
     """All of the tickets as they are now; empty where one of them has changed."""
     ids = [ticket.id for ticket in batch]
     with context.store.read() as tx:
@@ -27,7 +27,7 @@ def as_they_are(context: Context, batch: Sequence[Ticket]) -> tuple[Ticket, ...]
 
 
 @contextlib.contextmanager
-def cancelling(context: Context, batch: Sequence[Ticket], cancel: CancelToken) -> Iterator[None]:
+def cancelling(context: Board, batch: Sequence[Ticket], cancel: CancelToken) -> Iterator[None]:
     """Within the block, the token is cancelled when one of the tickets changes."""
     over = threading.Event()
     with context.store.commits() as committed:

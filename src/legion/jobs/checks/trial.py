@@ -8,6 +8,7 @@ check starts in another folder may run those.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,11 +23,13 @@ from legion.domain.review.trial import WAITS, Sight, Trial, TriedCheck, sight_of
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
+from legion.jobs.board import Board
 from legion.jobs.checks import execution, sight
 from legion.jobs.checks.execution import WantedCheck
 from legion.jobs.checks.job import ChecksBroken, confirmed
 from legion.jobs.checks.prepared_tree import PreparedTree
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.save import AUTHOR
@@ -39,6 +42,10 @@ _MOST_FILES = 1000
 _SHORTEST_COPY = 20
 """Bytes of a file below which the same content tells nothing."""
 _MOST_OUTPUT = 1 << 20
+_PACKAGE = re.compile(
+    r"\.dist-info/METADATA$|(?:^|/)node_modules/(?:@[^/]+/)?[^/@]+/package\.json$|/gems/[^/]+/[^/]+\.gemspec$"
+)
+"""The file by which each installed package is counted once."""
 
 
 def stops(context: Context, project: ProjectContext, waiting: Sequence[Ticket], *, tip: str = "") -> Park | None:
@@ -63,7 +70,7 @@ def stops(context: Context, project: ProjectContext, waiting: Sequence[Ticket], 
 
 
 @contextmanager
-def _noted(context: Context, waiting: Sequence[Ticket]) -> Iterator[None]:
+def _noted(context: Board, waiting: Sequence[Ticket]) -> Iterator[None]:
     notes, ids = context.live.queue.notes, [ticket.id for ticket in waiting]
     notes.update(dict.fromkeys(ids, "waits for the trial of the checks: `legion doctor --try` shows it"))
     try:
@@ -112,6 +119,8 @@ class _TrialRun:
         """By package: whether a check was red with an error in it."""
         self._red: set[str] = set()
         """Checks that were red with an error somewhere."""
+        self._packages = 0
+        self._fetched = 0
         self._copies: dict[str, bytes] = {}
         """Outputs of setup that hold the code as it was before an error was planted, and what they hold."""
 
@@ -132,6 +141,8 @@ class _TrialRun:
             at=self._context.clock(),
             setup=seconds,
             setup_fault=fault,
+            packages=self._packages,
+            fetched=self._fetched,
             checks=tuple(self._tried(check, base.get(check.name), bool(packages)) for check in self._checks),
             files=sum(map(len, packages.values())),
             unseen=unseen(self._noticed),
@@ -147,16 +158,20 @@ class _TrialRun:
         if not self._project.config.setup.run:
             return None, ""
         self._step("setup")
-        began = time.monotonic()
+        began, before = time.monotonic(), trees.size(self._project.cache)
         try:
             with execution.tree_of(self._context, self._project, self._commit, self._cancel) as ready:
                 if self._again:
                     began = time.monotonic()
                     ready.make()
-                ready.show()
+                place, outputs = ready.show()
+                seconds = time.monotonic() - began
+                made = (str(file.relative_to(place)) for output in outputs for file in _files_below(output))
+                self._packages = sum(1 for path in made if _PACKAGE.search(path))
         except setup.SetupFailed as failed:
             return time.monotonic() - began, failed.message
-        return time.monotonic() - began, ""
+        self._fetched = max(0, trees.size(self._project.cache) - before)
+        return seconds, ""
 
     def _on_base(self, check: Check) -> Receipt:
         self._step(f"{check.name} on the code as it is")

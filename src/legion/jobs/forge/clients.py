@@ -16,7 +16,7 @@ from legion.forge import Forge, GitRemote, github
 from legion.forge.github import GitHub
 from legion.forge.plain import PlainRemote
 from legion.git.hub import remote
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.system import process
 from legion.system.process import ProgramMissing
 
@@ -45,15 +45,15 @@ class _Clients:
                 known = self._forges[key] = digest, make(one, token)
             return known[1]
 
-    def lock(self, context: Context, project: int) -> threading.Lock:
+    def lock(self, context: Board, project: int) -> threading.Lock:
         with self._lock:
             return self._passes.setdefault((str(context.data.root), project), threading.Lock())
 
-    def hurry(self, context: Context, project: int) -> None:
+    def hurry(self, context: Board, project: int) -> None:
         with self._lock:
             self._hurried.add((str(context.data.root), project))
 
-    def hurried(self, context: Context) -> frozenset[int]:
+    def hurried(self, context: Board) -> frozenset[int]:
         with self._lock:
             found = {one for one in self._hurried if one[0] == str(context.data.root)}
             self._hurried -= found
@@ -63,22 +63,22 @@ class _Clients:
 _CLIENTS = _Clients()
 
 
-def open_forge(context: Context, one: ForgeConnection) -> Forge:
+def open_forge(context: Board, one: ForgeConnection) -> Forge:
     """Raises NotAllowed where the token is not there."""
     return _CLIENTS.forge(one, token_of(context, one))
 
 
-def pass_lock(context: Context, project: int) -> threading.Lock:
+def pass_lock(context: Board, project: int) -> threading.Lock:
     """Held by whatever looks at the project's forge: one at a time."""
     return _CLIENTS.lock(context, project)
 
 
-def hurry(context: Context, project: int) -> None:
+def hurry(context: Board, project: int) -> None:
     """A webhook came: the loop looks at the forge with the next commit."""
     _CLIENTS.hurry(context, project)
 
 
-def hurried(context: Context) -> frozenset[int]:
+def hurried(context: Board) -> frozenset[int]:
     """The projects for which webhooks came since the last call."""
     return _CLIENTS.hurried(context)
 
@@ -104,7 +104,7 @@ def _branch_tip(found: GitRemote, branch: str) -> str | None:
     return remote.tips(found.url, found.settings, branch).get(branch)
 
 
-def kept_token(context: Context, project: int) -> Path:
+def kept_token(context: Board, project: int) -> Path:
     return context.data.keys / f"forge-{project}"
 
 
@@ -118,7 +118,7 @@ def app_of(one: ForgeConnection) -> tuple[str, str]:
     return app, file
 
 
-def token_of(context: Context, one: ForgeConnection) -> str:
+def token_of(context: Board, one: ForgeConnection) -> str:
     match one.key_from:
         case TokenFrom.NONE:
             return ""

@@ -11,7 +11,8 @@ from legion.domain.scheduling.usage import total
 from legion.domain.tickets import evidence
 from legion.domain.tickets.evidence import Backing, criteria_of
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store import epic_sessions, events
 from legion.store.board import forges, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
@@ -24,7 +25,7 @@ def green(found: Iterable[Receipt], commands: Collection[str]) -> list[Receipt]:
     return list(latest.values())
 
 
-def gather(context: Context, project: ProjectContext, ticket: Ticket, commit: str) -> PullFacts:
+def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str) -> PullFacts:
     tree = project.hub.tree_of(commit)
     checks = {check.name: check.command for check in project.config.checks}
     with context.store.read() as tx:

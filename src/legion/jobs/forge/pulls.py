@@ -30,11 +30,13 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Cause, Land, ParkReason, State, Ticket, Unpark
 from legion.git.hub import remote
+from legion.git.hub.lfs import lfs_files
 from legion.git.hub.remote import PushResult
 from legion.jobs.attempts import escalation
 from legion.jobs.forge import pull_facts
 from legion.jobs.forge.notices import digest
 from legion.jobs.forge.visit import Visit
+from legion.jobs.supervise.outcome import first_paths
 from legion.store.board import forges, receipts, tickets
 from legion.store.database.transactions import Transaction
 
@@ -88,6 +90,15 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         claim = forges.claim_of_ticket(tx, ticket.id)
     url, settings = visit.remote.url, visit.remote.settings
     exists = known.branch in remote.tips(url, settings, known.branch)
+    large = lfs_files(visit.project.hub, visit.base or visit.project.target, known.tested)
+    # A branch with this commit was pushed by the person's own git, and the content with it.
+    if large and known.tested not in remote.tips(url, settings, "*").values():
+        note = (
+            f"its change holds files of Git LFS ({first_paths(large)}), whose content Legion does not upload: "
+            f"run `legion push {ticket.id}`, which uploads it with your own git"
+        )
+        _change(visit, known, note=note)
+        return
     ours = (known.pushed or (claim.claim if claim is not None else None)) if exists else None
     there = visit.forge.pull_of(known.branch) if known.number is None else visit.forge.pull(known.number)
     if there is not None and there.state is PullState.MERGED and there.commit == known.pushed:

@@ -7,23 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from legion.domain.errors import LegionError, NotFound
+from legion.domain.errors import LegionError, NotAllowed, NotFound
 from legion.domain.landing.destination import LandingTarget
 from legion.forge.errors import ForgeLimited
 from legion.git.hub import remote
-from legion.jobs.context import Context
+from legion.git.hub.attribute_files import EMPTY_TREE
+from legion.git.hub.lfs import lfs_files
 from legion.jobs.forge import claims, commands, notices, pulls
 from legion.jobs.forge.actions import BoardActions
 from legion.jobs.forge.clients import open_forge, pass_lock
 from legion.jobs.forge.visit import Visit, each
 from legion.jobs.landing import upstream
+from legion.jobs.supervise.outcome import first_paths
+from legion.jobs.trees import Trees
 from legion.store.board import forges
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def visiting(context: Context, project_id: int, actions: BoardActions) -> Iterator[Visit]:
+def visiting(context: Trees, project_id: int, actions: BoardActions) -> Iterator[Visit]:
     """The project's forge, with its branch fetched, for one caller at a time."""
     with pass_lock(context, project_id):
         with context.store.read() as tx:
@@ -40,7 +43,7 @@ def visiting(context: Context, project_id: int, actions: BoardActions) -> Iterat
         yield Visit(context=context, project=project, connection=connection, forge=forge, actions=actions, base=base)
 
 
-def sync(context: Context, project_id: int, actions: BoardActions) -> None:
+def sync(context: Trees, project_id: int, actions: BoardActions) -> None:
     """Look at everything once. What goes wrong is recorded with the connection, then raised."""
     try:
         with visiting(context, project_id, actions) as visit:
@@ -77,6 +80,12 @@ def _push_branch(visit: Visit) -> None:
         return
     if tip is not None and not project.hub.is_ancestor(tip, project.target):
         return
+    large = lfs_files(project.hub, tip or EMPTY_TREE[len(project.target)], project.target)
+    if large:
+        raise NotAllowed(
+            f"What landed holds files of Git LFS ({first_paths(large)}), whose content Legion does not upload: run "
+            f"`legion collect` and `git push` in your checkout, which uploads it."
+        )
     remote.fast_forward(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
     remote.fetch(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
     upstream.fetch(visit.context, project)

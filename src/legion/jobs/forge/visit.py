@@ -9,13 +9,14 @@ from legion.domain.errors import LegionError
 from legion.domain.forge.connections import ForgeConnection
 from legion.forge import Forge, GitRemote
 from legion.forge.errors import ForgeLimited
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.forge.actions import BoardActions
+from legion.jobs.trees import ProjectContext
 
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    context: Context
+    context: Board
     project: ProjectContext
     connection: ForgeConnection
     forge: Forge

@@ -10,7 +10,8 @@ from legion.domain.scheduling.decide import Claim
 from legion.jobs.checks import execution
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.store.board import projects
 from legion.store.work import claims
 

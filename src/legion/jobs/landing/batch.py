@@ -28,10 +28,11 @@ from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.checks.ticket_watch import cancelling
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.landing import gate, live_tests, offer, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import projects

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from legion.domain.projects import Project
 from legion.domain.questions import BIND, LEAVE, REBASE, REBUILD, RECREATE, Question, QuestionKind, SettledBy
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _ANSWER_WITHIN = 7 * 86_400.0
 
 
-def ask_gone(context: Context, record: Project) -> None:
+def ask_gone(context: Board, record: Project) -> None:
     """One question for each commit that the branch was last seen at."""
     words = (
         f"The branch {record.branch} of session {record.session_name} is gone. Landed work is safe in the hub. "
@@ -21,7 +21,7 @@ def ask_gone(context: Context, record: Project) -> None:
     _ask(context, record, f"gone:{record.branch}:{record.person_tip}", words, (RECREATE, BIND, LEAVE))
 
 
-def ask_rewritten(context: Context, record: Project, before: str) -> None:
+def ask_rewritten(context: Board, record: Project, before: str) -> None:
     """`before` is the tip that the branch no longer contains."""
     words = (
         f"The branch {record.branch} of session {record.session_name} was rewritten: it no longer contains "
@@ -45,7 +45,7 @@ def settle_open(tx: Transaction, project: int, choice: str) -> None:
             questions.settle(tx, one.id, choice, by=SettledBy.PERSON)
 
 
-def _ask(context: Context, record: Project, about: str, words: str, choices: tuple[str, ...]) -> None:
+def _ask(context: Board, record: Project, about: str, words: str, choices: tuple[str, ...]) -> None:
     key = f"{QuestionKind.BRANCH.value}:{record.id}:{about}"
     with context.store.read() as tx:
         if questions.by_key(tx, key) is not None:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
-from legion.domain.landing.gate import gate_key, is_gated
+from legion.domain.landing.destination import gate_key, is_gated
 from legion.domain.questions import BACK, LAND, STOP, Question, QuestionKind
 from legion.domain.review.hidden_characters import warning
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.jobs.checks import approvals
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import epics, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -33,7 +33,7 @@ def waits(tx: ReadTransaction, project: ProjectContext, ticket: Ticket) -> bool:
     return not any(one is not None and one.choice == LAND for one in asked)
 
 
-def stop_for_person(context: Context, ticket: Ticket, because: Sequence[Receipt]) -> None:
+def stop_for_person(context: Trees, ticket: Ticket, because: Sequence[Receipt]) -> None:
     """Park the ticket and ask, unless a person has moved it or released it meanwhile. `because`: what it passed."""
     assert ticket.change is not None, "it was tested"
     hidden = warning(approvals.find_hidden(context.project(ticket.project), ticket.change))

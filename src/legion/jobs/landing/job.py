@@ -20,13 +20,14 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checks.ticket_watch import cancelling
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.landing import baseline, live_tests, races, target, upstream
 from legion.jobs.landing.batch import Batch
 from legion.jobs.landing.queue import MergeQueue
 from legion.jobs.landing.send_back import send_back
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.landing.suspects import Suspect, Suspects
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.store.board import projects, tickets
 from legion.store.work import claims

@@ -12,8 +12,9 @@ from legion.domain.tickets.ticket import Ticket
 from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import ChainLink
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.live_state import QueueTest
+from legion.jobs.trees import ProjectContext
 
 
 @contextlib.contextmanager

@@ -11,8 +11,9 @@ from legion.domain.forge.connections import ForgeKind, TicketPull
 from legion.domain.forge.issues import ticket_branch
 from legion.domain.forge.pulls import PullStage
 from legion.domain.tickets.ticket import Park, ParkReason
+from legion.jobs.board import Board
 from legion.jobs.checks.candidates import ChainLink
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.store.board import forges, tickets
 from legion.system import crash
 from legion.system.crash import Point
@@ -25,7 +26,7 @@ NO_PULLS = (
 )
 
 
-def offer(context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
+def offer(context: Board, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
     """False where a person moved one of the tickets meanwhile."""
     links = [(link, link.ticket) for link in chain if link.ticket is not None]
     for link, ticket in links:

@@ -12,8 +12,8 @@ from legion.domain.events import EventKind
 from legion.domain.landing.queue import QueueEntry, newest_landed, ordered, overtaken, room_after
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Cause, State, Ticket
-from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import gate
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store import events
 from legion.store.board import landings, races, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -27,7 +27,7 @@ _EVENTS = 20_000
 class MergeQueue:
     """For the length of one land job."""
 
-    def __init__(self, context: Context, project: int) -> None:
+    def __init__(self, context: Trees, project: int) -> None:
         self._context = context
         self._red_batches = context.live.queue.red_batches
         with context.store.read() as tx:
@@ -101,7 +101,7 @@ class MergeQueue:
 
 
 def waiting_entries(
-    context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]
+    context: Trees, tx: ReadTransaction, project: int, live: Iterable[Ticket]
 ) -> tuple[QueueEntry, ...]:
     """The tickets of one project that wait for landing, in order."""
     racing = {lane.ticket for lanes in races.undecided(tx).values() for lane in lanes}
@@ -124,7 +124,7 @@ def waiting_entries(
     )
 
 
-def lines_changed(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
+def lines_changed(context: Trees, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
     """How many lines each of them changes."""
     changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
     known = dict(context.live.queue.change_sizes.current)

@@ -13,8 +13,9 @@ from legion.domain.review.verdicts import Severity
 from legion.domain.rules import Rule
 from legion.domain.scheduling.races import COMPARES, FinishedLane, LaneStanding, RaceResult, decide, is_open
 from legion.domain.tickets.ticket import AskReview, Stop, Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.landing.queue import lines_changed
+from legion.jobs.trees import Trees
 from legion.store.board import races, tickets, verdicts
 from legion.store.board.races import Lane
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -24,7 +25,7 @@ from legion.system.crash import Point
 _WEIGHTS = {Severity.BLOCKING: 100}
 
 
-def settle(context: Context, project: int) -> None:
+def settle(context: Trees, project: int) -> None:
     with context.store.read() as tx:
         live = {ticket.id: ticket for ticket in tickets.live(tx, project=project)}
         ready = [lanes for lanes in races.undecided(tx).values() if _is_ready(lanes, live)]
@@ -37,7 +38,7 @@ def _is_ready(lanes: Sequence[Lane], live: dict[int, Ticket]) -> bool:
     return LaneStanding.FINISHED in there and not is_open(there)
 
 
-def _settle(context: Context, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> None:
+def _settle(context: Trees, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> None:
     there = races.standings(lanes, live)
     done = [live[id] for id, one in there.items() if one is LaneStanding.FINISHED]
     lines = lines_changed(context, project, done)
@@ -56,7 +57,7 @@ def _settle(context: Context, project: int, lanes: Sequence[Lane], live: dict[in
     crash.reach(Point.RACE_AFTER_DECISION)
 
 
-def _have_read(context: Context, project: int, lanes: Sequence[Lane], ticket: int, live: dict[int, Ticket]) -> None:
+def _have_read(context: Board, project: int, lanes: Sequence[Lane], ticket: int, live: dict[int, Ticket]) -> None:
     """One independent reader, of this ticket, ranks the changes of all lanes."""
     crash.reach(Point.RACE_BEFORE_READING)
     with context.store.write() as tx:

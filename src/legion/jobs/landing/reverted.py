@@ -14,7 +14,8 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Ticket
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.save import AUTHOR
 from legion.store import events
 from legion.store.board import tickets
@@ -44,7 +45,7 @@ def reverse(
 
 
 def removed_from_target(
-    context: Context, project: ProjectContext, *, old: str, new: str
+    context: Board, project: ProjectContext, *, old: str, new: str
 ) -> tuple[tuple[Ticket, str], ...]:
     """Tickets whose work this move removes from the target, in the order in which they landed, each with the commit
     that its change was put on.
@@ -58,7 +59,7 @@ def removed_from_target(
         return tuple((one, before(tx, project, one)) for one in _without(tx, project, new, landed))
 
 
-def restored_to_target(context: Context, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
+def restored_to_target(context: Board, project: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
     """Tickets whose removed work this move restores to the target."""
     with context.store.read() as tx:
         away = tickets.landed(tx, project.id, noted=True)

@@ -9,14 +9,15 @@ from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Fail, Park, Ticket, TryAgain
 from legion.jobs.attempts import escalation
+from legion.jobs.board import Board
 from legion.jobs.checks import approvals
 from legion.jobs.checks.approvals import ApprovalConcern
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.store.board import projects, tickets
 
 
 def send_back(
-    context: Context,
+    context: Board,
     ticket: Ticket,
     step: TryAgain | Fail | Park,
     kind: EventKind = EventKind.SENT_BACK,
@@ -31,7 +32,7 @@ def send_back(
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 
-def stop_for_approval(context: Context, ticket: Ticket, about: ApprovalConcern) -> bool:
+def stop_for_approval(context: Board, ticket: Ticket, about: ApprovalConcern) -> bool:
     """Ask a person before the change lands, or send it back after a no. False where they have said yes."""
     with context.store.write() as tx:
         if tickets.get(tx, ticket.id).version != ticket.version:
@@ -46,7 +47,7 @@ def stop_for_approval(context: Context, ticket: Ticket, about: ApprovalConcern) 
 
 
 def refuse_upstream(
-    context: Context, project: ProjectContext, why: str, remedy: str, because: Sequence[Receipt] = ()
+    context: Board, project: ProjectContext, why: str, remedy: str, because: Sequence[Receipt] = ()
 ) -> None:
     """The person's commits do not enter the target before they commit again."""
     with context.store.write() as tx:
@@ -57,7 +58,7 @@ def refuse_upstream(
         projects.save(tx, refused, EventKind.NOT_ABSORBED, data)
 
 
-def settle_upstream(context: Context, project: ProjectContext, tip: str) -> None:
+def settle_upstream(context: Board, project: ProjectContext, tip: str) -> None:
     """The target holds the person's commits already, and more that landed meanwhile: nothing is left to absorb."""
     with context.store.write() as tx:
         record = projects.get(tx, project.id)

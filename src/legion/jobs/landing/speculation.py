@@ -24,9 +24,10 @@ from legion.jobs.checks import execution, held_out
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.ticket_watch import as_they_are, cancelling
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.landing.live_tests import shown
 from legion.jobs.landing.queue import MergeQueue
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import CancelToken, cancel_all
 from legion.store.board import receipts, tickets
 

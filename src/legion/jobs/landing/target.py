@@ -20,17 +20,18 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Land
 from legion.git.core.errors import TargetMoved
 from legion.git.hub.repository import Hub
+from legion.jobs.board import Board
 from legion.jobs.checks import execution
 from legion.jobs.checks.candidates import ChainLink
-from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import reverted
+from legion.jobs.trees import ProjectContext
 from legion.store.board import landings, projects, receipts, tickets
 from legion.store.database.transactions import Transaction
 from legion.system import crash
 from legion.system.crash import Point
 
 
-def move(context: Context, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
+def move(context: Board, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
     """Move the target to the tested tip. False where a person moved one of its tickets meanwhile."""
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
@@ -62,7 +63,7 @@ def move(context: Context, project: ProjectContext, start: str, chain: Sequence[
     return True
 
 
-def finish_open_landings(context: Context, project: ProjectContext) -> None:
+def finish_open_landings(context: Board, project: ProjectContext) -> None:
     """Complete landings that a crash interrupted: all was tested, and no ticket can be withdrawn while an intent is
     open.
 
@@ -79,7 +80,7 @@ def finish_open_landings(context: Context, project: ProjectContext) -> None:
         _record(context, project, intent, moved=moved)
 
 
-def _record(context: Context, project: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
+def _record(context: Board, project: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
     left = reverted.removed_from_target(context, project, old=intent.base, new=intent.commit) if moved else ()
     back = reverted.restored_to_target(context, project, intent) if moved else ()
     with context.store.write() as tx:

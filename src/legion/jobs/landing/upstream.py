@@ -11,12 +11,13 @@ from legion.domain.projects import Project
 from legion.git.core.errors import BranchGone, RepositoryGone
 from legion.git.hub import remote
 from legion.git.person.inspect import loose_tip
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import branch_questions
+from legion.jobs.trees import ProjectContext
 from legion.store.board import forges, projects
 
 
-def fetch(context: Context, project: ProjectContext) -> Project:
+def fetch(context: Board, project: ProjectContext) -> Project:
     """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped.
 
     Where work lands at a forge, its branch takes the place of the person's; `jobs/forge` has fetched it.
@@ -36,13 +37,13 @@ def fetch(context: Context, project: ProjectContext) -> Project:
     return _store(context, project, tip)
 
 
-def _at_forge(context: Context, project: ProjectContext) -> str | None:
+def _at_forge(context: Board, project: ProjectContext) -> str | None:
     with context.store.read() as tx:
         forge = forges.of_project(tx, project.id)
     return None if forge is None else project.hub.resolve(remote.ref_of(forge.branch))
 
 
-def _store(context: Context, project: ProjectContext, tip: str) -> Project:
+def _store(context: Board, project: ProjectContext, tip: str) -> Project:
     if tip == project.record.person_tip:
         return project.record
     left = _left(project, tip)

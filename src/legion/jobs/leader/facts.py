@@ -9,10 +9,10 @@ from legion.domain.agents.mail import MessageKind
 from legion.domain.leader.briefing import EpicFact, LeaderFacts, SpokenLine
 from legion.domain.leader.digest import BoardFacts, PlanFact, QuestionFact, TicketFact
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.leader import rights
 from legion.store import events
-from legion.store.board import goals, memories, notes, projects, questions, tickets
+from legion.store.board import goals, notes, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, mail
 
@@ -22,7 +22,7 @@ _SPOKEN = 6
 _SHOWN_KINDS = (MessageKind.TELL, MessageKind.RESULT)
 
 
-def board(context: Context, tx: ReadTransaction, agent: Agent, *, since: int, fresh: bool) -> BoardFacts:
+def board(context: Board, tx: ReadTransaction, agent: Agent, *, since: int, fresh: bool) -> BoardFacts:
     """The board since an event. `fresh`: the leader knows nothing yet, so earlier failures are included."""
     project = projects.get(tx, agent.project)
     live = tickets.live(tx, project=agent.project)
@@ -50,7 +50,7 @@ def board(context: Context, tx: ReadTransaction, agent: Agent, *, since: int, fr
             for one in goals.of_project(tx, agent.project)
             if one.open
         ],
-        lessons=[one.id for one in memories.lessons(tx, agent.project) if one.proposed],
+        lessons=[one.id for one in notes.lessons(tx, agent.project) if one.proposed],
         target_red=project.baseline_red,
         paused=project.paused,
         left=agents.all_means(tx, context.user.standing.top)[agent.id].money,
@@ -63,7 +63,7 @@ def known(tx: ReadTransaction, agent: Agent, *, earlier: bool) -> LeaderFacts:
     spoken = [one for one in mail.between(tx, ROOT, agent.id, limit=_SPOKEN) if one.kind in _SHOWN_KINDS]
     return LeaderFacts(
         task=agent.task,
-        notes=notes.of_project(tx, agent.project),
+        notes=notes.for_leaders(tx, agent.project),
         epics=_epics(tx, agent.project, live),
         # What waits is part of the prompt anyway.
         spoken=[SpokenLine(mine=one.sender == agent.id, text=one.text) for one in spoken if not one.is_open],

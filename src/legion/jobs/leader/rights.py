@@ -11,19 +11,19 @@ from legion.domain.agents.leaders import is_leader
 from legion.domain.leader.briefing import LeaderRights
 from legion.domain.questions import Question, QuestionKind
 from legion.jobs.agent import extra_rights
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 
 
-def rights(context: Context, tx: ReadTransaction, agent: Agent) -> LeaderRights:
+def rights(context: Board, tx: ReadTransaction, agent: Agent) -> LeaderRights:
     return LeaderRights(
         approves=ExtraRight.APPROVE in extra_rights.rights(context, tx, agent.id),
         answers=context.user.claude.answers is Answers.LEADERS,
     )
 
 
-def answerable(context: Context, tx: ReadTransaction, agent: Agent, asked: Iterable[Question]) -> tuple[Question, ...]:
+def answerable(context: Board, tx: ReadTransaction, agent: Agent, asked: Iterable[Question]) -> tuple[Question, ...]:
     """Those that the agent may answer: of agents below it; a leader's also of tickets of its project.
 
     Never its own questions, and never a permission or a budget: those are the person's.

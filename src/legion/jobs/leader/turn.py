@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from legion.domain.agents.agent import Agent
 from legion.domain.leader import briefing
+from legion.domain.leader.briefing import hands_over
 from legion.domain.leader.digest import digest
-from legion.domain.leader.handover import hands_over
 from legion.domain.runs import Run
 from legion.drivers import registry
 from legion.drivers.profile import ConversationSize
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.leader import facts, rights
+from legion.jobs.trees import ProjectContext
 from legion.store import events
 from legion.store.board import projects
 from legion.store.database.transactions import Transaction
@@ -28,7 +29,7 @@ class LeaderTexts:
     rules: str = ""
 
 
-def prepare(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> Agent:
+def prepare(context: Board, project: ProjectContext, agent: Agent, this_run: Run) -> Agent:
     """Start a fresh conversation where one is due, and show it the code as it has landed by now."""
     with context.store.read() as tx:
         state = leaders.get(tx, agent.number)
@@ -47,7 +48,7 @@ def prepare(context: Context, project: ProjectContext, agent: Agent, this_run: R
     return agent
 
 
-def texts(context: Context, agent: Agent) -> LeaderTexts:
+def texts(context: Board, agent: Agent) -> LeaderTexts:
     """Records how far the digest reaches; the end of the turn counts it where the prompt was delivered."""
     with context.store.write() as tx:
         state = leaders.get(tx, agent.number)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from legion.domain.errors import BadInput
 from legion.domain.machines.machine import Machine
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence
 from legion.runner.spec import DEFAULT_OUTPUT_BYTES, RunFolder
@@ -58,7 +59,7 @@ class WrongOffset(Exception):
         self.size = size
 
 
-def _writing(context: Context, run: str) -> AbstractContextManager[None]:
+def _writing(context: Board, run: str) -> AbstractContextManager[None]:
     """Two pieces of one file must not mix. A lock file, since another process may serve machines too."""
     return files.waiting_lock(context.data.runs / run / "arriving.lock")
 
@@ -103,7 +104,7 @@ def append(
     return size + len(piece)
 
 
-def drop_pack(context: Context, run: str) -> None:
+def drop_pack(context: Board, run: str) -> None:
     """What arrived is damaged or was used: the next piece starts at 0."""
     with _writing(context, run):
         (context.data.runs / run / PACK).unlink(missing_ok=True)

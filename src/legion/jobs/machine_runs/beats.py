@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState, RunCommand
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import placements, slots
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
@@ -52,6 +53,8 @@ def note(context: Context, machine: Machine, facts: BeatFacts) -> None:
         is_full = facts.disk_free_mb is not None and facts.disk_free_mb < facts.disk_floor_mb
         if is_full is not machine.is_full:
             machines.note_disk(tx, machine, is_full=is_full)
+        if context.machines.beats.is_shared(machine.id, facts.worker):
+            machines.note_copy(tx, machine)
         if _fits_again(context, machine, facts, tx.now):
             # A ticket may be parked until then.
             tx.tell()
@@ -117,7 +120,7 @@ def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[Plac
 
 
 def _mark_taken(
-    context: Context, machine: Machine, offered: Sequence[PlacedJob], worker: str
+    context: Board, machine: Machine, offered: Sequence[PlacedJob], worker: str
 ) -> tuple[list[PlacedRun], list[PlacedJob]]:
     """Those that are this machine's now, and those whose run has ended or lapsed since they were queued."""
     taken: list[PlacedRun] = []
@@ -132,7 +135,7 @@ def _mark_taken(
     return taken, over
 
 
-def _job(context: Context, run: str) -> dict[str, Any] | None:
+def _job(context: Board, run: str) -> dict[str, Any] | None:
     """None where the head's own folder of the run is gone: its lease will end."""
     try:
         job: dict[str, Any] = json.loads((context.data.runs / run / FILE).read_bytes())

@@ -13,6 +13,7 @@ from legion.jobs.context import Context
 from legion.jobs.machine_runs import fence, packs
 from legion.jobs.machine_runs.arrivals import drop_pack
 from legion.jobs.machines.travel import SAVED, SNAPSHOT
+from legion.jobs.trees import Trees
 from legion.jobs.workspace import quota
 from legion.runner.spec import RunFolder, RunnerError, parse_result
 from legion.store import events
@@ -71,7 +72,7 @@ def accept(
     context.machines.bells.ring(run)
 
 
-def accept_late(context: Context, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+def accept_late(context: Trees, machine: Machine, *, run: str, generation: int, commit: str) -> None:
     """Keep what a cut-off machine had in its tree. It never lands by itself. Repeating it changes nothing."""
     with context.store.read() as tx:
         placed = fence.late(tx, machine, run, generation)
@@ -97,7 +98,7 @@ def _is_about(event: Event, placed: PlacedRun, commit: str) -> bool:
     return event.kind is EventKind.WARNING and known == (placed.run, commit)
 
 
-def accept_snapshot(context: Context, machine: Machine, *, run: str, generation: int, commit: str) -> None:
+def accept_snapshot(context: Trees, machine: Machine, *, run: str, generation: int, commit: str) -> None:
     """Keep what a working run has in its tree now: it starts again from there if its machine is lost."""
     with context.store.read() as tx:
         placed = fence.current(tx, machine, run, generation)

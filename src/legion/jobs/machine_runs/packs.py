@@ -11,10 +11,11 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotAllowed
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.git.hub import machine_packs
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.machine_runs import fence
 from legion.jobs.machine_runs.arrivals import MOST_PIECE, PACK, drop_pack
 from legion.jobs.machines.travel import FILE, MachineJob
+from legion.jobs.trees import Trees
 from legion.store.board import projects
 from legion.store.work import machines, runs
 from legion.system import crash
@@ -23,7 +24,7 @@ from legion.system.crash import Point
 _MOST_HAVES = 50
 
 
-def outgoing(context: Context, machine: Machine, *, run: str, generation: int, have: Collection[str]) -> Path:
+def outgoing(context: Trees, machine: Machine, *, run: str, generation: int, have: Collection[str]) -> Path:
     """A file with all objects that the run's commits need and the machine lacks. The same request gets the same file.
 
     Only the commits that the job itself names are in it: a machine reads no ref and no other project.
@@ -40,7 +41,7 @@ def outgoing(context: Context, machine: Machine, *, run: str, generation: int, h
     return file
 
 
-def ahead(context: Context, machine: Machine, *, project: int, commit: str, have: Collection[str]) -> bytes:
+def ahead(context: Trees, machine: Machine, *, project: int, commit: str, have: Collection[str]) -> bytes:
     """A pack with the project's target, before a run needs it. Only for a machine that was given a run of the project.
 
     Raises NotAllowed, and BadInput for a commit that is no longer the target, and for a pack that is too long for one
@@ -67,7 +68,7 @@ def _check_haves(have: Collection[str]) -> None:
         raise BadInput(f"Name at most {_MOST_HAVES} commits that you have, each by its full id.")
 
 
-def accept(context: Context, placed: PlacedRun, commit: str, *, keep_as: str) -> None:
+def accept(context: Trees, placed: PlacedRun, commit: str, *, keep_as: str) -> None:
     """Take the arrived pack into the hub, and hold the commit under this name. Raises BadInput for a pack that is not
     sound, and for a commit that is not built on the run's base.
     """
@@ -83,13 +84,13 @@ def accept(context: Context, placed: PlacedRun, commit: str, *, keep_as: str) ->
     hub.keep(keep_as, commit)
 
 
-def accept_saved(context: Context, placed: PlacedRun, commit: str) -> None:
+def accept_saved(context: Trees, placed: PlacedRun, commit: str) -> None:
     with context.store.read() as tx:
         run = runs.get(tx, placed.run)
     accept(context, placed, commit, keep_as=f"wip/{run.ticket}/{run.id}")
     crash.reach(Point.MACHINE_PACK_AFTER_KEEP)
 
 
-def job_of(context: Context, run: str) -> MachineJob:
+def job_of(context: Board, run: str) -> MachineJob:
     """What was sent to the machine."""
     return MachineJob.from_json(json.loads((context.data.runs / run / FILE).read_bytes()))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.domain.machines.grants import may_grant
-from legion.domain.machines.machine import Machine, PlacedRun, PlacementState
+from legion.domain.machines.machine import Machine, PlacedRun, PlacementState, may_grant
 from legion.domain.runs import Run
-from legion.domain.tickets.ticket import Ticket
 from legion.drivers import Program
-from legion.drivers.profile import RunInput
-from legion.jobs.agent import model_run, spec
-from legion.jobs.agent.model_run import AgentProgram
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.agent import model_run
+from legion.jobs.agent.model_run import PreparedInput
+from legion.jobs.agent.preparation import Workplace
+from legion.jobs.context import Context
 from legion.jobs.machine_runs import slots
 from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
 from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.travel import FILE, MachineJob, TravellingProject
+from legion.jobs.trees import ProjectContext, Trees
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines, runs
@@ -101,28 +99,11 @@ def engine_of(context: Context) -> JobEngine:
     return engine
 
 
-def build_job(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
-    """The run of a ticket's builder."""
-    assert ticket.base is not None, "a started ticket has a base"
-    chosen, given = spec.for_machine(context, project, ticket, this_run)
-    with context.store.read() as tx:
-        previous, saved = _before(tx, this_run)
-    made = read_job(context, project, this_run, chosen, given, base=ticket.base, title=ticket.spec.title)
-    return replace(made, start=saved, plant=ticket.plant, previous=previous, saves=True)
-
-
-def read_job(
-    context: Context,
-    project: ProjectContext,
-    this_run: Run,
-    chosen: AgentProgram,
-    given: RunInput,
-    *,
-    base: str,
-    title: str,
+def job_of(
+    context: Trees, project: ProjectContext, this_run: Run, place: Workplace, asked: PreparedInput
 ) -> MachineJob:
-    """A run in a checkout of `base`, which is thrown away at the end: of a reviewer, an adviser or a planner."""
-    record = project.record
+    """The run as it travels, with access to a model for its machine. Raises NoModelAccess."""
+    record, chosen = project.record, asked.program
     return MachineJob(
         run=this_run,
         project=TravellingProject(
@@ -132,26 +113,24 @@ def read_job(
             config_text=record.config_text,
             config_hash=record.config_hash,
         ),
-        title=title,
-        base=base,
+        title=place.title,
+        base=place.base,
         target=project.target,
-        start=None,
-        previous="",
-        saves=False,
+        start=place.start,
+        plant=place.plant,
+        previous=place.previous,
         driver=chosen.driver.name,
         driver_name=chosen.name,
         argv=chosen.argv,
         timeout=chosen.timeout,
-        input=given,
-        model=model_run.for_machine(context, this_run, chosen, given) if chosen.capabilities.models else None,
+        input=asked.input,
+        model=model_run.for_machine(context, this_run, chosen, asked.input) if chosen.capabilities.models else None,
+        saves=place.saves,
+        has_setup=place.has_setup,
+        has_environment=place.has_environment,
+        files=asked.files,
+        variables=place.variables,
     )
-
-
-def _before(tx: ReadTransaction, this_run: Run) -> tuple[str, str | None]:
-    """The name of the builder's run before this one, and the last commit that one of them saved."""
-    earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
-    saved = [run.saved for run in earlier if run.saved is not None]
-    return (earlier[-1].name if earlier else "", saved[-1] if saved else None)
 
 
 def _description(job: MachineJob) -> RunSpec:

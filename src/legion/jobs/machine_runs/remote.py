@@ -14,13 +14,15 @@ from legion.domain.machines.machine import CommandKind, PlacedRun, PlacementStat
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.unfinished import GitOperation
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.machine_runs import packs, placements
 from legion.jobs.machine_runs.run_proxy import RunProxy
 from legion.jobs.machines.travel import SAVED, SNAPSHOT, MachineJob
 from legion.jobs.supervise import usage
 from legion.jobs.supervise.outcome import outcome
 from legion.jobs.supervise.wait import stop_when_unwanted
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
 from legion.jobs.workspace.save import Saved, found_tree
 from legion.runner.journal import JournalEvent, JournalReader
@@ -57,7 +59,7 @@ def run_to_end(
     return _ended(context, this_run, placed)
 
 
-def why_lost(context: Context, this_run: Run) -> str:
+def why_lost(context: Board, this_run: Run) -> str:
     """For people: why the head no longer waits for it."""
     placed = _placed(context, this_run)
     facts = _saved_file(context, this_run)
@@ -75,17 +77,17 @@ def why_lost(context: Context, this_run: Run) -> str:
     return why or f"its runner on machine {this_run.machine} was killed"
 
 
-def setup_failed(context: Context, this_run: Run) -> bool:
+def setup_failed(context: Board, this_run: Run) -> bool:
     """Whether the project's [setup] failed there."""
     return _saved_file(context, this_run).get("setup_failed") is True
 
 
-def tree_of(context: Context, this_run: Run) -> str:
+def tree_of(context: Board, this_run: Run) -> str:
     """The path of its worktree on its machine, for paths in its journal; empty where it was not reported."""
     return str(_saved_file(context, this_run).get("tree", ""))
 
 
-def last_snapshot(context: Context, this_run: Run) -> tuple[str, float] | None:
+def last_snapshot(context: Board, this_run: Run) -> tuple[str, float] | None:
     """The last state of its tree that arrived, as a commit, and when; None before the first one."""
     facts = _read(context, this_run, SNAPSHOT)
     if not facts.get("commit"):
@@ -93,7 +95,7 @@ def last_snapshot(context: Context, this_run: Run) -> tuple[str, float] | None:
     return str(facts["commit"]), (context.data.runs / this_run.name / SNAPSHOT).stat().st_mtime
 
 
-def saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved | None:
+def saved(context: Board, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved | None:
     """What the machine saved of the tree; None where nothing arrived in time.
 
     The commit was verified when it arrived. What else the machine reports only explains the change to people.
@@ -157,14 +159,14 @@ def _wait(
                 placements.queue(context, this_run, now)
 
 
-def stop_again(context: Context, placed: PlacedRun) -> None:
+def stop_again(context: Board, placed: PlacedRun) -> None:
     """The request to stop it may have been lost with the daemon that stored it."""
     with context.store.write() as tx:
         if not any(one.run == placed.name for one in machines.commands(tx, placed.machine)):
             machines.send(tx, placed, CommandKind.STOP, {"grace": 0})
 
 
-def _withdraw(context: Context, this_run: Run) -> PlacedRun:
+def _withdraw(context: Board, this_run: Run) -> PlacedRun:
     """The row as it is then: the machine may have taken the run meanwhile."""
     with context.store.write() as tx:
         if _still_placed(machines.placed(tx, this_run.id)).state is PlacementState.PLACED:
@@ -177,30 +179,30 @@ def _still_placed(found: PlacedRun | None) -> PlacedRun:
     return found
 
 
-def _ended(context: Context, this_run: Run, placed: PlacedRun) -> EndedRun | LostRun | None:
+def _ended(context: Board, this_run: Run, placed: PlacedRun) -> EndedRun | LostRun | None:
     if placed.state is PlacementState.ENDED:
         result = read_result(context.data.runs / this_run.name)
         return EndedRun(result) if result is not None and not _is_unsaved(context, this_run) else LostRun()
     return LostRun() if placed.taken else None
 
 
-def _is_unsaved(context: Context, this_run: Run) -> bool:
+def _is_unsaved(context: Board, this_run: Run) -> bool:
     """Whether its agent finished a change that did not arrive: what arrived earlier is not what it calls finished."""
     result = read_result(context.data.runs / this_run.name)
     finished = result is not None and outcome(EndedRun(result))[0] is Outcome.FINISHED
     return finished and packs.job_of(context, this_run.name).saves and not _saved_file(context, this_run).get("commit")
 
 
-def _placed(context: Context, this_run: Run) -> PlacedRun | None:
+def _placed(context: Board, this_run: Run) -> PlacedRun | None:
     with context.store.read() as tx:
         return machines.placed(tx, this_run.id)
 
 
-def _saved_file(context: Context, this_run: Run) -> dict[str, Any]:
+def _saved_file(context: Board, this_run: Run) -> dict[str, Any]:
     return _read(context, this_run, SAVED)
 
 
-def _read(context: Context, this_run: Run, name: str) -> dict[str, Any]:
+def _read(context: Board, this_run: Run, name: str) -> dict[str, Any]:
     try:
         facts = json.loads((context.data.runs / this_run.name / name).read_bytes())
     except FileNotFoundError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.machines.machine import CommandKind, PlacedRun
 from legion.drivers import ControlRequest, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner.control import ControlServer, gate
 from legion.runner.spec import RunFolder
 from legion.store.work import machines
@@ -32,7 +32,7 @@ _LOCK_PATIENCE = 5.0
 class RunProxy:
     """Open it as a context. `ring` may be called from any thread."""
 
-    def __init__(self, context: Context, placed: PlacedRun, folder: Path) -> None:
+    def __init__(self, context: Board, placed: PlacedRun, folder: Path) -> None:
         self._context = context
         self._placed = placed
         self._folder = folder

@@ -15,6 +15,10 @@ from typing import Any
 
 from legion.jobs.machines.engine import RunKey
 
+_SURE = 3
+"""A beat that arrives late looks like two: that of the old process, and the next of the new one."""
+_MOST_WORKERS = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class BeatFacts:
@@ -61,6 +65,22 @@ class WaitingBeats:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._beats: defaultdict[int, list[WaitingBeat]] = defaultdict(list)
+        self._workers: dict[int, tuple[list[str], int]] = {}
+        """By machine: its processes, the newest last, and how often one was heard after another had replaced it."""
+
+    def is_shared(self, machine: int, worker: str) -> bool:
+        """Whether this process takes turns with another one: one that was restarted never comes back."""
+        with self._lock:
+            known, returns = self._workers.get(machine, ([], 0))
+            if not worker or known[-1:] == [worker]:
+                return False
+            returns += worker in known
+            others = [one for one in known if one != worker][-_MOST_WORKERS:]
+            self._workers[machine] = ([*others, worker], returns)
+            if returns < _SURE:
+                return False
+            del self._workers[machine]
+            return True
 
     @contextmanager
     def waiting(self, machine: int, facts: BeatFacts, wake: Callable[[], None]) -> Iterator[WaitingBeat]:

@@ -13,7 +13,8 @@ from legion.domain.plans.plan import GoalPlan
 from legion.domain.review.path_patterns import matches
 from legion.git.hub.repository import Hub
 from legion.jobs.agent import spec, teams
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store.board import goals, tickets
 from legion.store.database.transactions import ReadTransaction
 
@@ -21,7 +22,7 @@ _WILD = ("*", "?")
 
 
 def checker(
-    context: Context, project: ProjectContext, plan: GoalPlan
+    context: Board, project: ProjectContext, plan: GoalPlan
 ) -> Callable[[ReadTransaction, GoalPlan], PlanFacts]:
     """Reads git and settings now, and the board in the transaction that stores the result of the check."""
     exists = file_finder(project, project.target)
@@ -77,7 +78,7 @@ def all_files(git_dir: Path, commit: str) -> frozenset[str]:
     return frozenset(Hub(git_dir).files_in(commit, "."))
 
 
-def cannot_start(context: Context, project: ProjectContext, team: str) -> str:
+def cannot_start(context: Board, project: ProjectContext, team: str) -> str:
     """What keeps every ticket of a plan from running; empty where nothing does."""
     try:
         crew = teams.crew(context, project, team)

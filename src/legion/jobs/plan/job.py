@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from legion.domain.errors import StateConflict
 from legion.domain.plans import plan as plans
@@ -22,18 +23,18 @@ from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.domain.text import count
 from legion.jobs.agent.final_message import final_message
-from legion.jobs.agent.model_access import NoModelAccess
-from legion.jobs.agent.spec import NoProgram
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.filter_sandbox import NoSandbox
-from legion.jobs.machine_runs import remote
+from legion.jobs.agent.preparation import Workplace
+from legion.jobs.board import Board
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import executor
+from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
 from legion.jobs.plan import documents, facts, planner_run
-from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
-from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
-from legion.runner.launch import EndedRun, LostRun
 from legion.store.board import goals, questions, specifications
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims, runs
@@ -41,7 +42,6 @@ from legion.system import crash
 from legion.system.crash import Point
 
 _POINTS = CrashPoints(before=Point.PLAN_BEFORE_CONCLUDE, after=Point.PLAN_AFTER_CONCLUDE)
-_TOO_LATE = "stopped before its program was started"
 
 Record = Callable[[Transaction, GoalPlan], None]
 
@@ -88,8 +88,7 @@ def plan(context: Context, claim: Claim) -> None:
             end.record(tx, current)
 
     finish(context, claim, this_run, RunEnd(outcome=end.outcome, detail=end.detail), record, _POINTS)
-    if not this_run.machine:
-        project.worktrees.discard(this_run.seat)
+    executor.host_of(context, project, this_run).put_away(this_run)
 
 
 def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
@@ -97,56 +96,34 @@ def _run(tx: ReadTransaction, plan_id: int) -> Run | None:
 
 
 def _end(context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run) -> PlannerEnd:
-    try:
-        ended = _run_to_end(context, project, planned, this_run)
-    except (NoProgram, NoSandbox) as missing:
-        return _failed(Outcome.NOT_STARTED, missing.message)
-    except NoModelAccess as missing:
-        return _failed(Outcome.REFUSED, missing.message)
-    if ended is None:
-        return PlannerEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
-    return _judge(context, project, planned, this_run, ended)
+    def tree(place: Workplace) -> Path:
+        crash.reach(Point.PLAN_BEFORE_WORKTREE)
+        return executor.checkout(project, this_run, place)
 
-
-def _run_to_end(
-    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run
-) -> EndedRun | LostRun | None:
-    def start() -> None:
-        crash.reach(Point.PLAN_BEFORE_LAUNCH)
-        context.launcher.start(context.data.runs / this_run.name)
-        crash.reach(Point.PLAN_AFTER_LAUNCH)
-
-    def wanted() -> bool:
-        return _wanted(context, planned)
-
-    on_event = journal_events.listener(context, QuestionSource(project=planned.project), this_run)
-    if this_run.machine:
-        return remote.run_to_end(
-            context,
-            this_run,
-            job=lambda: planner_run.for_machine(context, project, planned, this_run),
-            wanted=wanted,
-            on_event=on_event,
-        )
-    return wait.run_to_end(
-        context,
-        this_run,
-        wanted=wanted,
-        prepare=lambda: planner_run.prepare(context, project, planned, this_run),
-        start=start,
-        on_event=on_event,
+    work = AgentRun(
+        run=this_run,
+        place=lambda: planner_run.place(context, project, planned),
+        tree=tree,
+        prepared=lambda _: planner_run.prepared_input(context, project, planned),
+        wanted=lambda: _wanted(context, planned),
+        source=QuestionSource(project=planned.project),
+        launch_points=CrashPoints(before=Point.PLAN_BEFORE_LAUNCH, after=Point.PLAN_AFTER_LAUNCH),
     )
+    made = executor.carry_out(context, project, work)
+    if isinstance(made, RunOutcome):
+        return _judge(context, project, planned, this_run, made)
+    if made.outcome is Outcome.STOPPED:
+        return PlannerEnd(outcome=made.outcome, detail=made.detail)
+    return _failed(made.outcome, made.detail)
 
 
-def _wanted(context: Context, planned: GoalPlan) -> bool:
+def _wanted(context: Board, planned: GoalPlan) -> bool:
     with context.store.read() as tx:
         return goals.get(tx, planned.id).state is PlanState.PLANNING
 
 
-def _judge(
-    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, ended: EndedRun | LostRun
-) -> PlannerEnd:
-    outcome, detail = judging.outcome(ended)
+def _judge(context: Board, project: ProjectContext, planned: GoalPlan, this_run: Run, made: RunOutcome) -> PlannerEnd:
+    outcome, detail = made.outcome, made.detail
     match outcome:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
             return _failed(outcome, f"{detail} {this_run.generation} times")
@@ -155,7 +132,7 @@ def _judge(
         case Outcome.LOST | Outcome.STOPPED:
             return PlannerEnd(outcome=outcome, detail=detail)
         case Outcome.LIMITED:
-            until = judging.limit_ends(context, this_run, ended)
+            until = judging.limit_ends(context, this_run, made.ended)
             return PlannerEnd(outcome=outcome, detail=detail, record=_holds(until, detail))
         case Outcome.FINISHED | Outcome.GAVE_UP:
             message = final_message(context.data.runs / this_run.name)
@@ -164,9 +141,7 @@ def _judge(
             return _failed(outcome, f"the planner did not finish ({detail})")
 
 
-def read_answer(
-    context: Context, project: ProjectContext, planned: GoalPlan, this_run: Run, message: str
-) -> PlannerEnd:
+def read_answer(context: Board, project: ProjectContext, planned: GoalPlan, this_run: Run, message: str) -> PlannerEnd:
     """The document of its specification, the plan, or the questions in its final message, checked."""
     with context.store.read() as tx:
         stage = planner_run.stage_of(tx, planned)
@@ -188,7 +163,7 @@ def read_answer(
     )
 
 
-def _read_document(context: Context, planned: GoalPlan, this_run: Run, stage: SpecStage, message: str) -> PlannerEnd:
+def _read_document(context: Board, planned: GoalPlan, this_run: Run, stage: SpecStage, message: str) -> PlannerEnd:
     asked = _questions_in(message) if planned.may_ask else ()
     if asked:
         record = _asks(asked, context.user.questions.answer_within)

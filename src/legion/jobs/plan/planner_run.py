@@ -1,30 +1,26 @@
-"""Prepares a planner's run: its own checkout of the target, its program and its prompt. It gets no token."""
+"""Describes a planner's run: its own checkout of the target, its program and its prompt. It gets no token."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING
 from legion.domain.plans.plan import GoalPlan, PlanSource
 from legion.domain.plans.specification import SpecStage, next_stage
-from legion.domain.runs import PLANNER, Run
+from legion.domain.runs import PLANNER
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import RunInput
-from legion.jobs.agent import model_run, spec
-from legion.jobs.agent.model_run import AgentProgram
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import placements
-from legion.jobs.machines.travel import MachineJob
+from legion.jobs.agent import spec
+from legion.jobs.agent.model_run import AgentProgram, PreparedInput
+from legion.jobs.agent.preparation import Workplace
+from legion.jobs.board import Board
 from legion.jobs.plan import prompt, spec_prompt
 from legion.jobs.plan.prompt import PlanMaterial
-from legion.jobs.workspace import environment, setup
-from legion.runner.spec import write_spec
+from legion.jobs.trees import ProjectContext
 from legion.store.board import goals, questions, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.system import crash
-from legion.system.crash import Point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,42 +31,29 @@ class PlannerPrompts:
     rules: str
 
 
-def prepare(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> None:
-    """Checkout, prompt, spec. Dependencies only for a program that could run something."""
-    crash.reach(Point.PLAN_BEFORE_WORKTREE)
-    seat, target = this_run.seat, project.target
-    tree = project.worktrees.replant(seat, target, project.hub.tree_of(target), f"legion/{seat}", attempt=this_run.id)
-    chosen, run_input = _input(context, project, plan)
-    if chosen.capabilities.reads_only:
-        env = environment.bare(context, this_run)
-    else:
-        setup.ensure(context, project, tree)
-        env = environment.prepare(context, project, this_run, tree)
-    folder = context.data.runs / this_run.name
-    given = folder / "given"
-    given.mkdir(parents=True, exist_ok=True)
-    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **_variables(plan))
-    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
-
-
-def for_machine(context: Context, project: ProjectContext, plan: GoalPlan, this_run: Run) -> MachineJob:
-    """The same, for another machine to prepare."""
-    chosen, run_input = _input(context, project, plan)
-    made = placements.read_job(context, project, this_run, chosen, run_input, base=project.target, title=plan.name)
+def place(context: Board, project: ProjectContext, plan: GoalPlan) -> Workplace:
+    """A checkout of the target. Dependencies only for a program that could run something."""
+    chosen = _program(context, project)
     runs_something = not chosen.capabilities.reads_only
-    return replace(made, has_setup=runs_something, has_environment=runs_something, variables=_variables(plan))
+    return Workplace(
+        program=chosen,
+        title=plan.name,
+        base=project.target,
+        has_setup=runs_something,
+        has_environment=runs_something,
+        variables={"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)},
+    )
 
 
-def _variables(plan: GoalPlan) -> dict[str, str]:
-    return {"LEGION_ROLE": PLANNER, "LEGION_PLAN": plan.name, "LEGION_ROUND": str(plan.rounds + 1)}
+def _program(context: Board, project: ProjectContext) -> AgentProgram:
+    return spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
 
 
-def _input(context: Context, project: ProjectContext, plan: GoalPlan) -> tuple[AgentProgram, RunInput]:
-    chosen = spec.choose_program(context, project.config, "", context.user.planner.driver or CLAUDE)
+def prepared_input(context: Board, project: ProjectContext, plan: GoalPlan) -> PreparedInput:
     with context.store.read() as tx:
         asked = prompts(project, tx, plan)
         spent = usage.of_plan(tx, plan.id).usd
-    return chosen, RunInput(
+    given = RunInput(
         prompt=asked.first,
         resume_prompt=asked.again,
         rules=asked.rules,
@@ -80,6 +63,7 @@ def _input(context: Context, project: ProjectContext, plan: GoalPlan) -> tuple[A
         tools=READING,
         role=PLANNER,
     )
+    return PreparedInput(program=_program(context, project), input=given)
 
 
 def stage_of(tx: ReadTransaction, plan: GoalPlan) -> SpecStage | None:

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from legion.domain.agents.teams import READING
 from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.runs import Run
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import remote
+from legion.jobs.board import Board
+from legion.jobs.machine_runs import executor
 from legion.jobs.review import prompt
+from legion.jobs.trees import ProjectContext
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.spec import read_spec
 from legion.store.board import verdicts
@@ -24,7 +25,7 @@ _READ = "Read"
 
 
 def files_opened(
-    context: Context, project: ProjectContext, reading: ReviewRequest, this_run: Run
+    context: Board, project: ProjectContext, reading: ReviewRequest, this_run: Run
 ) -> frozenset[str] | None:
     """The files that it opened for this review; None where the journal cannot prove it."""
     spec = read_spec(context.data.runs / this_run.name)
@@ -35,23 +36,18 @@ def files_opened(
         since = [run for run in runs.of_seat(tx, this_run) if run.started_at >= reading.asked_at]
     found: set[str] = set()
     for run in since:
-        root = f"{tree_of(context, project, run)}/"
+        root = f"{executor.tree_path(context, project, run)}/"
         opened = _read_files(read_journal(context.data.runs / run.name))
         found.update(path.removeprefix(root).removeprefix("./") for path in opened)
     return frozenset(found)
 
 
-def tree_of(context: Context, project: ProjectContext, this_run: Run) -> str:
-    """The path of its checkout, here or on its machine."""
-    return remote.tree_of(context, this_run) if this_run.machine else str(project.worktrees.path(this_run.seat))
-
-
 def unseen(
-    context: Context, project: ProjectContext, reading: ReviewRequest, this_run: Run, changed: Iterable[str]
+    context: Board, project: ProjectContext, reading: ReviewRequest, this_run: Run, changed: Iterable[str]
 ) -> tuple[str, ...]:
     """Those of the changed files that were cut short in its prompt and that it never opened."""
     with context.store.read() as tx:
-        earlier = verdicts.said_by(tx, reading.ticket, reading.reader)
+        earlier = verdicts.said_by(tx, reading.ticket, reading.reviewer)
     shown = project.hub.diff(earlier[-1].commit if earlier else reading.base, reading.commit)
     cut = frozenset(prompt.cut_short(shown))
     if not cut or (found := files_opened(context, project, reading, this_run)) is None or WHOLE_DIFF in found:

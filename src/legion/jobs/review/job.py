@@ -8,6 +8,7 @@ message counts. Where no review is pending, the job only decides the ticket's ne
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import StateConflict
@@ -24,20 +25,20 @@ from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Step, Ticket
 from legion.jobs.agent.final_message import final_message
-from legion.jobs.agent.model_access import NoModelAccess
-from legion.jobs.agent.spec import NoProgram
+from legion.jobs.agent.preparation import Workplace
 from legion.jobs.attempts import escalation, review_rounds
+from legion.jobs.board import Board
 from legion.jobs.checks import reviewers
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.filter_sandbox import NoSandbox
-from legion.jobs.machine_runs import remote
-from legion.jobs.machines.travel import MachineJob
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import executor
+from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
 from legion.jobs.review import coverage, reviewer_run
-from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
-from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota
-from legion.runner.launch import EndedRun, LostRun
 from legion.store.board import tickets, verdicts
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import runs
@@ -49,7 +50,6 @@ _READ = (State.REVIEWING, State.LANDING, State.DONE)
 """The states in which a change may be reviewed: before it lands, while it does and after."""
 _MOST_REFUSED = 2
 """Unusable answers: after the first one the reviewer is asked once more."""
-_TOO_LATE = "stopped before its program was started"
 _OPENED_NOTHING = "it opened no file, and judged by the difference in its prompt alone"
 
 
@@ -79,7 +79,7 @@ def begin(tx: Transaction, ticket_id: int, machine: str = "") -> None:
     pending = verdicts.pending(tx, ticket) if ticket.state in _READ else ()
     if pending:
         first = pending[0]
-        runs.start(tx, ticket_id, first.attempt, role=first.reader, part=RolePart.READ, machine=machine)
+        runs.start(tx, ticket_id, first.attempt, role=first.reviewer, part=RolePart.READ, machine=machine)
     elif ticket.state is not State.REVIEWING:
         raise StateConflict(f"There is nothing to review of ticket {ticket_id}.")
 
@@ -98,8 +98,8 @@ def review(context: Context, claim: Claim) -> None:
 
     run_end = None if end is None else RunEnd(outcome=end.outcome, detail=end.detail)
     finish(context, claim, this_run, run_end, record, _POINTS)
-    if this_run is not None and not this_run.machine:
-        project.worktrees.discard(this_run.seat)
+    if this_run is not None:
+        executor.host_of(context, project, this_run).put_away(this_run)
 
 
 def _run(tx: ReadTransaction, ticket_id: int) -> Run | None:
@@ -110,74 +110,57 @@ def _run(tx: ReadTransaction, ticket_id: int) -> Run | None:
 def _reading(tx: ReadTransaction, ticket: Ticket, this_run: Run) -> ReviewRequest | None:
     """The request that the run answers; None where its ticket has continued without it."""
     pending = verdicts.pending(tx, ticket) if ticket.state in _READ else ()
-    return next((one for one in pending if one.reader == this_run.role and one.attempt == this_run.attempt), None)
+    return next((one for one in pending if one.reviewer == this_run.role and one.attempt == this_run.attempt), None)
 
 
 def _end(
     context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
 ) -> _ReviewEnd:
-    try:
-        ended = _run_to_end(context, project, ticket, mine, this_run)
-    except (NoProgram, NoSandbox) as missing:
-        return _ReviewEnd(outcome=Outcome.NOT_STARTED, detail=missing.message, refused=missing.message, final=True)
-    except NoModelAccess as missing:
-        park = Park(ParkReason.PROVIDER, missing.message)
-        return _ReviewEnd(outcome=Outcome.REFUSED, detail=missing.message, waits=park)
-    if ended is None:
-        return _ReviewEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
-    return _judge(context, project, ticket, mine, this_run, ended)
+    def tree(place: Workplace) -> Path:
+        crash.reach(Point.REVIEW_BEFORE_WORKTREE)
+        return executor.checkout(project, this_run, place)
 
-
-def _run_to_end(
-    context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest | None, this_run: Run
-) -> EndedRun | LostRun | None:
-    def prepare() -> None:
+    def asked() -> ReviewRequest:
         assert mine is not None, "only a wanted review is prepared"
-        reviewer_run.prepare(context, project, ticket, mine, this_run)
+        return mine
 
-    def start() -> None:
-        crash.reach(Point.REVIEW_BEFORE_LAUNCH)
-        context.launcher.start(context.data.runs / this_run.name)
-        crash.reach(Point.REVIEW_AFTER_LAUNCH)
-
-    def travelling() -> MachineJob:
-        assert mine is not None, "only a wanted review is prepared"
-        return reviewer_run.for_machine(context, project, ticket, mine, this_run)
-
-    def wanted() -> bool:
-        return mine is not None and _wanted(context, mine)
-
-    source = questions.QuestionSource(project=ticket.project, ticket=ticket.id)
-    on_event = journal_events.listener(context, source, this_run)
-    if this_run.machine:
-        return remote.run_to_end(context, this_run, job=travelling, wanted=wanted, on_event=on_event)
-    return wait.run_to_end(
-        context,
-        this_run,
-        wanted=wanted,
-        prepare=prepare,
-        start=start,
-        on_event=on_event,
+    work = AgentRun(
+        run=this_run,
+        place=lambda: reviewer_run.place(context, project, ticket, asked()),
+        tree=tree,
+        prepared=lambda _: reviewer_run.prepared_input(context, project, ticket, asked(), this_run),
+        wanted=lambda: mine is not None and _wanted(context, mine),
+        source=QuestionSource(project=ticket.project, ticket=ticket.id),
+        launch_points=CrashPoints(before=Point.REVIEW_BEFORE_LAUNCH, after=Point.REVIEW_AFTER_LAUNCH),
     )
+    made = executor.carry_out(context, project, work)
+    if isinstance(made, RunOutcome):
+        return _judge(context, project, ticket, mine, this_run, made)
+    end = _ReviewEnd(outcome=made.outcome, detail=made.detail)
+    match made.outcome:
+        case Outcome.NOT_STARTED:
+            return replace(end, refused=made.detail, final=True)
+        case Outcome.REFUSED:
+            return replace(end, waits=Park(ParkReason.PROVIDER, made.detail))
+        case _:
+            return end
 
 
-def _wanted(context: Context, mine: ReviewRequest) -> bool:
+def _wanted(context: Board, mine: ReviewRequest) -> bool:
     with context.store.read() as tx:
         ticket = tickets.get(tx, mine.ticket)
         return ticket.state in _READ and any(one.id == mine.id for one in verdicts.pending(tx, ticket))
 
 
 def _judge(
-    context: Context,
+    context: Board,
     project: ProjectContext,
     ticket: Ticket,
     mine: ReviewRequest | None,
     this_run: Run,
-    ended: EndedRun | LostRun,
+    made: RunOutcome,
 ) -> _ReviewEnd:
-    outcome, detail = judging.outcome(ended)
-    if this_run.machine and isinstance(ended, LostRun):
-        detail = remote.why_lost(context, this_run)
+    outcome, detail = made.outcome, made.detail
     plain = _ReviewEnd(outcome=outcome, detail=detail)
     match outcome:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
@@ -189,7 +172,7 @@ def _judge(
         case Outcome.LOST | Outcome.STOPPED | Outcome.INTERRUPTED:
             return plain
         case Outcome.LIMITED:
-            until = judging.limit_ends(context, this_run, ended)
+            until = judging.limit_ends(context, this_run, made.ended)
             park = Park(ParkReason.LIMIT, f"the provider does not serve {this_run.role} for now: {detail}", until)
             return _ReviewEnd(outcome=outcome, detail=detail, waits=park)
         case Outcome.OUT_OF_BUDGET:
@@ -207,11 +190,11 @@ def _judge(
 
 
 def _read(
-    context: Context, project: ProjectContext, ticket: Ticket, mine: ReviewRequest, this_run: Run, plain: _ReviewEnd
+    context: Board, project: ProjectContext, ticket: Ticket, mine: ReviewRequest, this_run: Run, plain: _ReviewEnd
 ) -> _ReviewEnd:
     """The verdict in its final message, weighed against the earlier verdicts of the same reviewer."""
     with context.store.read() as tx:
-        earlier = verdicts.said_by(tx, ticket.id, mine.reader)
+        earlier = verdicts.said_by(tx, ticket.id, mine.reviewer)
     try:
         verdict = parse(
             final_message(context.data.runs / this_run.name),
@@ -229,7 +212,7 @@ def _read(
 
 
 def _record(
-    context: Context,
+    context: Board,
     tx: Transaction,
     claim: Claim,
     mine: ReviewRequest | None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from legion.config.files.user import CLAUDE
 from legion.domain.agents.teams import READING, TeamStage
@@ -17,21 +16,19 @@ from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Change, State, Ticket
 from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run, spec, teams
-from legion.jobs.agent.model_run import AgentProgram
+from legion.jobs.agent.model_run import AgentProgram, PreparedInput
+from legion.jobs.agent.preparation import Workplace
+from legion.jobs.board import Board
 from legion.jobs.checks import approvals, reviewers
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.machine_runs import placements
-from legion.jobs.machines.travel import MachineJob
+from legion.jobs.machine_runs import executor
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
 from legion.jobs.review.prompt import RaceAttempt, ReviewMaterial
-from legion.jobs.workspace import environment, setup
-from legion.runner.spec import write_spec
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import races, receipts, tickets, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
-from legion.system import crash, files, safe_files
-from legion.system.crash import Point
+from legion.system import files
 
 _MOST_POINTERS = 20
 _LONGEST_LINK = 1000
@@ -40,63 +37,42 @@ _ATTEMPTS = "attempts.json"
 """In the run's folder, which no agent can read: which letter is which commit."""
 
 
-def prepare(context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run) -> None:
-    """Checkout, dependencies, prompt, spec."""
-    crash.reach(Point.REVIEW_BEFORE_WORKTREE)
-    seat = this_run.seat
-    tree = project.worktrees.replant(
-        seat, reading.commit, project.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
-    )
+def place(context: Trees, project: ProjectContext, ticket: Ticket, reading: ReviewRequest) -> Workplace:
+    """A checkout of the change. Nothing of it is executed for a reviewer that only reads."""
     stage, chosen = _program(context, project, ticket, reading)
-    if not _only_reads(stage, chosen):
-        setup.ensure(context, project, tree, shows=reading.commit)
-        env = environment.prepare(context, project, this_run, tree)
-    else:
-        # Nothing of the change is executed, so it cannot show its reviewer other files than its own.
-        env = environment.bare(context, this_run)
-    folder = context.data.runs / this_run.name
-    given = folder / "given"
-    given.mkdir(parents=True, exist_ok=True)
-    paths = spec.run_paths(context, project, this_run, chosen, tree, given, env, **_variables(reading))
-    material = _material(context, project, ticket, reading, lambda diff: _write_diff(tree, diff))
-    _write_letters(context, this_run, material)
-    run_input = _input(context, project, stage, material, chosen)
-    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
+    runs_something = not _only_reads(stage, chosen)
+    return Workplace(
+        program=chosen,
+        title=ticket.spec.title,
+        base=reading.commit,
+        shows=reading.commit,
+        has_setup=runs_something,
+        has_environment=runs_something,
+        variables={"LEGION_ROLE": reading.reviewer, "LEGION_ROUND": str(reading.round)},
+    )
 
 
-def for_machine(
-    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
-) -> MachineJob:
-    """The same, for another machine to prepare."""
+def prepared_input(
+    context: Trees, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
+) -> PreparedInput:
     stage, chosen = _program(context, project, ticket, reading)
     added: dict[str, str] = {}
 
     def add_diff(diff: str) -> str:
-        if project.hub.holds(reading.commit, WHOLE_DIFF):
+        if project.hub.holds(reading.commit, WHOLE_DIFF) or project.hub.files_in(reading.commit, WHOLE_DIFF):
             return ""
         added[WHOLE_DIFF] = diff
         return WHOLE_DIFF
 
     material = _material(context, project, ticket, reading, add_diff)
     _write_letters(context, this_run, material)
-    run_input = _input(context, project, stage, material, chosen)
-    made = placements.read_job(
-        context, project, this_run, chosen, run_input, base=reading.commit, title=ticket.spec.title
-    )
-    runs_something = not _only_reads(stage, chosen)
-    return replace(
-        made,
-        files=added,
-        variables=_variables(reading),
-        has_setup=runs_something,
-        has_environment=runs_something,
-    )
+    return PreparedInput(program=chosen, input=_input(context, project, stage, material, chosen), files=added)
 
 
 def _program(
-    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest
+    context: Board, project: ProjectContext, ticket: Ticket, reading: ReviewRequest
 ) -> tuple[TeamStage, AgentProgram]:
-    stage = reviewers.stage(context, project, ticket, reading.reader)
+    stage = reviewers.stage(context, project, ticket, reading.reviewer)
     driver = stage.role.driver or context.user.reviewer.driver or CLAUDE
     return stage, spec.choose_program(context, project.config, "", driver)
 
@@ -105,12 +81,8 @@ def _only_reads(stage: TeamStage, chosen: AgentProgram) -> bool:
     return chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
 
 
-def _variables(reading: ReviewRequest) -> dict[str, str]:
-    return {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
-
-
 def subject(
-    context: Context, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
+    context: Board, project: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
 ) -> ReviewSubject:
     """The facts that its verdict is checked against."""
     paths = tuple(file.path for file in project.hub.changed_files(reading.base, reading.commit))
@@ -125,19 +97,19 @@ def subject(
         ),
         criteria=len(criteria_of(ticket.spec.criteria)),
         checklist=project.config.review.checklist,
-        root=coverage.tree_of(context, project, this_run),
+        root=executor.tree_path(context, project, this_run),
         unseen=coverage.unseen(context, project, reading, this_run, paths),
         attempts=_letters(context, this_run),
     )
 
 
-def _write_letters(context: Context, this_run: Run, material: ReviewMaterial) -> None:
+def _write_letters(context: Board, this_run: Run, material: ReviewMaterial) -> None:
     folder = context.data.runs / this_run.name
     folder.mkdir(parents=True, exist_ok=True)
     files.write_atomic(folder / _ATTEMPTS, json.dumps({one.letter: one.commit for one in material.attempts}))
 
 
-def _letters(context: Context, this_run: Run) -> dict[str, str]:
+def _letters(context: Board, this_run: Run) -> dict[str, str]:
     """The attempts that the reviewer was shown, whatever has finished since."""
     try:
         found: dict[str, str] = json.loads((context.data.runs / this_run.name / _ATTEMPTS).read_text("utf-8"))
@@ -159,7 +131,7 @@ def _line_range(hunk: diffs.Hunk) -> tuple[int, int]:
 
 
 def _input(
-    context: Context, project: ProjectContext, stage: TeamStage, material: ReviewMaterial, chosen: AgentProgram
+    context: Board, project: ProjectContext, stage: TeamStage, material: ReviewMaterial, chosen: AgentProgram
 ) -> RunInput:
     ticket = material.ticket
     instructions = _instruction_files(project, material.reading.commit, chosen.driver)
@@ -193,7 +165,7 @@ def _instruction_files(project: ProjectContext, commit: str, driver: DriverProfi
 
 
 def _material(
-    context: Context,
+    context: Board,
     project: ProjectContext,
     ticket: Ticket,
     reading: ReviewRequest,
@@ -201,7 +173,7 @@ def _material(
 ) -> ReviewMaterial:
     """`write_diff` puts the complete difference into the checkout and returns its path; empty: it cannot."""
     with context.store.read() as tx:
-        seen = verdicts.said_by(tx, ticket.id, reading.reader)
+        seen = verdicts.said_by(tx, ticket.id, reading.reviewer)
         built, advice = runs.latest(tx, ticket.id), teams.advice_for_builder(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
@@ -245,15 +217,6 @@ def _rivals(tx: ReadTransaction, ticket: Ticket) -> list[Change]:
     lanes = [lane.ticket for lane in races.of_ticket(tx, ticket.id) if lane.won is None and lane.ticket != ticket.id]
     there = tickets.get_many(tx, tickets.states_of(tx, lanes))
     return [one.change for one in there if one.change and one.state in (State.REVIEWING, State.LANDING)]
-
-
-def _write_diff(tree: Path, diff: str) -> str:
-    """The file with the complete diff; empty where the change has a file of that name."""
-    try:
-        safe_files.write(tree, WHOLE_DIFF, diff.encode())
-    except OSError:
-        return ""
-    return WHOLE_DIFF
 
 
 def _pointers(project: ProjectContext, ticket: Ticket, change: Change) -> list[str]:

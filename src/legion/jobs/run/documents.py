@@ -5,15 +5,16 @@ from __future__ import annotations
 from legion.domain.plans.specification import KEY, kept_files
 from legion.domain.tickets.ticket import Change, Fail, Propose, Ticket
 from legion.git.core.trailers import with_trailers
-from legion.git.hub.added_files import tree_with_files
 from legion.git.hub.objects import write_commit
+from legion.git.trees.tree import tree_with_files
+from legion.jobs.board import Board
 from legion.jobs.checks.candidates import trailers
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.save import AUTHOR, Saved, work_subject
 from legion.store.board import goals, specifications
 
 
-def files_of(context: Context, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
+def files_of(context: Board, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
     """The documents that a ticket lands; none for a ticket of any other kind."""
     with context.store.read() as tx:
         origin = goals.origin_of(tx, ticket.id)
@@ -25,7 +26,7 @@ def files_of(context: Context, project: ProjectContext, ticket: Ticket) -> dict[
 
 
 def write(
-    context: Context, project: ProjectContext, ticket: Ticket, files: dict[str, str]
+    context: Board, project: ProjectContext, ticket: Ticket, files: dict[str, str]
 ) -> tuple[Propose | Fail, Saved | None]:
     """The change that such a ticket proposes, made on the target as it is now."""
     target = project.target

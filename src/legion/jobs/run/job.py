@@ -6,7 +6,8 @@ outlives the daemon: after a crash the next generation of this job finds it livi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.teams import Advice, RolePart
@@ -27,26 +28,26 @@ from legion.domain.tickets.ticket import (
     Step,
     Ticket,
 )
-from legion.git.core.errors import TreeGone, TreeNotMade
+from legion.git.core.errors import TreeNotMade
 from legion.jobs.agent import plan_approval, spec
-from legion.jobs.agent.model_access import NoModelAccess
-from legion.jobs.agent.spec import NoProgram
+from legion.jobs.agent.preparation import Workplace
 from legion.jobs.attempts import escalation
+from legion.jobs.board import Board
 from legion.jobs.checks import job
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.filter_sandbox import NoSandbox
-from legion.jobs.machine_runs import placements, remote
-from legion.jobs.machines.travel import MachineJob
+from legion.jobs.context import Context
+from legion.jobs.machine_runs import executor
+from legion.jobs.machine_runs.executor import AgentRun, NotSaved, NotStarted, RunOutcome
 from legion.jobs.run import advisors, attendance, documents, revert
-from legion.jobs.supervise import journal_events, questions, wait
 from legion.jobs.supervise import outcome as judging
-from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.supervise.wheel import was_wheel
-from legion.jobs.workspace import environment, setup
-from legion.jobs.workspace.save import Saved, branch_name, save, worktree_name
+from legion.jobs.trees import ProjectContext
+from legion.jobs.workspace import setup
+from legion.jobs.workspace.save import Saved, branch_name, worktree_name
 from legion.runner import launch
-from legion.runner.launch import EndedRun, FreshRun, LostRun
-from legion.runner.spec import write_spec
+from legion.runner.launch import FreshRun
 from legion.store.board import crews, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import claims, runs
@@ -54,9 +55,6 @@ from legion.system import crash
 from legion.system.crash import Point
 
 _POINTS = CrashPoints(before=Point.RUN_BEFORE_CONCLUDE, after=Point.RUN_AFTER_CONCLUDE)
-_TOO_LATE = "stopped before its program was started"
-_TREE_GONE = "its worktree was removed from outside"
-_NOT_SAVED = "nothing of its tree has arrived"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +70,8 @@ class _Verdict:
     advice: Advice | None = None
     held: int | None = None
     """The run, if a person held the conversation in it."""
-    planted: bool = False
-    """The run's machine used the ticket's start point."""
+    planted: str | None = None
+    """The start point that the run used."""
 
 
 def run(context: Context, claim: Claim) -> None:
@@ -93,8 +91,8 @@ def run(context: Context, claim: Claim) -> None:
     else:
         verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
-    if this_run.part is RolePart.ADVISE and not this_run.machine:
-        project.worktrees.discard(this_run.seat)
+    if this_run.part is RolePart.ADVISE:
+        executor.host_of(context, project, this_run).put_away(this_run)
 
 
 def _made_by_legion(step: Propose | Fail, made: Saved | None) -> _Verdict:
@@ -109,79 +107,68 @@ def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Ru
     attended = attendance.of_ticket(context, ticket)
     if attended is not None and attended.submitted and isinstance(launch.settle(run_dir(context, this_run)), FreshRun):
         return _judge_submitted(context, project, ticket, this_run)
+    advises = this_run.part is RolePart.ADVISE
+    describe = advisors.agent_run if advises else agent_run
     try:
-        ended = _run_to_end(context, project, ticket, this_run)
-    except (NoProgram, NoSandbox) as missing:
-        end = RunEnd(outcome=Outcome.NOT_STARTED, detail=missing.message)
-        return _Verdict(end=end, step=Fail(missing.message))
-    except NoModelAccess as missing:
-        end = RunEnd(outcome=Outcome.REFUSED, detail=missing.message)
-        return _Verdict(end=end, step=Park(ParkReason.PROVIDER, missing.message))
+        made = executor.carry_out(
+            context, project, describe(context, project, ticket, this_run, lambda: _wanted(context, ticket, this_run))
+        )
     except TreeNotMade as broken:
         end = RunEnd(outcome=Outcome.NOT_STARTED, detail=broken.message)
         resume = f" Then `legion resume {ticket.id}`."
         return _Verdict(end=end, step=Park(ParkReason.PAUSED, broken.message + resume))
-    if ended is None:
-        return _Verdict(end=RunEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE), step=Resume(_TOO_LATE))
-    if this_run.part is RolePart.ADVISE:
-        advised = advisors.conclude(context, ticket, this_run, ended)
-        end = RunEnd(outcome=advised.outcome, detail=advised.detail)
+    if isinstance(made, NotStarted):
+        return _Verdict(end=RunEnd(outcome=made.outcome, detail=made.detail), step=_not_started(made))
+    if advises:
+        advised = advisors.conclude(context, ticket, this_run, made)
+        end = RunEnd(outcome=made.outcome, detail=advised.detail)
         return _Verdict(end=end, step=advised.step, then=advised.rest, advice=advised.advice)
-    return _judge(context, project, ticket, this_run, ended)
+    return _judge(context, project, ticket, this_run, made)
 
 
-def _judge(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun
-) -> _Verdict:
-    outcome, detail = judging.outcome(ended)
-    if this_run.machine and isinstance(ended, LostRun):
-        detail = remote.why_lost(context, this_run)
+def _not_started(made: NotStarted) -> Step:
+    match made.outcome:
+        case Outcome.NOT_STARTED:
+            return Fail(made.detail)
+        case Outcome.REFUSED:
+            return Park(ParkReason.PROVIDER, made.detail)
+        case _:
+            return Resume(made.detail)
+
+
+def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, made: RunOutcome) -> _Verdict:
     try:
-        saved = _saved(context, project, ticket, this_run)
-    except TreeGone as gone:
+        saved = executor.saved(context, project, ticket, this_run)
+    except NotSaved as gone:
         # Only an agent that finished has lost its work with the tree; a limit or a stop is still not its failure.
-        note = _NOT_SAVED if this_run.machine else _TREE_GONE
-        step = judging.unfinished(context, ticket, this_run, ended) or next_try(ticket, note, gone.message)
-        return _Verdict(end=RunEnd(outcome=outcome, detail=detail, notes=(note,)), step=step)
-    waits, plan = plan_approval.outcome(context, ticket, this_run, outcome)
+        step = judging.unfinished(context, ticket, this_run, made.ended) or next_try(ticket, gone.note, gone.message)
+        return _Verdict(end=RunEnd(outcome=made.outcome, detail=made.detail, notes=(gone.note,)), step=step)
+    waits, plan = plan_approval.outcome(context, ticket, this_run, made.outcome)
     attended = attendance.of_ticket(context, ticket)
     if attended is not None and attended.submitted:
-        return _judge_change(context, project, ticket, outcome, saved)
-    decided = waits or attendance.step_after(context, ticket, this_run, outcome)
-    step = decided or judging.judge(context, project, ticket, this_run, ended, saved)
-    then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, ended, saved, step)
+        return _judge_change(context, project, ticket, made.outcome, saved)
+    decided = waits or attendance.step_after(context, ticket, this_run, made.outcome)
+    step = decided or judging.judge(context, project, ticket, this_run, made.ended, saved)
+    then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, made.ended, saved, step)
     if isinstance(step, Propose):
         then = job.next_step_without_checks(context, project, ticket, step.change)
-    end = RunEnd(outcome=outcome, detail=detail, notes=_left_out(saved), saved=saved.commit)
+    end = RunEnd(outcome=made.outcome, detail=made.detail, notes=_left_out(saved), saved=saved.commit)
     held = this_run.id if was_wheel(context, this_run) else None
-    planted = bool(this_run.machine) and ticket.plant is not None
-    return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=planted)
-
-
-def _saved(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Saved:
-    """What the run left in its tree, here or on its machine. Raises TreeGone."""
-    tree = project.worktrees.path(worktree_name(ticket.id))
-    if not this_run.machine:
-        return save(context, project, ticket, this_run, tree)
-    saved = remote.saved(context, project, ticket, this_run)
-    if saved is None:
-        raise TreeGone(str(tree))
-    return saved
+    return _Verdict(end=end, step=step, then=then, plan=plan, held=held, planted=ticket.plant)
 
 
 def _judge_submitted(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
     """A person submitted the change while no program was open: none is started for it."""
     try:
-        saved = save(context, project, ticket, this_run, project.worktrees.path(worktree_name(ticket.id)))
-    except TreeGone as gone:
-        end = RunEnd(outcome=Outcome.FAILED, detail=gone.message, notes=(_TREE_GONE,))
+        # Wherever the run was to start, the person's tree is on the head.
+        saved = executor.saved(context, project, ticket, replace(this_run, machine=""))
+    except NotSaved as gone:
+        end = RunEnd(outcome=Outcome.FAILED, detail=gone.message, notes=(gone.note,))
         return _Verdict(end=end, step=Fail(gone.message))
     return _judge_change(context, project, ticket, Outcome.FINISHED, saved)
 
 
-def _judge_change(
-    context: Context, project: ProjectContext, ticket: Ticket, outcome: Outcome, saved: Saved
-) -> _Verdict:
+def _judge_change(context: Board, project: ProjectContext, ticket: Ticket, outcome: Outcome, saved: Saved) -> _Verdict:
     step = judging.judge_change(context, project, ticket, saved, ())
     then = job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
     end = RunEnd(outcome=outcome, detail="the person submitted it", notes=_left_out(saved), saved=saved.commit)
@@ -202,7 +189,7 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _record(context: Context, tx: Transaction, claim: Claim, verdict: _Verdict) -> None:
+def _record(context: Board, tx: Transaction, claim: Claim, verdict: _Verdict) -> None:
     """Moves the ticket, unless a person stopped or parked it meanwhile."""
     ticket = tickets.get(tx, claim.subject)
     _move(context, tx, ticket, verdict)
@@ -210,7 +197,7 @@ def _record(context: Context, tx: Transaction, claim: Claim, verdict: _Verdict) 
         attendance.settle(tx, ticket.id, verdict.held)
 
 
-def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) -> None:
+def _move(context: Board, tx: Transaction, ticket: Ticket, verdict: _Verdict) -> None:
     if verdict.advice is not None:
         # The advice is kept even where a person stopped the ticket meanwhile.
         crews.give_advice(tx, ticket.project, verdict.advice)
@@ -219,7 +206,7 @@ def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) 
     if verdict.advice is not None:
         tickets.move(tx, ticket.id, verdict.step, rule=Rule.ADVICE_FIRST)
         return
-    if verdict.planted and ticket.plant is not None:
+    if verdict.planted is not None and ticket.plant == verdict.planted:
         ticket = tickets.move(tx, ticket.id, StartPointUsed())
     escalation.apply_step(context, tx, ticket, judging.staggered(tx, verdict.step))
     if verdict.plan:
@@ -228,82 +215,68 @@ def _move(context: Context, tx: Transaction, ticket: Ticket, verdict: _Verdict) 
         tickets.move(tx, ticket.id, verdict.then)
 
 
-def run_dir(context: Context, this_run: Run) -> Path:
+def run_dir(context: Board, this_run: Run) -> Path:
     return context.data.runs / this_run.name
 
 
-def _run_to_end(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> EndedRun | LostRun | None:
-    prepare = advisors.prepare if this_run.part is RolePart.ADVISE else _prepare
-
-    def start() -> None:
-        crash.reach(Point.RUN_BEFORE_LAUNCH)
-        context.launcher.start(run_dir(context, this_run))
-        crash.reach(Point.RUN_AFTER_LAUNCH)
-
-    source = questions.QuestionSource(project=ticket.project, ticket=ticket.id)
-    if this_run.machine:
-        return remote.run_to_end(
-            context,
-            this_run,
-            job=lambda: _travelling(context, project, ticket, this_run),
-            wanted=lambda: _wanted(context, ticket, this_run),
-            on_event=journal_events.listener(context, source, this_run),
-        )
-    return wait.run_to_end(
-        context,
-        this_run,
-        wanted=lambda: _wanted(context, ticket, this_run),
-        prepare=lambda: prepare(context, project, ticket, this_run),
-        start=start,
-        on_event=journal_events.listener(context, source, this_run),
+def agent_run(
+    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, wanted: Callable[[], bool]
+) -> AgentRun:
+    """The run of a ticket's builder."""
+    return AgentRun(
+        run=this_run,
+        place=lambda: _place(context, project, ticket, this_run),
+        tree=lambda place: _tree(context, project, ticket, this_run, place),
+        prepared=lambda paths: spec.prepared_input(context, project, ticket, this_run, paths),
+        wanted=wanted,
+        source=QuestionSource(project=ticket.project, ticket=ticket.id),
+        launch_points=advisors.LAUNCH_POINTS,
     )
 
 
-def _travelling(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> MachineJob:
-    if this_run.part is RolePart.ADVISE:
-        return advisors.for_machine(context, project, ticket, this_run)
-    return placements.build_job(context, project, ticket, this_run)
-
-
-def _wanted(context: Context, ticket: Ticket, this_run: Run) -> bool:
+def _wanted(context: Board, ticket: Ticket, this_run: Run) -> bool:
     """False where a person stopped or paused the ticket since this job started, or gave up what opens for them."""
     with context.store.read() as tx:
         working = tickets.get(tx, ticket.id).state is State.WORKING
         return working and attendance.is_wanted(context, tx, ticket, this_run)
 
 
-def _prepare(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> None:
-    """Worktree, dependencies, briefing, spec."""
-    assert ticket.base is not None, "a started ticket has a base"
-    name, branch = worktree_name(ticket.id), branch_name(ticket.id)
-    crash.reach(Point.RUN_BEFORE_WORKTREE)
-    setup.drop_stale_pool(project)
-    if ticket.plant is not None:
-        tree = project.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
-        with context.store.write() as tx:
-            if tickets.get(tx, ticket.id).version == ticket.version:
-                tickets.move(tx, ticket.id, StartPointUsed())
-    else:
-        tree = _tree(context, project, ticket, this_run, name, branch)
-    crash.reach(Point.RUN_AFTER_WORKTREE)
-    with context.store.read() as tx:
-        # No agent has worked in the tree before the first run, so it is as the target was, unless it was planted.
-        first = ticket.plant is None and runs.of_ticket(tx, ticket.id, role="")[0].id == this_run.id
-    setup.ensure(context, project, tree, landed=ticket.base if first else "")
-    env = environment.prepare(context, project, this_run, tree)
-    folder = run_dir(context, this_run)
-    given = folder / "given"
-    given.mkdir(parents=True, exist_ok=True)
-    write_spec(folder, spec.spec(context, project, ticket, this_run, tree, given, env))
-
-
-def _tree(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, name: str, branch: str) -> Path:
-    """The ticket's worktree as it is; after a run on a machine, a new one with the files that came back from there."""
+def _place(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Workplace:
     assert ticket.base is not None, "a started ticket has a base"
     with context.store.read() as tx:
         earlier = [run for run in runs.of_ticket(tx, ticket.id, role="") if run.id < this_run.id]
-    if not earlier or not earlier[-1].machine:
-        return project.worktrees.acquire(name, ticket.base, branch)
-    start = project.hub.tree_of(next((run.saved for run in reversed(earlier) if run.saved is not None), ticket.base))
-    # Numbers of attempts are positive, so the record of this tree is none of theirs.
-    return project.worktrees.replant(name, ticket.base, start, branch, attempt=-this_run.id)
+    return Workplace(
+        program=spec.of_ticket(context, project, ticket),
+        title=ticket.spec.title,
+        base=ticket.base,
+        start=next((run.saved for run in reversed(earlier) if run.saved is not None), None),
+        plant=ticket.plant,
+        previous=earlier[-1].name if earlier else "",
+        saves=True,
+        # No agent has worked in the tree before the first run, so it is as the target was, unless it was planted.
+        landed="" if earlier or ticket.plant is not None else ticket.base,
+        filters_of=ticket.base,
+        own_variables={"LEGION_URL": context.url},
+    )
+
+
+def _tree(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, place: Workplace) -> Path:
+    """The ticket's worktree as it is; after a run on a machine, a new one with the files that came back from there."""
+    name, branch = worktree_name(ticket.id), branch_name(ticket.id)
+    crash.reach(Point.RUN_BEFORE_WORKTREE)
+    setup.drop_stale_pool(project)
+    with context.store.read() as tx:
+        before = [run for run in runs.of_ticket(tx, ticket.id, role="") if run.id < this_run.id][-1:]
+    if place.plant is not None:
+        tree = project.worktrees.replant(name, place.base, place.plant, branch, attempt=ticket.attempt)
+        with context.store.write() as tx:
+            if tickets.get(tx, ticket.id).version == ticket.version:
+                tickets.move(tx, ticket.id, StartPointUsed())
+    elif all(map(executor.is_here, before)):
+        tree = project.worktrees.acquire(name, place.base, branch)
+    else:
+        start = project.hub.tree_of(place.start or place.base)
+        # Numbers of attempts are positive, so the record of this tree is none of theirs.
+        tree = project.worktrees.replant(name, place.base, start, branch, attempt=-this_run.id)
+    crash.reach(Point.RUN_AFTER_WORKTREE)
+    return tree

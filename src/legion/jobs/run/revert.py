@@ -5,14 +5,15 @@ from __future__ import annotations
 from legion.domain.tickets.ticket import Cause, Change, Fail, Propose, Ticket
 from legion.git.core.trailers import with_trailers
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.board import Board
 from legion.jobs.checks.candidates import trailers
-from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing.reverted import before, reverse
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.save import Saved, work_subject
 from legion.store.board import tickets
 
 
-def undo(context: Context, project: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
+def undo(context: Board, project: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
     """The change that a ticket of this kind proposes, made on the target as it is now."""
     assert ticket.spec.undoes is not None, "only a ticket that undoes another is reverted"
     with context.store.read() as tx:

@@ -22,7 +22,7 @@ from legion.gateway.files.passes import Pass
 from legion.jobs.agent import model_access, spec, teams
 from legion.jobs.agent.model_access import OWN_LOGIN, GatewayAccess
 from legion.jobs.attempts import escalation
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.store.board import crews, goals, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
@@ -46,7 +46,7 @@ class ModelUser:
 
 
 def resolve_all(
-    context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
+    context: Trees, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> tuple[ModelUser, ...]:
     seen = _AccountResolver(context, tx, configs)
     found = (seen.ticket(ticket) for ticket in live if ticket.state in _MAY_START)
@@ -69,7 +69,7 @@ class _RunPreview:
 class _AccountResolver:
     """For one decision. What many tickets share is looked up once."""
 
-    def __init__(self, context: Context, tx: ReadTransaction, configs: Mapping[int, ProjectConfig]) -> None:
+    def __init__(self, context: Trees, tx: ReadTransaction, configs: Mapping[int, ProjectConfig]) -> None:
         self._context = context
         self._tx = tx
         self._configs = configs
@@ -134,11 +134,11 @@ class _AccountResolver:
         if not pending:
             return None
         crew, wanted = self._crew(ticket), self._context.user.reviewer
-        stage = crew.stage(pending[0].reader)
+        stage = crew.stage(pending[0].reviewer)
         if stage is None:
             # The project's policy added it; its role is read from files when it starts.
             return _RunPreview(
-                driver=wanted.driver or CLAUDE, model=wanted.model, role=pending[0].reader, team=crew.team
+                driver=wanted.driver or CLAUDE, model=wanted.model, role=pending[0].reviewer, team=crew.team
             )
         role = stage.role
         return _RunPreview(
@@ -171,7 +171,7 @@ class _AccountResolver:
         return self._accounts[seat]
 
 
-def _accounts(context: Context, routes: tuple[Route, ...], seat: _RunPreview) -> tuple[str, ...]:
+def _accounts(context: Trees, routes: tuple[Route, ...], seat: _RunPreview) -> tuple[str, ...]:
     try:
         way = model_access.choose(context, seat.provider)
     except LegionError:

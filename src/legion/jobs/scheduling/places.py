@@ -9,7 +9,7 @@ from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.scheduling.job_kinds import JobKind
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent import model_access, teams
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.store.board import crews, verdicts
 from legion.store.database.transactions import ReadTransaction
 
@@ -19,7 +19,7 @@ _NEEDS_NO_MODEL = frozenset({JobKind.RUN})
 """Those of them that may work without a model: a ticket's own command."""
 
 
-def travels(context: Context) -> frozenset[JobKind]:
+def travels(context: Trees) -> frozenset[JobKind]:
     """The person's own login stays on the head, and so do reviews and plans where it is the only access to a model."""
     try:
         access = model_access.choose(context, "")
@@ -28,7 +28,7 @@ def travels(context: Context) -> frozenset[JobKind]:
     return _NEEDS_NO_MODEL if isinstance(access, model_access.OwnLogin) else TRAVELS
 
 
-def staying(context: Context, configs: Mapping[int, ProjectConfig]) -> frozenset[int]:
+def staying(context: Trees, configs: Mapping[int, ProjectConfig]) -> frozenset[int]:
     """Projects with git filters: what those need is in the person's repository, which no machine has."""
     found = (context.project(project) for project in configs)
     return frozenset(project.id for project in found if project.hub.filters(project.target) is not None)
@@ -53,4 +53,4 @@ def _next_stage(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> tuple[JobKin
     if ticket.state is not State.REVIEWING:
         return JobKind.RUN, teams.at_turn(tx, ticket, crew)
     pending = verdicts.pending(tx, ticket)
-    return JobKind.REVIEW, crew.stage(pending[0].reader) if pending else None
+    return JobKind.REVIEW, crew.stage(pending[0].reviewer) if pending else None

@@ -18,7 +18,8 @@ from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import ParkReason, Ticket, Unpark
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import GatewayAccess
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
@@ -27,7 +28,7 @@ _SETTLED = 6.0
 """Seconds after the last refusal; by then the gateway no longer remembers that a key was missing."""
 
 
-def missing(context: Context) -> str:
+def missing(context: Trees) -> str:
     """What keeps Claude Code from starting, in one sentence that says what to do; empty where nothing does."""
     try:
         way = model_access.choose(context)
@@ -40,7 +41,7 @@ def missing(context: Context) -> str:
     return ""
 
 
-def wake_waiting(context: Context) -> list[int]:
+def wake_waiting(context: Trees) -> list[int]:
     """Write the providers and routes for the gateway; if nothing is missing, wake every ticket that waits for one."""
     model_access.write_gateway_files(context)
     if missing(context):
@@ -57,7 +58,7 @@ def wake_waiting(context: Context) -> list[int]:
 class ProviderWatch:
     """Notices that a person fixed what tickets wait for, in whatever way they did it."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Trees) -> None:
         self._context = context
         self._began = context.clock()
         self._judged: tuple[_Fingerprint, tuple[int, ...]] | None = None
@@ -111,7 +112,7 @@ class _Fingerprint:
     newest: float
 
 
-def _known(context: Context) -> Mapping[str, ProviderConfig]:
+def _known(context: Board) -> Mapping[str, ProviderConfig]:
     try:
         return model_access.known(context)
     except LegionError:
@@ -119,7 +120,7 @@ def _known(context: Context) -> Mapping[str, ProviderConfig]:
         return {}
 
 
-def _places(context: Context, there: Mapping[str, ProviderConfig]) -> Iterator[Path]:
+def _places(context: Board, there: Mapping[str, ProviderConfig]) -> Iterator[Path]:
     yield from (Path(context.user.origin), providers_file(), model_access.login_file())
     yield from (Path(one.key_file).expanduser() for one in there.values() if one.key_file)
     program = shutil.which(Path(context.user.claude.program or "claude").expanduser())
@@ -143,7 +144,7 @@ def _waiting(tx: ReadTransaction) -> list[Ticket]:
     ]
 
 
-def _wake(context: Context, wanted: Iterable[int]) -> list[int]:
+def _wake(context: Board, wanted: Iterable[int]) -> list[int]:
     """Wake those of them that still wait, and return them."""
     with context.store.write() as tx:
         woken = [ticket.id for ticket in _waiting(tx) if ticket.id in set(wanted)]

@@ -37,7 +37,7 @@ from legion.domain.scheduling.job_places import FOLLOWS_RUN
 from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Start, State, Unpark
 from legion.jobs.checks.job import check
-from legion.jobs.context import Context, settings_of
+from legion.jobs.context import Context
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
@@ -50,6 +50,7 @@ from legion.jobs.run import advisors
 from legion.jobs.run.job import run
 from legion.jobs.scheduling import places, throttle
 from legion.jobs.supervise import questions
+from legion.jobs.trees import settings_of
 from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
 from legion.store import snapshot
@@ -262,7 +263,7 @@ class Scheduler:
                 "rule": Rule.GOVERNOR.value,
             }
             with self.context.store.write() as tx:
-                tx.record(EventKind.PACE, data=data)
+                tx.record(EventKind.THROTTLE_CHANGED, data=data)
             # After the write: if it fails, the next decision records the change.
             self._throttles[account] = throttle_.stance
 

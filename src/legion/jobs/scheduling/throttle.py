@@ -20,10 +20,11 @@ from legion.domain.scheduling.admission import AdmissionState, HoldReason, Start
 from legion.domain.scheduling.budgets import BudgetBalance, scope_of
 from legion.domain.scheduling.throttle import ThrottleSettings
 from legion.domain.tickets.ticket import ParkReason, Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.scheduling import accounts
 from legion.jobs.scheduling.accounts import ModelUser
 from legion.jobs.supervise.usage import budgets, over_budget_file, purse
+from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.store.board import questions, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -37,7 +38,7 @@ _DAY = 86_400.0
 
 
 def admission_state(
-    context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
+    context: Trees, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> AdmissionState:
     """What the settings and the store say now."""
     user, now, limited = context.user, context.clock(), budgets(context, tx)
@@ -66,7 +67,7 @@ def admission_state(
     return replace(state, last_starts=_last_starts(state, started))
 
 
-def _room(context: Context, account: str, served: Iterable[ModelUser], configs: Mapping[int, ProjectConfig]) -> int:
+def _room(context: Board, account: str, served: Iterable[ModelUser], configs: Mapping[int, ProjectConfig]) -> int:
     """How many agents could use the account at once."""
     mine = [one for one in served if account in one.accounts]
     building = {one.project for one in mine if not one.standing} & configs.keys()
@@ -87,12 +88,12 @@ def _candidate(run: Run) -> StartCandidate:
     return run.ticket if run.ticket is not None else run.seat
 
 
-def _settings(context: Context) -> ThrottleSettings:
+def _settings(context: Board) -> ThrottleSettings:
     wanted = context.user.governor
     return ThrottleSettings(on=wanted.on, slow_from=wanted.slow_from, stop_at=wanted.stop_at)
 
 
-def enforce(context: Context) -> None:
+def enforce(context: Board) -> None:
     """Stop every run whose budget is spent."""
     with context.store.read() as tx:
         if not budgets(context, tx):
@@ -112,7 +113,7 @@ def enforce(context: Context) -> None:
 class BudgetAsker:
     """Asks the person once for each spent budget that holds a start."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Board) -> None:
         self._context = context
         self._open = True
         """Whether a question may be open; a new daemon does not know."""
@@ -165,7 +166,7 @@ def _waits_for_person(ticket: Ticket) -> bool:
     return ticket.parked is not None and ticket.parked.reason in _FOR_A_PERSON
 
 
-def _quiet_until(context: Context, now: float) -> float | None:
+def _quiet_until(context: Board, now: float) -> float | None:
     quiet = context.user.rhythm.quiet
     if quiet is None:
         return None
@@ -175,7 +176,7 @@ def _quiet_until(context: Context, now: float) -> float | None:
 
 
 def _over_budget(
-    context: Context, tx: ReadTransaction, served: Iterable[ModelUser], now: float
+    context: Board, tx: ReadTransaction, served: Iterable[ModelUser], now: float
 ) -> dict[StartCandidate, HoldReason]:
     if not budgets(context, tx):
         return {}

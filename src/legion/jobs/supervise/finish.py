@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.decide import Claim
 from legion.jobs.agent import model_run
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.supervise import questions
 from legion.jobs.supervise.outcome import ended_by
 from legion.jobs.supervise.usage import stopped_for_budget
+from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.workspace import environment, quota
 from legion.store.database.transactions import Transaction
 from legion.store.work import claims, runs
 from legion.system import crash
-from legion.system.crash import Point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +30,6 @@ class RunEnd:
     """Added to the detail, whatever the reason of the end was."""
     saved: str | None = None
     """The commit that holds what it left in its tree."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrashPoints:
-    """Where tests may kill the daemon: before and after the transaction."""
-
-    before: Point
-    after: Point
 
 
 def finish(
@@ -69,7 +62,7 @@ def finish(
     return True
 
 
-def explain_stop(context: Context, this_run: Run, outcome: Outcome) -> str:
+def explain_stop(context: Board, this_run: Run, outcome: Outcome) -> str:
     """Why Legion itself stopped the run: its disk quota, a budget or the watchdog. Empty for any other end."""
     if outcome is not Outcome.STOPPED:
         return ""

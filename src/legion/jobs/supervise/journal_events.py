@@ -8,7 +8,7 @@ from dataclasses import replace
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import ProviderLimit, Spending
 from legion.jobs.agent.model_access import OWN_ACCOUNT, OWN_LOGIN, OwnLogin
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.supervise import questions
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.usage import day_of
@@ -22,7 +22,7 @@ _COUNTED_BY_THE_PROGRAM = {OwnLogin.label: OWN_LOGIN, OWN_ACCOUNT: "its own acco
 _REFUSED, _SERVED = 429, 200
 
 
-def listener(context: Context, source: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
+def listener(context: Board, source: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
     """Gets every event of the run's journal, again from the first one after a restart."""
     handle_question = questions.listener(context, source, this_run)
 
@@ -36,7 +36,7 @@ def listener(context: Context, source: QuestionSource, this_run: Run) -> Callabl
     return handle
 
 
-def _record_limit(context: Context, this_run: Run, event: JournalEvent) -> None:
+def _record_limit(context: Board, this_run: Run, event: JournalEvent) -> None:
     """With the person's own login only the program learns of the limit; otherwise the gateway knows better."""
     with context.store.read() as tx:
         known = usage.limits(tx).get(OWN_LOGIN)
@@ -58,7 +58,7 @@ def _record_limit(context: Context, this_run: Run, event: JournalEvent) -> None:
         tx.tell()
 
 
-def record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
+def record_usage(context: Board, this_run: Run, event: JournalEvent) -> None:
     """Outside of the gateway only the program counts, from the start of the conversation on."""
     models, turns = event.facts.get("models"), event.facts.get("turns")
     with context.store.read() as tx:

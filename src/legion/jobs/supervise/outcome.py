@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from legion.domain.plans.size import cause_of
+from legion.domain.plans.estimates import cause_of
 from legion.domain.review import conflict_markers, diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
@@ -20,8 +20,9 @@ from legion.domain.watchdog.diagnosis import Intervention
 from legion.drivers import EndKind
 from legion.jobs.agent.final_message import output_end
 from legion.jobs.attempts import escalation, feedback
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.supervise.usage import stopped_for_budget
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import environment, quota, repository_files
 from legion.jobs.workspace.save import Saved
 from legion.runner.launch import EndedRun, LostRun
@@ -62,13 +63,13 @@ def denied(ended: EndedRun | LostRun) -> tuple[str, ...]:
 
 
 def judge(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun, saved: Saved
+    context: Board, project: ProjectContext, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun, saved: Saved
 ) -> Step:
     step = unfinished(context, ticket, this_run, ended)
     return step if step is not None else judge_change(context, project, ticket, saved, denied(ended))
 
 
-def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
+def unfinished(context: Board, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
     """The next step after a run whose agent did not finish; None where it did."""
     how, detail = outcome(ended)
     match how:
@@ -103,18 +104,18 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
             return None
 
 
-def ended_by(context: Context, this_run: Run) -> Intervention | None:
+def ended_by(context: Board, this_run: Run) -> Intervention | None:
     """The watchdog's step that ended the run."""
     with context.store.read() as tx:
         return watchdog.ended_by(tx, this_run.id)
 
 
-def rest_before(context: Context, ticket: Ticket, ended: EndedRun | LostRun, saved: Saved, step: Step) -> Park | None:
+def rest_before(context: Board, ticket: Ticket, ended: EndedRun | LostRun, saved: Saved, step: Step) -> Park | None:
     """A pause before the next attempt, where this one ended at once and changed nothing."""
     return None if saved.changed else rest_after(context, ticket, ended, step)
 
 
-def rest_after(context: Context, ticket: Ticket, ended: EndedRun | LostRun, step: Step) -> Park | None:
+def rest_after(context: Board, ticket: Ticket, ended: EndedRun | LostRun, step: Step) -> Park | None:
     if not isinstance(step, TryAgain) or isinstance(ended, LostRun):
         return None
     at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
@@ -135,7 +136,7 @@ def first_paths(paths: Sequence[str]) -> str:
 
 
 def judge_change(
-    context: Context, project: ProjectContext, ticket: Ticket, saved: Saved, denials: Sequence[str]
+    context: Board, project: ProjectContext, ticket: Ticket, saved: Saved, denials: Sequence[str]
 ) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket has a base"
     if saved.tree == project.hub.tree_of(ticket.base):
@@ -172,7 +173,7 @@ def _what_was_changed(saved: Saved) -> str:
     return f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
 
 
-def _changed_nothing_before(context: Context, project: ProjectContext, ticket: Ticket) -> bool:
+def _changed_nothing_before(context: Board, project: ProjectContext, ticket: Ticket) -> bool:
     """Whether the attempt before this one left the tree of its base, too."""
     if ticket.base is None or ticket.attempt - ticket.spared < 2:
         return False
@@ -192,14 +193,14 @@ def _marked(project: ProjectContext, base: str, commit: str) -> tuple[str, ...]:
     return conflict_markers.marked(diffs.read(patch))
 
 
-def limit_ends(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float:
+def limit_ends(context: Board, this_run: Run, ended: EndedRun | LostRun) -> float:
     """The moment from which a limited run may resume."""
     with context.store.read() as tx:
         earlier = runs.of_seat(tx, this_run)
     return wakes_at(context.clock(), resets_at(context, this_run, ended), earlier)
 
 
-def resets_at(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float | None:
+def resets_at(context: Board, this_run: Run, ended: EndedRun | LostRun) -> float | None:
     """The reset that the agent's program reported, else the last one that its provider reported to any run.
 
     Claude Code itself waits for a reset that is near, and may report nothing of the next refusal.

@@ -5,14 +5,17 @@ Also resumes a ticket that was parked for an answer, and settles questions whose
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from legion.domain.egress import NetworkPlace, place_fault
 from legion.domain.questions import (
     ALWAYS,
     BACK,
     CHOICES,
     LAND,
+    MOST_OPEN,
     NO,
     RELEASE,
     STOP,
@@ -28,9 +31,10 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Fail, ParkReason, Resume, Retry, State, Stop, Unpark
 from legion.jobs.attempts import review_rounds
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner import launch
-from legion.runner.journal import JournalEvent
+from legion.runner.journal import JournalEvent, JournalKind
+from legion.runner.spec import RunFolder
 from legion.store.board import questions, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import ticket_holders
@@ -48,10 +52,12 @@ class QuestionSource:
     agent: str = ""
 
 
-def listener(context: Context, source: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
+def listener(context: Board, source: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
     """Gets every event of the run's journal, again from the first one after a restart."""
 
     def handle(event: JournalEvent) -> None:
+        if event.kind == JournalKind.REFUSED.value:
+            _ask_for_host(context, source, this_run, event)
         key = event.facts.get("question")
         if not isinstance(key, str):
             return
@@ -63,13 +69,22 @@ def listener(context: Context, source: QuestionSource, this_run: Run) -> Callabl
     return handle
 
 
-def permit(context: Context, question: Question, *, allowed: bool, why: str) -> bool:
+def permit(context: Board, question: Question, *, allowed: bool, why: str) -> bool:
     """Send the answer to the runner. False if the runner is gone, or if the question names no run."""
     if question.run is None:
         return False
     with context.store.read() as tx:
         folder = context.data.runs / runs.get(tx, question.run).name
     return launch.permit(folder, question.key, allowed, why)
+
+
+def grant(context: Board, question: Question) -> None:
+    """Open a host to the run that wanted it. Later runs read the answer itself."""
+    if question.run is not None and "host" in question.facts:
+        with context.store.read() as tx:
+            folder = context.data.runs / runs.get(tx, question.run).name
+        with contextlib.suppress(OSError), RunFolder(folder).granted.open("a") as places:
+            places.write(f"{question.facts['host']}\n")
 
 
 def settle(
@@ -134,7 +149,7 @@ def _at_gate(tx: Transaction, settled: Question, number: int) -> None:
         tickets.move(tx, number, Stop())
 
 
-def close_all(context: Context, this_run: Run) -> None:
+def close_all(context: Board, this_run: Run) -> None:
     """The run has ended, so no answer can reach it."""
     with context.store.read() as tx:
         if not questions.open_ones(tx, run=this_run.id):
@@ -145,7 +160,7 @@ def close_all(context: Context, this_run: Run) -> None:
                 questions.settle(tx, question.id, question.fallback, "its run ended first", by=SettledBy.END)
 
 
-def settle_overdue(context: Context) -> None:
+def settle_overdue(context: Board) -> None:
     """Answer overdue questions with their fallback. A run settles its own permissions."""
     now = context.clock()
     with context.store.read() as tx:
@@ -161,7 +176,7 @@ def settle_overdue(context: Context) -> None:
                 settle(tx, question, question.fallback, TOO_LATE, by=SettledBy.SILENCE)
 
 
-def next_deadline(context: Context) -> float | None:
+def next_deadline(context: Board) -> float | None:
     """When the next question becomes overdue."""
     with context.store.read() as tx:
         return min(
@@ -169,7 +184,7 @@ def next_deadline(context: Context) -> float | None:
         )
 
 
-def _ask(context: Context, source: QuestionSource, this_run: Run, key: str, event: JournalEvent) -> None:
+def _ask(context: Board, source: QuestionSource, this_run: Run, key: str, event: JournalEvent) -> None:
     tool, input, rule = (str(event.facts.get(name) or "") for name in ("tool", "input", "rule"))
     facts = {"tool": tool, "input": input}
     with context.store.write() as tx:
@@ -188,7 +203,30 @@ def _ask(context: Context, source: QuestionSource, this_run: Run, key: str, even
         )
 
 
-def _close(context: Context, key: str, *, allowed: bool) -> None:
+def _ask_for_host(context: Board, source: QuestionSource, this_run: Run, event: JournalEvent) -> None:
+    """Once for a ticket or agent and a host, unless the person has refused it to the project."""
+    place = NetworkPlace(str(event.facts.get("host")), int(str(event.facts.get("port"))))
+    if place_fault(str(place)):
+        return
+    with context.store.write() as tx:
+        waiting = questions.open_ones(tx, ticket=source.ticket, agent=source.agent)
+        if len(waiting) >= MOST_OPEN or str(place) in questions.reachable(tx, source.project):
+            return
+        questions.ask(
+            tx,
+            key=f"network:{source.project}:{source.ticket or source.agent}:{place}",
+            kind=QuestionKind.NETWORK,
+            project=source.project,
+            ticket=source.ticket,
+            agent=source.agent,
+            run=this_run.id,
+            words=f"It wanted to reach {place}, which {event.facts.get('why')}. May agents of this project reach it?",
+            facts={"host": str(place)},
+            deadline=event.time + context.user.questions.answer_within,
+        )
+
+
+def _close(context: Board, key: str, *, allowed: bool) -> None:
     with context.store.write() as tx:
         question = questions.by_key(tx, key)
         if question is not None and question.settled_at is None:

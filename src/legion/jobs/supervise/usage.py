@@ -16,7 +16,7 @@ from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
 from legion.gateway.accounting import ledger
 from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
 from legion.gateway.files.folder import GatewayFolder
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import epics, questions
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
@@ -26,7 +26,7 @@ _RUN = re.compile(r"(?:ticket|agent|plan|ask)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def catch_up(context: Context) -> None:
+def catch_up(context: Board) -> None:
     """Read the ledger from where the last reader stopped."""
     folder = GatewayFolder(context.data.gateway)
     if not folder.ledger.is_dir():
@@ -36,7 +36,7 @@ def catch_up(context: Context) -> None:
             pass
 
 
-def _read_more(context: Context, folder: GatewayFolder) -> bool:
+def _read_more(context: Board, folder: GatewayFolder) -> bool:
     with context.store.read() as tx:
         before = LedgerPosition(*usage.read_up_to(tx, _SOURCE))
     lines, after = ledger.read(folder, before)
@@ -102,29 +102,29 @@ def _limit(line: ledger.LimitEntry) -> ProviderLimit:
     )
 
 
-def budgets(context: Context, tx: ReadTransaction) -> Budgets:
+def budgets(context: Board, tx: ReadTransaction) -> Budgets:
     """Those of the person's settings, and of epics."""
     wanted = context.user.budgets
     return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd, epics=epics.budgets(tx))
 
 
-def purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
+def purse(context: Board, tx: ReadTransaction) -> BudgetBalance:
     return balance(budgets(context, tx), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
 
 
-def refuse_without_money(context: Context, tx: ReadTransaction, project: int) -> None:
+def refuse_without_money(context: Board, tx: ReadTransaction, project: int) -> None:
     """Raises NotAllowed where the budget of the day or of the project is spent."""
     empty = purse(context, tx).empty(project, "") if budgets(context, tx) else None
     if empty is not None:
         raise NotAllowed(f"It would cost money, and {empty.words}.")
 
 
-def stopped_for_budget(context: Context, run: Run) -> str:
+def stopped_for_budget(context: Board, run: Run) -> str:
     """Why the run was stopped, where a budget was the reason; empty otherwise."""
     with contextlib.suppress(FileNotFoundError):
         return over_budget_file(context, run).read_text()
     return ""
 
 
-def over_budget_file(context: Context, run: Run) -> Path:
+def over_budget_file(context: Board, run: Run) -> Path:
     return context.data.runs / run.name / "over-budget"

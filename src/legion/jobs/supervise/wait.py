@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.runs import Run
@@ -17,11 +18,21 @@ from legion.runner import launch
 from legion.runner.journal import JournalEvent
 from legion.runner.launch import EndedRun, FreshRun, LostRun
 from legion.runner.spec import RunnerError
+from legion.system import crash
+from legion.system.crash import Point
 
 log = logging.getLogger(__name__)
 
 _CHECK_EVERY = 2.0
 """Seconds between two checks whether a run that works is still wanted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashPoints:
+    """Where tests may kill the daemon: before and after a step."""
+
+    before: Point
+    after: Point
 
 
 def run_to_end(
@@ -30,7 +41,7 @@ def run_to_end(
     *,
     wanted: Callable[[], bool],
     prepare: Callable[[], None],
-    start: Callable[[], None],
+    launch_points: CrashPoints,
     on_event: Callable[[JournalEvent], None],
 ) -> EndedRun | LostRun | None:
     """None where the run is no longer wanted: a person may have decided otherwise since its job started.
@@ -46,7 +57,9 @@ def run_to_end(
             prepare()
             if not wanted():
                 return None
-            start()
+            crash.reach(launch_points.before)
+            context.launcher.start(folder)
+            crash.reach(launch_points.after)
     if not isinstance(found, EndedRun | LostRun):
         if not wanted():
             # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from legion.domain.runs import Run
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner.spec import RunnerError, read_spec
 
 
-def was_wheel(context: Context, this_run: Run) -> bool:
+def was_wheel(context: Board, this_run: Run) -> bool:
     """Whether a person held the conversation in this run."""
     try:
         return read_spec(context.data.runs / this_run.name).options.get("wheel") is True

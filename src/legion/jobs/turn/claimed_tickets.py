@@ -26,7 +26,8 @@ from legion.domain.tickets.ticket import (
     TryAgain,
 )
 from legion.jobs.agent.briefing import briefing
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.store.board import plan_approvals, projects, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail, ticket_holders
@@ -72,7 +73,7 @@ def leave(tx: Transaction, agent: Agent, why: str) -> None:
         ticket_holders.drop(tx, holding.ticket)
 
 
-def reset_worktree(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> Agent:
+def reset_worktree(context: Board, project: ProjectContext, agent: Agent, this_run: Run) -> Agent:
     """Before a turn: reset the worktree to the base of the ticket that was claimed in the last turn."""
     with context.store.read() as tx:
         holding = ticket_holders.current(tx, agent.id)

@@ -13,7 +13,8 @@ from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message, MessageKind
 from legion.domain.runs import Outcome
 from legion.drivers import registry
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.runner.journal import JournalEvent
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail
@@ -22,7 +23,7 @@ from legion.store.staff import agents, mail
 class DeliveryTracker:
     """Follows the journal of a turn, and records each delivery as soon as it is certain."""
 
-    def __init__(self, context: Context, agent: Agent, state: Path) -> None:
+    def __init__(self, context: Board, agent: Agent, state: Path) -> None:
         self._context = context
         self._agent = agent
         self._state = state

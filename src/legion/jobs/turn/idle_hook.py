@@ -8,7 +8,7 @@ from legion.domain.agents.agent import Agent
 from legion.domain.hooks import HookKind
 from legion.domain.runs import Run
 from legion.jobs import person_hooks
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import mail
 from legion.store.work import runs
@@ -18,7 +18,7 @@ _MOST_IN_A_ROW = 3
 """How often it may send the same agent on without any other message in between."""
 
 
-def continuation(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> str | None:
+def continuation(context: Trees, project: ProjectContext, agent: Agent, this_run: Run) -> str | None:
     """The message with which the agent continues; None where it may idle."""
     if not person_hooks.is_set(context, HookKind.TEAMMATE_IDLE):
         return None

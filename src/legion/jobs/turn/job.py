@@ -35,15 +35,21 @@ from legion.git.core.errors import TreeGone
 from legion.jobs.agent import mail_prompt, model_run, plan_approval, resume_prompt, standing_program, tool_access
 from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import CutOffTurn
+from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
+from legion.jobs.agent.spec import NoProgram
+from legion.jobs.board import Board
 from legion.jobs.checks import job
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.leader import turn
 from legion.jobs.leader.turn import LeaderTexts
 from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
-from legion.jobs.supervise.finish import CrashPoints, RunEnd, finish
+from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
+from legion.jobs.supervise.wait import CrashPoints
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook, wheel
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
@@ -110,14 +116,19 @@ def serve(context: Context, claim: Claim) -> None:
             claims.finish(tx, claim)
         return
     project = context.project(agent.project)
-    ended = _run_to_end(context, project, agent, this_run)
     end = TurnEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
+    try:
+        ended = _run_to_end(context, project, agent, this_run)
+    except (NoProgram, NoSandbox) as missing:
+        ended, end = None, TurnEnd(outcome=Outcome.NOT_STARTED, detail=missing.message)
+    except NoModelAccess as missing:
+        ended, end = None, TurnEnd(outcome=Outcome.REFUSED, detail=missing.message)
     if ended is not None:
         end = _save(context, project, agent, this_run, ended)
     conclude(context, project, claim, agent, this_run, end)
 
 
-def _save(context: Context, project: ProjectContext, agent: Agent, this_run: Run, ended: EndedRun | LostRun) -> TurnEnd:
+def _save(context: Trees, project: ProjectContext, agent: Agent, this_run: Run, ended: EndedRun | LostRun) -> TurnEnd:
     """Save the tree, and judge it where the agent has submitted it as a ticket's change."""
     outcome, detail = judging.outcome(ended)
     end = TurnEnd(outcome=outcome, detail=detail, until=judging.resets_at(context, this_run, ended))
@@ -148,22 +159,17 @@ def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
 
 
 def _run_to_end(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> EndedRun | LostRun | None:
-    def start() -> None:
-        crash.reach(Point.SERVE_BEFORE_LAUNCH)
-        context.launcher.start(context.data.runs / this_run.name)
-        crash.reach(Point.SERVE_AFTER_LAUNCH)
-
     return wait.run_to_end(
         context,
         this_run,
         wanted=lambda: _wanted(context, agent, this_run),
         prepare=lambda: _prepare(context, project, agent, this_run),
-        start=start,
+        launch_points=CrashPoints(before=Point.SERVE_BEFORE_LAUNCH, after=Point.SERVE_AFTER_LAUNCH),
         on_event=_listener(context, project, agent, this_run),
     )
 
 
-def _listener(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
+def _listener(context: Board, project: ProjectContext, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
     tracker = DeliveryTracker(context, agent, delivery.state_folder(project, this_run.seat))
     source = QuestionSource(project=agent.project, agent=agent.id)
     handle_rest = journal_events.listener(context, source, this_run)
@@ -175,7 +181,7 @@ def _listener(context: Context, project: ProjectContext, agent: Agent, this_run:
     return handle
 
 
-def _wanted(context: Context, agent: Agent, this_run: Run) -> bool:
+def _wanted(context: Board, agent: Agent, this_run: Run) -> bool:
     """False for an agent that was fired, and for a turn that opens for a person who gave up."""
     with context.store.read() as tx:
         return agents.get(tx, agent.id).fired_at is None and wheel.is_wanted(context, tx, agent, this_run)
@@ -191,7 +197,7 @@ def _prepare(context: Context, project: ProjectContext, agent: Agent, this_run: 
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
     tree = project.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
-    setup.ensure(context, project, tree)
+    setup.ensure(context, project, tree, base=agent.base)
     env = environment.prepare(context, project, this_run, tree)
     folder = context.data.runs / this_run.name
     given = folder / "given"
@@ -223,7 +229,7 @@ def _spec(
     return model_run.spec(context, this_run, chosen, run_input, paths, attended)
 
 
-def _input(context: Context, project: ProjectContext, agent: Agent, this_run: Run) -> RunInput:
+def _input(context: Board, project: ProjectContext, agent: Agent, this_run: Run) -> RunInput:
     with context.store.read() as tx:
         names = agents.names(tx)
         batch = mail.of_batch(tx, agent.id, this_run.prompt)
@@ -255,14 +261,14 @@ def _tools(agent: Agent) -> frozenset[str] | None:
     return plan_approval.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools
 
 
-def _cut_off(context: Context, this_run: Run) -> CutOffTurn:
+def _cut_off(context: Board, this_run: Run) -> CutOffTurn:
     """What the turns since the last completed one left open."""
     since = _since_completed(context, this_run)
     events = [event for run in since for event in read_journal(context.data.runs / run.name)]
     return CutOffTurn(outcome=since[-1].outcome if since else None, calls=resume_prompt.open_calls(events))
 
 
-def _since_completed(context: Context, this_run: Run) -> list[Run]:
+def _since_completed(context: Board, this_run: Run) -> list[Run]:
     """The earlier turns that this one continues, oldest first."""
     with context.store.read() as tx:
         earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
@@ -379,7 +385,7 @@ def _resume_time(tx: Transaction, agent: Agent, at: ResumeAt, reset: float | Non
             return apart(wakes_at(tx.now, reset, runs.of_agent(tx, agent.number)), others)
 
 
-def _final_message(context: Context, this_run: Run) -> str:
+def _final_message(context: Board, this_run: Run) -> str:
     """If the runner of an earlier turn died after its final message, that message was not delivered yet."""
     lost = [run for run in _since_completed(context, this_run) if run.outcome is Outcome.LOST]
     return final_messages(event for run in (*lost, this_run) for event in read_journal(context.data.runs / run.name))

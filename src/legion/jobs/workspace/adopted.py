@@ -16,7 +16,7 @@ from legion.git.core.errors import BranchGone, RepositoryGone
 from legion.git.hub.unfinished import unfinished
 from legion.git.person.inspect import look
 from legion.git.trees.snapshots import snapshot
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import AUTHOR
 from legion.system import files
@@ -35,7 +35,7 @@ class SavedCheckout:
     """Nested repositories, changed submodules and unreadable files: they stay in the checkout alone."""
 
 
-def save_checkout(context: Context, project: ProjectContext, folder: Path) -> SavedCheckout:
+def save_checkout(context: Trees, project: ProjectContext, folder: Path) -> SavedCheckout:
     """The files of the checkout that contains the folder, as a commit in the hub. Raises StateConflict."""
     facts = look(folder)
     if (operation := unfinished(facts.root)) is not None:

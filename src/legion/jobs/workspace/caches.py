@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from legion.config.files.user import UserConfig
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.system import files, trees
 
 _INSTALLERS = {

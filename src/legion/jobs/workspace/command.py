@@ -12,7 +12,8 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.drivers import EndKind, Program
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import caches, kept_outputs, sandbox
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.runner import launch
@@ -70,7 +71,7 @@ def run(
             raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
     box = sandbox.sandbox(context, project, writable=(tree, *writable), readable=readable)
     if offline and box is not None:
-        box = replace(box, network=SandboxNetwork.NONE)
+        box = replace(box, network=SandboxNetwork.NONE, bridge=None)
     run_dir = context.data.runs / f"{name.replace(' ', '-')}-{project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
     program = Program(
         argv=("sh", "-c", command),

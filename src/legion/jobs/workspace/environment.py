@@ -18,7 +18,9 @@ from legion.domain.errors import LegionError
 from legion.domain.runs import Outcome, Run
 from legion.git.person.inspect import WORKTREE_INCLUDE, included_files
 from legion.git.trees.ignore_rules import is_left_out
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import caches, quota, sandbox, slots
 from legion.jobs.workspace import command as commands
 from legion.jobs.workspace.slots import Slot
@@ -98,7 +100,7 @@ def prepare(context: Context, project: ProjectContext, this_run: Run, tree: Path
     return environment
 
 
-def bare(context: Context, this_run: Run) -> WorkspaceEnv:
+def bare(context: Board, this_run: Run) -> WorkspaceEnv:
     """For a run that starts nothing of the project: only a temp folder of its own."""
     (context.data.runs / this_run.name).mkdir(parents=True, exist_ok=True, mode=0o700)
     return _environment(context, this_run, slots.claim(context, this_run, ports=0))
@@ -114,7 +116,7 @@ def release(context: Context, this_run: Run, outcome: Outcome) -> None:
     slots.release(context, this_run, outcome)
 
 
-def kept_out(context: Context, project: ProjectContext) -> tuple[str, ...]:
+def kept_out(context: Board, project: ProjectContext) -> tuple[str, ...]:
     """The files that Legion puts into worktrees: they never land, whatever an agent does to the ignore files."""
     env_file = project.config.environment.env_file
     return (*((env_file,) if env_file else ()), *context.user.environment.copies(project.name))
@@ -125,7 +127,7 @@ def owner(this_run: Run) -> str:
     return this_run.seat if this_run.ticket is None else str(this_run.ticket)
 
 
-def read_record(context: Context, this_run: Run) -> EnvironmentRecord:
+def read_record(context: Board, this_run: Run) -> EnvironmentRecord:
     try:
         facts = json.loads(_record(context, this_run).read_bytes())
     except (FileNotFoundError, ValueError):
@@ -135,15 +137,15 @@ def read_record(context: Context, this_run: Run) -> EnvironmentRecord:
     return EnvironmentRecord(**{**facts, **made, "notes": tuple(facts["notes"])})
 
 
-def _record(context: Context, this_run: Run) -> Path:
+def _record(context: Board, this_run: Run) -> Path:
     return context.data.runs / this_run.name / "environment.json"
 
 
-def _write_record(context: Context, this_run: Run, record: EnvironmentRecord) -> None:
+def _write_record(context: Board, this_run: Run, record: EnvironmentRecord) -> None:
     files.write_atomic(_record(context, this_run), json.dumps(asdict(record)))
 
 
-def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
+def _environment(context: Board, this_run: Run, slot: Slot) -> WorkspaceEnv:
     temp = str(slots.temp(context, this_run.seat))
     named = context.user.environment.caches
     downloads = Path(temp, _DOWNLOADS)
@@ -160,7 +162,7 @@ def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
     return WorkspaceEnv(env=env, writable=(Path(temp), *(cache.folder for cache in named)))
 
 
-def _make_caches(context: Context) -> None:
+def _make_caches(context: Board) -> None:
     for cache in context.user.environment.caches:
         try:
             cache.folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +172,7 @@ def _make_caches(context: Context) -> None:
             ) from wrong
 
 
-def _copy_cache(context: Context, project: ProjectContext, this_run: Run) -> None:
+def _copy_cache(context: Trees, project: ProjectContext, this_run: Run) -> None:
     """The agent's own copy of what builds have downloaded. Without a sandbox it uses the person's."""
     place = slots.temp(context, this_run.seat) / _DOWNLOADS
     if place.exists() or not sandbox.is_on(context) or caches.is_empty(project, installs=False):
@@ -181,7 +183,7 @@ def _copy_cache(context: Context, project: ProjectContext, this_run: Run) -> Non
     half.rename(place)
 
 
-def _copy(context: Context, project: ProjectContext, tree: Path) -> tuple[str, ...]:
+def _copy(context: Board, project: ProjectContext, tree: Path) -> tuple[str, ...]:
     """Copy the files that the person named from their checkout. Returns notes for the person."""
     notes = []
     for path in context.user.environment.copies(project.name):
@@ -203,7 +205,7 @@ def include_hash(text: str) -> str:
     return hash_of(f"{WORKTREE_INCLUDE}\n{text}")
 
 
-def _include_is_trusted(context: Context, project: ProjectContext) -> bool:
+def _include_is_trusted(context: Board, project: ProjectContext) -> bool:
     raw = safe_files.read(Path(project.record.root), WORKTREE_INCLUDE)
     if raw is None:
         return False
@@ -220,7 +222,7 @@ def _copy_included(project: ProjectContext, tree: Path) -> None:
             _put(tree, path, content)
 
 
-def _write_env_file(context: Context, project: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:
+def _write_env_file(context: Board, project: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:
     wanted = project.config.environment
     if not wanted.env_file:
         return

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.system import files, process, trees
 
 _SEARCH_SECONDS = 300.0
@@ -45,21 +45,22 @@ def alone(project: ProjectContext) -> Iterator[None]:
         yield
 
 
-def keep(project: ProjectContext, tree: Path, outputs: Sequence[str], facts: str) -> None:
+def keep(project: ProjectContext, tree: Path, outputs: Sequence[str], facts: str) -> bool:
     """Keep these outputs with their record instead of the earlier ones, if they work in another folder."""
     paths = [tree / path for path in outputs]
     if not paths or any(is_behind_link(tree, path) for path in outputs) or _names_its_folder(tree, paths):
-        return
+        return False
     with project.check_trees.scratch() as scratch:
         new = scratch / "kept"
         for number, path in enumerate(paths):
             (new / str(number)).mkdir(parents=True)
             if not trees.copy([path], new / str(number)):
-                return
+                return False
         files.write_atomic(new / record(project).name, facts)
         with alone(project):
             record(project).parent.rename(scratch / "old")
             new.rename(record(project).parent)
+    return True
 
 
 def give(project: ProjectContext, tree: Path, outputs: Sequence[str]) -> bool:

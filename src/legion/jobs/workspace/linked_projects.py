@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legion.domain.projects import EPIC_SESSION, Project, is_session_of_epic
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction
 
@@ -62,7 +62,7 @@ def unlanded_epic(tx: ReadTransaction, record: Project, names: Sequence[str], ep
     return ""
 
 
-def write(context: Context, project: ProjectContext, given: Path) -> tuple[Path, ...]:
+def write(context: Trees, project: ProjectContext, given: Path) -> tuple[Path, ...]:
     """Write the repositories below `given`. Returns the folders of objects that the sandbox has to show."""
     names = project.config.project.depends_on
     if not names:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.runs import Run
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.workspace import slots
@@ -95,12 +96,12 @@ class QuotaWatch(BackgroundLoop):
         self._places = {self.context.data.root, *enforce(self.context)}
 
 
-def has_room(context: Context) -> bool:
+def has_room(context: Board) -> bool:
     """Whether so much of the disk is free that runs may start."""
     return disk.free_mb(context.data.root) >= context.user.environment.free_mb
 
 
-def relieve(context: Context) -> None:
+def relieve(context: Board) -> None:
     """Where the disk is nearly full, stop the run that holds the most of it. One at a time: its end makes room."""
     with context.store.read() as tx:
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
@@ -116,12 +117,12 @@ def relieve(context: Context) -> None:
         _stop(context, most, held[most], 0)
 
 
-def is_short(context: Context, place: Path) -> bool:
+def is_short(context: Board, place: Path) -> bool:
     """Whether so little is free there that a run has to go."""
     return place.exists() and disk.free_mb(place) < context.user.environment.free_mb // 2
 
 
-def enforce(context: Context) -> set[Path]:
+def enforce(context: Board) -> set[Path]:
     """Stop every run that uses more than it may. Returns the folders that hold worktrees of active runs."""
     with context.store.read() as tx:
         active = runs.active(tx)
@@ -150,7 +151,7 @@ def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _M
     return TreeSize(bytes=total, whole=True)
 
 
-def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
+def exceeded(context: Board, run: Run) -> QuotaExceeded | None:
     """The reason, if the run was stopped because of the quota."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         held, limit = _mark(context, run.name).read_text().split()
@@ -158,14 +159,14 @@ def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
     return None
 
 
-def allow_rest(context: Context, run: Run, before: Iterable[Run], tree: Path) -> None:
+def allow_rest(context: Board, run: Run, before: Iterable[Run], tree: Path) -> None:
     """A run after one that was stopped may start above the quota: it gets a chance to clean up."""
     if any(exceeded(context, earlier) for earlier in before):
         size = measure((tree,))
         files.write_atomic(_allowed(context, run), str(size.bytes + _HEADROOM))
 
 
-def limit(context: Context, run: Run) -> int:
+def limit(context: Board, run: Run) -> int:
     """How many bytes the run may use; 0: no limit."""
     quota = context.user.environment.disk_mb * _MEGABYTE
     with contextlib.suppress(FileNotFoundError, ValueError):
@@ -173,7 +174,7 @@ def limit(context: Context, run: Run) -> int:
     return quota
 
 
-def _stop(context: Context, run: Run, held: int, limit: int) -> None:
+def _stop(context: Board, run: Run, held: int, limit: int) -> None:
     # Before the stop: the job that concludes the run reads the reason, and saving a large tree may take longer than the
     # pause between two measurements.
     asked_before = exceeded(context, run) is not None
@@ -188,16 +189,16 @@ def _stop(context: Context, run: Run, held: int, limit: int) -> None:
         _mark(context, run.name).unlink(missing_ok=True)
 
 
-def mark(context: Context, run: str, *, held: int, limit: int) -> None:
+def mark(context: Board, run: str, *, held: int, limit: int) -> None:
     """Record that the run of this name was stopped because of the quota."""
     files.write_atomic(_mark(context, run), f"{held} {limit}")
 
 
-def _mark(context: Context, run: str) -> Path:
+def _mark(context: Board, run: str) -> Path:
     return context.data.runs / run / "over-quota"
 
 
-def _allowed(context: Context, run: Run) -> Path:
+def _allowed(context: Board, run: Run) -> Path:
     return context.data.runs / run.name / "quota-allowance"
 
 

@@ -21,7 +21,8 @@ from legion.drivers.profile import DriverProfile
 from legion.drivers.tree_states import StateStore
 from legion.git.hub import states
 from legion.git.trees.live import Quarantine
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import AUTHOR, worktree_name
 from legion.runner.journal import read_journal
@@ -48,7 +49,7 @@ class RewindGoal:
 
 
 def state_store(
-    context: Context, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
+    context: Trees, project: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
 ) -> StateStore | None:
     settings = context.user.rewind
     # A filter may run code of the tree, and would write where the runner does: only the ends of runs are kept then.
@@ -69,7 +70,7 @@ def state_store(
     )
 
 
-def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptState, ...]:
+def moments(context: Board, project: ProjectContext, run: Run) -> tuple[KeptState, ...]:
     """The states of a run that are still stored, oldest first."""
     if run.ticket is None:
         return ()
@@ -80,7 +81,7 @@ def moments(context: Context, project: ProjectContext, run: Run) -> tuple[KeptSt
     return tuple(one for one in found if one.roll in rolls)
 
 
-def tree_at(context: Context, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> str:
+def tree_at(context: Board, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> str:
     """The tree of that moment, which the hub then has. Raises NotFound or StateConflict."""
     run = _run_of(context, ticket, moment)
     if moment.line is None:
@@ -88,7 +89,7 @@ def tree_at(context: Context, project: ProjectContext, ticket: Ticket, moment: R
     return _bring_in(context, project, ticket, run, moment).tree
 
 
-def goal(context: Context, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
+def goal(context: Board, project: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
     """Raises NotFound, StateConflict or Retryable if the moment is unknown or no longer stored."""
     run = _run_of(context, ticket, moment)
     return (
@@ -98,7 +99,7 @@ def goal(context: Context, project: ProjectContext, ticket: Ticket, moment: Rewi
     )
 
 
-def _run_of(context: Context, ticket: Ticket, moment: RewindMoment) -> Run:
+def _run_of(context: Board, ticket: Ticket, moment: RewindMoment) -> Run:
     with context.store.read() as tx:
         found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
     if not found:
@@ -117,7 +118,7 @@ def _saved(ticket: Ticket, run: Run) -> str:
     return run.saved
 
 
-def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+def _at_the_end(context: Board, project: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
     saved = _saved(ticket, run)
     assert ticket.base is not None, "a saved run has a base"
     base = project.hub.merge_base(saved, ticket.base) or ticket.base
@@ -128,7 +129,7 @@ def _at_the_end(context: Context, project: ProjectContext, ticket: Ticket, run: 
 
 
 def _behind_a_call(
-    context: Context, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
+    context: Board, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
 ) -> RewindGoal:
     one = _bring_in(context, project, ticket, run, moment)
     state = project.agents / run.seat
@@ -139,7 +140,7 @@ def _behind_a_call(
     return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
 
 
-def _bring_in(context: Context, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment) -> KeptState:
+def _bring_in(context: Board, project: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment) -> KeptState:
     """Copy the state into the hub. The same again changes nothing."""
     one = next((one for one in moments(context, project, run) if one.line == moment.line), None)
     objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
@@ -157,7 +158,7 @@ def _bring_in(context: Context, project: ProjectContext, ticket: Ticket, run: Ru
     return one
 
 
-def clean(context: Context, project: ProjectContext) -> None:
+def clean(context: Board, project: ProjectContext) -> None:
     """Remove the states of landed and dropped tickets, and of all but the latest runs of the others."""
     place = project.folder / _FOLDER
     there = {_number(ticket): ticket for ticket in place.iterdir()} if place.is_dir() else {}
@@ -177,7 +178,7 @@ def _folder(project: ProjectContext, ticket: int) -> Path:
     return project.folder / _FOLDER / str(ticket)
 
 
-def _driver(context: Context, run: Run) -> DriverProfile:
+def _driver(context: Board, run: Run) -> DriverProfile:
     try:
         return read_spec(context.data.runs / run.name).profile
     except UnreadableSpec:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from legion.config.sections.machine import SandboxMode, SystemCalls
+from legion.config.sections.machine import NetworkMode, SandboxMode, SystemCalls
 from legion.domain import shell
+from legion.domain.egress import EgressMode, EgressPolicy, narrowed, parse_places
 from legion.git.core.command import git_program
 from legion.git.trees.live import LiveTree
 from legion.git.trees.obstacles import remove_pipes
-from legion.jobs.context import Context, ProjectContext
-from legion.jobs.filter_sandbox import confines, visible_tools
+from legion.jobs.board import Board
+from legion.jobs.filter_sandbox import confine_by, confines, visible_tools
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import setup_record, shell_variables
-from legion.runner import etc, seccomp
+from legion.runner import egress, etc, seccomp
+from legion.runner.bridge import NetworkBridge
+from legion.runner.egress import UpstreamProxy
 from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
+from legion.store.board import questions
 from legion.system import process
 from legion.system.cgroups import GroupLimits, machine_memory
 from legion.system.process import FinishedProcess
@@ -29,7 +36,7 @@ _IDLE = 3.0
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
 
 
-def environment(context: Context, project: ProjectContext, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(context: Trees, project: ProjectContext, extra: Mapping[str, str]) -> dict[str, str]:
     """An allow-list: variables that every program needs, those that the person named, and Legion's own.
 
     HOME has the person's path. Inside a sandbox that folder is empty but for the toolchains.
@@ -43,26 +50,66 @@ def environment(context: Context, project: ProjectContext, extra: Mapping[str, s
         "GIT_COMMITTER_EMAIL": "legion@localhost",
     }
     of_shell = shell.for_programs(_shell(context, project))
-    return {"HOME": str(Path.home()), **of_shell, **passed, **identity, **extra}
+    found = {"HOME": str(Path.home()), **of_shell, **passed, **identity, **extra}
+    return found if bridge(context, project) is None else {**found, **egress.variables()}
 
 
-def _shell(context: Context, project: ProjectContext) -> dict[str, str]:
+def bridge(context: Trees, project: ProjectContext) -> NetworkBridge | None:
+    """What the project's programs reach through their own network; None where they use this machine's."""
+    settings, own = context.user.sandbox, project.config.environment
+    if not is_on(context) or (settings.network is NetworkMode.OPEN and own.network is EgressMode.PUBLIC):
+        return None
+    mode = EgressMode.PUBLIC if settings.network is NetworkMode.OPEN else EgressMode(settings.network.value)
+    person = EgressPolicy(mode=mode, allow=settings.allow, private=settings.allow)
+    repository = EgressPolicy(mode=own.network, allow=own.allow)
+    variables = {name.upper(): value for name, value in (*os.environ.items(), *_shell(context, project).items())}
+    upstream = UpstreamProxy(
+        http=variables.get("HTTP_PROXY", ""),
+        https=variables.get("HTTPS_PROXY", ""),
+        direct=tuple(filter(None, (one.strip() for one in variables.get("NO_PROXY", "").lower().split(",")))),
+    )
+    with context.store.read() as tx:
+        allowed = parse_places(host for host, yes in questions.reachable(tx, project.id).items() if yes)
+    policy = narrowed(person, repository).with_places(allowed)
+    return NetworkBridge(egress=policy, upstream=upstream, forwards=settings.local)
+
+
+def with_reach(box: Sandbox | None, env: Mapping[str, str], gateway: str = "") -> Sandbox | None:
+    """The sandbox of an agent, whose bridge leads to what its variables name: the model, Legion, its own ports."""
+    if box is None or box.bridge is None:
+        return box
+    token, own = env.get("LEGION_TOKEN"), urlsplit(env.get("LEGION_URL", "")).port
+    first, count = int(env.get("LEGION_PORT", "0")), int(env.get("LEGION_PORTS", "0"))
+    model = urlsplit(gateway).port
+    return replace(
+        box,
+        bridge=replace(
+            box.bridge,
+            forwards=tuple(dict.fromkeys((*box.bridge.forwards, *((model,) if model else ())))),
+            api=(own,) if own and token else (),
+            tokens=(token,) if token else (),
+            inward=tuple(range(first, first + count)) if first else (),
+        ),
+    )
+
+
+def _shell(context: Board, project: ProjectContext) -> dict[str, str]:
     return shell_variables.current(context, Path(project.record.common_dir), Path(project.record.root))
 
 
-def limits(context: Context) -> GroupLimits:
+def limits(context: Board) -> GroupLimits:
     """What one run may use at most, by the person's settings."""
     settings = context.user.sandbox
     memory = _MEMORY_SHARE * machine_memory() if settings.memory_gb is None else settings.memory_gb * 2**30
     return GroupLimits(memory=int(memory) or None, processes=settings.processes or None)
 
 
-def is_on(context: Context) -> bool:
+def is_on(context: Trees) -> bool:
     return context.user.sandbox.mode is not SandboxMode.OFF and context.sandbox.works
 
 
 def sandbox(
-    context: Context,
+    context: Trees,
     project: ProjectContext,
     *,
     writable: Iterable[Path],
@@ -77,7 +124,8 @@ def sandbox(
     if not confines(settings, context.sandbox):
         return None
     home = Path.home()
-    network = SandboxNetwork(settings.network.value)
+    led = bridge(context, project)
+    network = SandboxNetwork.OPEN if led is None else SandboxNetwork.NONE
     if small and Path(git_program()).is_relative_to("/usr"):
         shown = (project.hub.objects, *readable)
         return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
@@ -92,32 +140,21 @@ def sandbox(
         network=network,
         etc=etc.sync(context.data.root / "etc"),
         filtered=_filters(context),
+        bridge=led,
     )
 
 
-def live_tree(context: Context, project: ProjectContext, path: Path) -> LiveTree:
+def live_tree(context: Trees, project: ProjectContext, path: Path) -> LiveTree:
     """The worktree of a run, for readers: git sees nothing but it, whatever its program does meanwhile.
 
     Where there is no sandbox, that program can read all of the person's files itself.
     """
 
-    def confine(
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        readable: Sequence[Path],
-        writable: Sequence[Path],
-    ) -> tuple[Sequence[str], Mapping[str, str]]:
-        box = sandbox(context, project, writable=writable, readable=readable, small=True)
-        if box is None:
-            return argv, env
-        wrapped = wrap(argv, box, cwd=cwd, env=env)
-        return wrapped.argv, wrapped.env
+    def box(readable: Sequence[Path], writable: Sequence[Path], _: Mapping[str, str]) -> Sandbox | None:
+        return sandbox(context, project, writable=writable, readable=readable, small=True)
 
-    return LiveTree(
-        hub=project.hub, path=path, confine=confine, made=_made(project, path), pipes=project.worktrees.pipes(path.name)
-    )
+    pipes = project.worktrees.pipes(path.name)
+    return LiveTree(hub=project.hub, path=path, confine=confine_by(box), made=_made(project, path), pipes=pipes)
 
 
 def _made(project: ProjectContext, tree: Path) -> tuple[str, ...]:
@@ -127,7 +164,7 @@ def _made(project: ProjectContext, tree: Path) -> tuple[str, ...]:
     return ()
 
 
-def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
+def reader(context: Trees, project: ProjectContext, tree: Path) -> Callable[[Sequence[str]], FinishedProcess]:
     """Runs commands in a sandbox that can only read the agent's worktree."""
     box = sandbox(context, project, writable=(), readable=(tree,), small=True)
     filter = seccomp.program() if _filters(context) else None
@@ -144,5 +181,5 @@ def reader(context: Context, project: ProjectContext, tree: Path) -> Callable[[S
     return run
 
 
-def _filters(context: Context) -> bool:
+def _filters(context: Trees) -> bool:
     return context.sandbox.filters_calls and context.user.sandbox.system_calls is SystemCalls.FILTERED

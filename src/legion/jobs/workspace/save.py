@@ -19,7 +19,8 @@ from legion.git.trees.obstacles import LARGEST_FILE
 from legion.git.trees.setup_changes import without
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.unsaved import kept_out, unsaved
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import sandbox, setup_record
 from legion.store.work import runs
 from legion.system import crash, trees
@@ -56,7 +57,7 @@ def branch_name(ticket_id: int) -> str:
     return f"legion/{ticket_id}"
 
 
-def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
+def save(context: Trees, project: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree has a base"
     message = f"{work_subject(project, ticket)}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
@@ -84,7 +85,7 @@ def work_subject(project: ProjectContext, ticket: Ticket) -> str:
     return (f"Work on ticket {ticket.id}: {title}" if merged else title)[:72]
 
 
-def save_turn(context: Context, project: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
+def save_turn(context: Trees, project: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
     """The work of a standing agent at the end of a turn, as a commit."""
     assert agent.base is not None, "an agent with a worktree has a base"
     message = f"{agent.name}\n\nAgent: {agent.id}\nTurn: {run.id}\n"
@@ -93,7 +94,7 @@ def save_turn(context: Context, project: ProjectContext, agent: Agent, run: Run,
 
 
 def _snapshot(
-    context: Context, project: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
+    context: Trees, project: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
 ) -> TreeSnapshot:
     """The agent's own commits since the base, and on top of them everything else in the tree."""
     parent = _own_commits(context, project, base, tree) or base
@@ -129,7 +130,7 @@ def _without_setup(
     return replace(shot, commit=commit, tree=rest)
 
 
-def found_tree(context: Context, project: ProjectContext, ticket: Ticket, base: str) -> str:
+def found_tree(context: Board, project: ProjectContext, ticket: Ticket, base: str) -> str:
     """The tree that the run started from."""
     if ticket.plant is not None:
         return ticket.plant
@@ -163,7 +164,7 @@ def _touched(tree: Path, path: str, since: int) -> bool:
     return any(one is None or one.st_ctime_ns > since for one in inside)
 
 
-def _elsewhere(context: Context, project: ProjectContext, base: str, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
+def _elsewhere(context: Trees, project: ProjectContext, base: str, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
     """Where an agent that seems to have changed nothing left its work."""
     if shot.tree != project.hub.tree_of(base):
         return ()
@@ -176,7 +177,7 @@ _MOST_BRANCHES = 10
 _LONGEST_NAME = 100
 
 
-def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:
+def _own_commits(context: Trees, project: ProjectContext, base: str, tree: Path) -> str | None:
     """The agent's own commits. None if there are none. Its .git is not trusted: git reads it only in its sandbox.
 
     Where the project has git filters they stay where they are: the agent's git has none, so it stores plain files.

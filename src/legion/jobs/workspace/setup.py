@@ -6,11 +6,13 @@ outlives its tree (downloads, names that are kept out of changes) is written onl
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from legion.git.core.history import GITLINK
 from legion.git.trees import setup_changes
 from legion.git.trees.obstacles import exactly
 from legion.git.trees.setup_changes import FoundFiles
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import command, kept_outputs, sandbox, setup_record
 from legion.jobs.workspace.cancellation import CancelToken
 from legion.jobs.workspace.setup_record import SetupRecord
@@ -30,6 +34,8 @@ from legion.system import crash, files, read_marks, safe_files, trees
 from legion.system.crash import Point
 
 _LARGEST_KEY = 64 << 20
+_LOOK_UP = 1.0
+"""Seconds after which one that waits looks whether it was cancelled."""
 
 
 class SetupFailed(LegionError):
@@ -105,7 +111,7 @@ def shown(tree: Path, outputs: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(tree / path for path in outputs if not (tree / path).is_symlink())
 
 
-def is_prepared(context: Context, run: Run) -> bool:
+def is_prepared(context: Board, run: Run) -> bool:
     """Whether the worktree of a run is ready, with setup complete: the run's spec is written after that."""
     return RunFolder(context.data.runs / run.name).spec.exists()
 
@@ -131,68 +137,112 @@ def ensure(
     record: Path | None = None,
     shows: str = "",
     landed: str = "",
+    base: str = "",
     cancel: CancelToken | None = None,
 ) -> None:
     """Run setup in the tree unless what it would make is there.
 
-    `shows`: the tree's files are exactly those of this commit. Then outputs of another commit are used only if they
-    serve this one, and setup starts from nothing. `landed`: the landed commit whose files are in the
-    tree, if no program of a change has worked there.
+    `base`: the commit from which the work in the tree started; its filters count there. `shows`: the tree's files are
+    exactly those of this commit. Then outputs of another commit are used only if they serve this one, and setup starts
+    from nothing. `landed`: the landed commit whose files are in the tree, if no program of a change has worked there.
     `record`: where to keep what is known of a check tree, which is shown again before each use.
+
+    Of several that start together with the same key, one runs, and the others use what it made if they can.
     """
     if not project.config.setup.run:
         return
     is_check_tree, record = record is not None, record or setup_record.record_of(project, tree)
     key = key_of(project, tree)
-    last = setup_record.read(record)
-    if shows and last.before is None:
-        if serves(project, record, shows) and is_intact(record, tree):
-            return
-        for path in last.outputs:
-            _remove(tree, path)
-        last = SetupRecord()
-    elif last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
+    last = _last(project, tree, record, key, shows)
+    if last is None:
         return
     unfinished = last.place == str(tree) and last.before is not None
     commit, index = shows or project.target, record.with_suffix(".index")
     if not unfinished:
-        known = _known_of_worktree(project, tree)
+        live, known = sandbox.live_tree(context, project, tree), _known_of_worktree(project, tree)
         record.parent.mkdir(parents=True, exist_ok=True)
-        found = setup_changes.before(sandbox.live_tree(context, project, tree), commit, known=known, index=index)
         # From here on the tree is a mixture, which must not pass for the output of the last setup.
-        last = _started(last, found, tree)
+        last = _started(last, setup_changes.before(live, commit, base=base, known=known, index=index), tree)
         setup_record.write(record, last)
     crash.reach(Point.SETUP_BEFORE_RUN)
     has_landed = bool(landed) and _is_untouched(project, last, landed)
     is_known = not unfinished and _is_untouched(project, last, commit)
-    given = _give_kept(context, project, tree, key, commit) if is_known else None
-    marked = read_marks.mark(tree) if given is None and shows and has_landed and not unfinished else None
-    began = time.time_ns()
-    if given is None:
-        _run(context, project, tree, landed=has_landed, cancel=cancel)
-    read = None if marked is None else read_marks.read_since(tree, marked)
-    after, edits = setup_changes.after(sandbox.live_tree(context, project, tree), commit, last.state, index)
-    made = sorted((set(last.outputs) & set(after)) | (set(after) - set(last.before or ())))
-    if has_landed:
-        _leave_out_of_changes(project, made)
-    if is_check_tree:
-        _separate(tree, made)
-    again = {edit.path for edit in edits}
-    done = SetupRecord(
-        key=key,
-        run=project.config.setup.run,
-        outputs=tuple(made),
-        edited=(*(edit for edit in last.edited if edit.path not in again), *edits),
-        place=str(tree),
-        made_on=given.made_on if given is not None else shows if has_landed and not unfinished else "",
-        read=given.read if given is not None else read,
-        marks=_marks(tree, made),
-    )
-    setup_record.write(record, done)
-    index.unlink(missing_ok=True)
-    if marked is not None and sandbox.is_on(context) and not any(_is_edited(tree / path, began) for path in marked):
-        kept_outputs.keep(project, tree, made, setup_record.text(done))
+    # In a tree with nothing of an earlier setup, it makes what any other tree of that commit would get.
+    made_on = (shows or ("" if last.outputs else landed)) if has_landed and not unfinished else ""
+    with contextlib.ExitStack() as turn:
+        waited = is_known and turn.enter_context(_turn(context, project, key, makes=bool(made_on), cancel=cancel))
+        given = _give_kept(context, project, tree, key, commit) if is_known else None
+        if given is not None or waited:
+            turn.close()
+        marked = read_marks.mark(tree) if given is None and made_on else None
+        began = time.time_ns()
+        if given is None:
+            _run(context, project, tree, landed=has_landed, cancel=cancel)
+        read = None if marked is None else read_marks.read_since(tree, marked)
+        live = sandbox.live_tree(context, project, tree)
+        after, edits = setup_changes.after(live, commit, last.state, index, base=base)
+        made = sorted((set(last.outputs) & set(after)) | (set(after) - set(last.before or ())))
+        _set_apart(project, tree, made, from_changes=has_landed, from_checks=is_check_tree)
+        done = SetupRecord(
+            key=key,
+            run=project.config.setup.run,
+            outputs=tuple(made),
+            edited=tuple({edit.path: edit for edit in (*last.edited, *edits)}.values()),
+            place=str(tree),
+            made_on=made_on if given is None else given.made_on,
+            read=read if given is None else given.read,
+            marks=_marks(tree, made),
+        )
+        setup_record.write(record, done)
+        index.unlink(missing_ok=True)
+        if marked is not None and sandbox.is_on(context) and not _is_kept(project, tree, done, marked, began):
+            _OWN_TO_EACH.add((project.folder, key))
     crash.reach(Point.SETUP_AFTER_RECORD)
+
+
+_TURNS = threading.Condition()
+_MAKING: set[tuple[Path, str]] = set()
+"""Projects and keys with a setup whose outputs may serve others."""
+_OWN_TO_EACH: set[tuple[Path, str]] = set()
+"""Those with outputs that belong to one tree, as far as was seen: nothing is gained by waiting for them."""
+
+
+@contextlib.contextmanager
+def _turn(
+    context: Trees, project: ProjectContext, key: str, *, makes: bool, cancel: CancelToken | None
+) -> Iterator[bool]:
+    """Wait for a setup with this key whose outputs may serve, and be that one for others if it `makes` such. Returns
+    whether there was one. Raises Cancelled."""
+    one = (project.folder, key)
+    waited = False
+    with _TURNS:
+        while one in _MAKING and one not in _OWN_TO_EACH:
+            waited = True
+            _TURNS.wait(_LOOK_UP)
+            if cancel is not None:
+                cancel.raise_if_cancelled()
+        is_maker = makes and not waited and sandbox.is_on(context) and one not in _MAKING
+        if is_maker:
+            _MAKING.add(one)
+    try:
+        yield waited
+    finally:
+        with _TURNS:
+            if is_maker:
+                _MAKING.discard(one)
+            _TURNS.notify_all()
+
+
+def _last(project: ProjectContext, tree: Path, record: Path, key: str, shows: str) -> SetupRecord | None:
+    """What an earlier setup left in the tree; None where it serves."""
+    last = setup_record.read(record)
+    if not shows or last.before is not None:
+        return None if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs) else last
+    if serves(project, record, shows) and is_intact(record, tree):
+        return None
+    for path in last.outputs:
+        _remove(tree, path)
+    return SetupRecord()
 
 
 def _started(last: SetupRecord, found: FoundFiles, tree: Path) -> SetupRecord:
@@ -200,7 +250,7 @@ def _started(last: SetupRecord, found: FoundFiles, tree: Path) -> SetupRecord:
     return replace(kept, before=found.others, state=found.state, place=str(tree))
 
 
-def _give_kept(context: Context, project: ProjectContext, tree: Path, key: str, commit: str) -> SetupRecord | None:
+def _give_kept(context: Trees, project: ProjectContext, tree: Path, key: str, commit: str) -> SetupRecord | None:
     """Copy what setup made in another tree into this one, if it would make the same here. A setup without a sandbox may
     also have done something elsewhere, so it runs."""
     if not sandbox.is_on(context):
@@ -210,6 +260,20 @@ def _give_kept(context: Context, project: ProjectContext, tree: Path, key: str, 
         if kept.key != key or not serves(project, kept_outputs.record(project), commit):
             return None
         return kept if kept_outputs.give(project, tree, kept.outputs) else None
+
+
+def _set_apart(project: ProjectContext, tree: Path, made: list[str], *, from_changes: bool, from_checks: bool) -> None:
+    if from_changes:
+        _leave_out_of_changes(project, made)
+    if from_checks:
+        _separate(tree, made)
+
+
+def _is_kept(project: ProjectContext, tree: Path, done: SetupRecord, marked: read_marks.Marks, since: int) -> bool:
+    """Keep what setup made for other trees. False where it belongs to this one."""
+    if any(_is_edited(tree / path, since) for path in marked):
+        return False
+    return kept_outputs.keep(project, tree, done.outputs, setup_record.text(done))
 
 
 def _is_edited(path: Path, since: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from legion.git.trees.setup_changes import SetupEdit
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.system import files
 from legion.system.read_marks import ReadFiles
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from legion.domain import shell
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import projects
 from legion.system import files
 
@@ -22,7 +22,7 @@ _PASSWORDS = "without password"
 """With the stored variables: the names of those that lost one."""
 
 
-def report(context: Context, repository: Path, root: Path, variables: Mapping[str, str]) -> tuple[str, ...]:
+def report(context: Board, repository: Path, root: Path, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Store what the person's shell has. Returns the names of those variables that changed by it."""
     before, new = current(context, repository, root), _chosen(context, root, variables)
     place = _file(context, repository)
@@ -33,20 +33,20 @@ def report(context: Context, repository: Path, root: Path, variables: Mapping[st
     return shell.different(new, before)
 
 
-def current(context: Context, repository: Path, root: Path) -> dict[str, str]:
+def current(context: Board, repository: Path, root: Path) -> dict[str, str]:
     """The variables that count for a repository now."""
     found = _stored(context, repository)
     return _chosen(context, root, os.environ if found is None else found)
 
 
-def without_password(context: Context, repository: Path) -> tuple[str, ...]:
+def without_password(context: Board, repository: Path) -> tuple[str, ...]:
     """The names of the proxies that programs get without user and password."""
     found = _stored(context, repository)
     names = shell.with_password(os.environ) if found is None else found.get(_PASSWORDS, "").split(",")
     return tuple(name for name in names if name and name not in context.user.sandbox.env)
 
 
-def unlike_daemon(context: Context, repository: Path, root: Path) -> tuple[str, ...]:
+def unlike_daemon(context: Board, repository: Path, root: Path) -> tuple[str, ...]:
     """The names of those that the person's shell has otherwise than the daemon."""
     return shell.different(current(context, repository, root), _chosen(context, root, os.environ))
 
@@ -67,7 +67,7 @@ def _holds_certificates(path: Path) -> bool:
     return b"-BEGIN CERTIFICATE-" in text and b"PRIVATE KEY-" not in text
 
 
-def _stored(context: Context, repository: Path) -> dict[str, str] | None:
+def _stored(context: Board, repository: Path) -> dict[str, str] | None:
     try:
         found = json.loads(_file(context, repository).read_bytes())
     except (FileNotFoundError, ValueError):
@@ -75,7 +75,7 @@ def _stored(context: Context, repository: Path) -> dict[str, str] | None:
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
-def _chosen(context: Context, root: Path, variables: Mapping[str, str]) -> dict[str, str]:
+def _chosen(context: Board, root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """Folders of PATH in the repository or its trees are left out, also behind links: each tree has its own."""
     found = shell.chosen(variables)
     if "PATH" in found:
@@ -96,6 +96,6 @@ def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _file(context: Context, repository: Path) -> Path:
+def _file(context: Board, repository: Path) -> Path:
     name = hashlib.sha256(os.fsencode(repository)).hexdigest()[:24]
     return context.data.root / "shells" / f"{name}.json"

@@ -21,7 +21,8 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.plans.plan import PlanState
 from legion.domain.runs import Outcome, Run, seated
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.runner.journal import JournalKind, read_journal
 from legion.store.board import goals, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
@@ -49,7 +50,7 @@ class Slot:
         return range(self.first, self.first + self.count)
 
 
-def claim(context: Context, run: Run, *, ports: int) -> Slot:
+def claim(context: Board, run: Run, *, ports: int) -> Slot:
     """The slot of this run, which it may have already. Makes its temp folder."""
     with _alone(context):
         temp(context, run.seat).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -67,12 +68,12 @@ def claim(context: Context, run: Run, *, ports: int) -> Slot:
         return slot
 
 
-def held(context: Context, run: Run) -> Slot | None:
+def held(context: Board, run: Run) -> Slot | None:
     """The slot that the run has now."""
     return next((slot for slot in _all(context) if slot.run == run.name), None)
 
 
-def release(context: Context, run: Run, outcome: Outcome) -> None:
+def release(context: Board, run: Run, outcome: Outcome) -> None:
     """Release the slot of an ended run. The temp folder of a lost run is kept for the next start of the attempt."""
     with _alone(context):
         for slot in _all(context):
@@ -83,7 +84,7 @@ def release(context: Context, run: Run, outcome: Outcome) -> None:
     _empty(context)
 
 
-def sweep(context: Context) -> None:
+def sweep(context: Board) -> None:
     """Release the slots of ended runs, and remove temp folders that no attempt will use again."""
     with _alone(context):
         _swept(context)
@@ -94,14 +95,18 @@ def sweep(context: Context) -> None:
     _empty(context)
 
 
-def temp(context: Context, seat: str) -> Path:
+def temp(context: Board, seat: str) -> Path:
     return _temps(context) / seat
 
 
-def listening(ports: Collection[int]) -> tuple[int, ...]:
-    """Those of the ports that a process listens on. Read from the kernel, since a connection would disturb a server."""
+def listening(context: Board, ports: Collection[int], run: Run) -> tuple[int, ...]:
+    """Those of the ports that a process of the run listens on, in whichever network it is. Read from the kernel, since
+    a connection would disturb a server.
+    """
     found: set[int] = set()
-    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+    started = read_journal(context.data.runs / run.name, last=1, kinds=(JournalKind.STARTED.value,))
+    process = started[-1].facts["pid"] if started else "self"
+    for table in (Path(f"/proc/{process}/net/tcp"), Path(f"/proc/{process}/net/tcp6")):
         with contextlib.suppress(OSError):
             for line in table.read_text().splitlines()[1:]:
                 _, local, _, state, *_ = line.split()
@@ -111,22 +116,22 @@ def listening(ports: Collection[int]) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def _alone(context: Context) -> Iterator[None]:
+def _alone(context: Board) -> Iterator[None]:
     folder = context.data.root / "slots"
     folder.mkdir(exist_ok=True, mode=0o700)
     with files.waiting_lock(folder / "lock"):
         yield
 
 
-def _file(context: Context, number: int) -> Path:
+def _file(context: Board, number: int) -> Path:
     return context.data.root / "slots" / f"{number}.json"
 
 
-def _temps(context: Context) -> Path:
+def _temps(context: Board) -> Path:
     return context.data.root / "tmp"
 
 
-def _all(context: Context) -> list[Slot]:
+def _all(context: Board) -> list[Slot]:
     slots = []
     # There is no folder before the first run.
     with contextlib.suppress(FileNotFoundError), os.scandir(context.data.root / "slots") as entries:
@@ -146,7 +151,7 @@ def _read(path: str, _inode: int, _written_at: int) -> Slot:
     return Slot(number=int(Path(path).stem), run=facts["run"], first=facts["first"], count=facts["count"])
 
 
-def _swept(context: Context) -> list[Slot]:
+def _swept(context: Board) -> list[Slot]:
     """The slots whose runs have not ended. A run is known to the store before it has a slot."""
     with context.store.read() as tx:
         active = {run.name for run in runs.active(tx)}
@@ -192,7 +197,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _will_resume(context: Context, seat: str) -> bool:
+def _will_resume(context: Board, seat: str) -> bool:
     found = seated(seat)
     if found is None:
         return False
@@ -221,6 +226,6 @@ def _remove(place: Path) -> None:
         place.rename(place.with_name(f".gone-{uuid.uuid4().hex}"))
 
 
-def _empty(context: Context) -> None:
+def _empty(context: Board) -> None:
     for gone in _temps(context).glob(".gone-*"):
         trees.remove(gone)

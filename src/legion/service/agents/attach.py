@@ -8,21 +8,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from legion.domain.agents.agent import ROOT, Agent
+from legion.domain.agents.offers import may
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
-from legion.domain.wheel import AgentWheel, WheelStage
+from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.jobs.agent import standing_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner import launch
+from legion.service.agents.listing import AgentLines
 from legion.service.shared.terminals import PATIENCE, leave, terminal_of, wait_for_terminal
 from legion.store.database.transactions import ReadTransaction
-from legion.store.staff import agent_wheels, agents
-from legion.store.work import runs
+from legion.store.staff import agents
+from legion.store.work import runs, takeovers
 from legion.wire.projects import Done
 from legion.wire.terminal import AttachAgent, GiveBackAgent, OpenTerminal
 
 
-def attach(context: Context, wanted: AttachAgent, patience: float = PATIENCE) -> OpenTerminal:
+def attach(context: Board, wanted: AttachAgent, patience: float = PATIENCE) -> OpenTerminal:
     """The agent's terminal, once there is one; an answer without a socket: ask again. Only the first request asks for
     the conversation.
     """
@@ -37,10 +39,10 @@ def attach(context: Context, wanted: AttachAgent, patience: float = PATIENCE) ->
     )
 
 
-def _look(context: Context, wanted: AttachAgent) -> OpenTerminal | Run | None:
+def _look(context: Board, wanted: AttachAgent) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
         agent = agents.find(tx, wanted.id, by=ROOT)
-        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
     _refuse_fired(agent)
     found = None if turn is None else terminal_of(context, turn)
     if found is not None:
@@ -56,11 +58,11 @@ def _look(context: Context, wanted: AttachAgent) -> OpenTerminal | Run | None:
     return turn if turn is not None and wheel.may_interrupt(turn.id) else None
 
 
-def give_back(context: Context, wanted: GiveBackAgent) -> Done:
+def give_back(context: Board, wanted: GiveBackAgent) -> Done:
     """The person leaves, or gives up waiting. Nothing to do where no one holds the conversation."""
     with context.store.read() as tx:
         agent = agents.find(tx, wanted.id, by=ROOT)
-        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
     if wheel is None:
         return Done(message=f"No person holds the conversation of {agent.name}.")
     others = None if turn is None or not wheel.opens(turn.id) else leave(context, turn)
@@ -76,50 +78,50 @@ def _turn(tx: ReadTransaction, agent: Agent) -> Run | None:
     return latest if latest is not None and latest.ended_at is None else None
 
 
-def _ask(context: Context, id: str) -> None:
+def _ask(context: Board, id: str) -> None:
     """Record that a person wants the conversation. An idle agent gets a turn for it, without mail."""
     with context.store.write() as tx:
         agent = agents.find(tx, id, by=ROOT)
         _refuse_fired(agent)
-        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
         driver = standing_program.profile(agent)
-        if not driver.capabilities.interactive:
+        if not may("attach_agent", agent, AgentLines(context, tx).facts(agent)):
             raise StateConflict(
                 f"{driver.title} has no interactive form: `legion tell {agent.name}` sends it a message."
             )
         if wheel is None:
             alone = None if turn is None else turn.id
-            agent_wheels.put(tx, AgentWheel(agent=agent.number, owes=agent.owes, alone=alone))
+            takeovers.put(tx, Takeover(agent=agent.number, owes=agent.owes, alone=alone))
             if turn is None:
                 agents.hold(tx, agent, owes=True)
-        elif wheel.stage is WheelStage.WITHDRAWN:
-            agent_wheels.put(tx, replace(wheel, stage=WheelStage.CUT))
+        elif wheel.stage is TakeoverStage.WITHDRAWN:
+            takeovers.put(tx, replace(wheel, stage=TakeoverStage.CUT))
         tx.tell()
 
 
-def _cut(context: Context, id: str) -> bool:
+def _cut(context: Board, id: str) -> bool:
     with context.store.write() as tx:
         agent = agents.find(tx, id, by=ROOT)
-        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
         if turn is None or wheel is None or not wheel.may_interrupt(turn.id):
             return False
-        agent_wheels.put(tx, replace(wheel, stage=WheelStage.CUT))
+        takeovers.put(tx, replace(wheel, stage=TakeoverStage.CUT))
         return True
 
 
-def _withdraw(context: Context, agent: Agent) -> None:
+def _withdraw(context: Board, agent: Agent) -> None:
     """The agent does what it would have done; a turn that was interrupted or opened already ends first."""
     with context.store.write() as tx:
-        turn, wheel = _turn(tx, agent), agent_wheels.of_agent(tx, agent.number)
+        turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
         if wheel is None:
             return
         if turn is None:
-            agent_wheels.end(tx, agent.number)
+            takeovers.end(tx, agent=agent.number)
             agents.hold(tx, agents.get(tx, agent.id), owes=wheel.owes)
-        elif turn.id == wheel.alone and wheel.stage is WheelStage.ASKED:
-            agent_wheels.end(tx, agent.number)
+        elif turn.id == wheel.alone and wheel.stage is TakeoverStage.ASKED:
+            takeovers.end(tx, agent=agent.number)
         else:
-            agent_wheels.put(tx, replace(wheel, stage=WheelStage.WITHDRAWN))
+            takeovers.put(tx, replace(wheel, stage=TakeoverStage.WITHDRAWN))
         tx.tell()
     if turn is not None and turn.id != wheel.alone:
         launch.interrupt(context.data.runs / turn.name)

@@ -10,7 +10,7 @@ from legion.domain.landing.conflicts import AT_WORK, Overlap, overlapping
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent import plan_approval, standing_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.turn import claimed_tickets
 from legion.service.shared.repeats import remembered, repeated
 from legion.store.board import plan_approvals, projects, tickets
@@ -23,7 +23,7 @@ END = "End your turn now"
 READ_ONLY = "You may only read until your plan is approved: propose it with legion-plan."
 
 
-def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
+def claim(context: Board, caller: str, wanted: ClaimTicket) -> Claimed:
     """Claim the next ready ticket, or a given one. No two agents get the same: there is one writer at a time."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request, Claimed)) is not None:
@@ -52,7 +52,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
     return answer
 
 
-def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
+def submit(context: Board, caller: str, wanted: SubmitTicket) -> Claimed:
     """Make the tree at the end of this turn the ticket's change, or return the ticket to the board."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request, Claimed)) is not None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from legion.domain.agents.agent import ROOT, Agent, may_command
 from legion.domain.agents.leaders import is_leader
+from legion.domain.agents.offers import may
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.jobs.agent import plan_approval, standing_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.agents.claim import READ_ONLY
+from legion.service.agents.listing import AgentLines
 from legion.store.staff import agents
 from legion.wire.agents import SetDelegation
 from legion.wire.projects import Done
 
 
-def delegate(context: Context, caller: str, wanted: SetDelegation) -> Done:
+def delegate(context: Board, caller: str, wanted: SetDelegation) -> Done:
     """For an agent below the caller, as at its hire. The same again changes nothing."""
     with context.store.write() as tx:
         agent = agents.find(tx, wanted.id, by=caller)
@@ -23,7 +25,7 @@ def delegate(context: Context, caller: str, wanted: SetDelegation) -> Done:
             raise NotAllowed(f"You may not change {agent.name}: only agents below you.")
         if caller != ROOT and plan_approval.reader(tx, agents.get(tx, caller)).only_reads:
             raise NotAllowed(READ_ONLY)
-        if wanted.on and not standing_program.can_limit_tools(agent):
+        if wanted.on and not may("delegate", agent, AgentLines(context, tx).facts(agent)):
             title = standing_program.profile(agent).title
             raise BadInput(f"{title} cannot be limited to some of its tools, so {agent.name} cannot only lead.")
         if agent.delegates != wanted.on:

@@ -8,6 +8,7 @@ from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, WORDS_OF_COMMANDS, Agent, HireTerms, Planning, tier_of
 from legion.domain.agents.extra_rights import ExtraRight, commands
 from legion.domain.agents.mail import Message, MessageKind
+from legion.domain.agents.offers import may
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
@@ -19,8 +20,9 @@ from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import extra_rights, model_access, model_run, plan_approval, standing_program
 from legion.jobs.agent.model_access import NoModelAccess
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.supervise import usage as run_usage
+from legion.jobs.trees import Trees
 from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
@@ -44,7 +46,7 @@ _LONGEST_ROLE = 4000
 _STOP_GRACE = 5.0
 
 
-def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
+def hire(context: Trees, caller: str, wanted: HireAgent) -> Hired:
     """Return at once; the first turn starts with the task as soon as there is a free slot."""
     _refuse_unfit(wanted)
     task = mail_cases.checked(wanted.task)
@@ -91,7 +93,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
     return answer
 
 
-def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
+def interrupt(context: Trees, caller: str, wanted: InterruptAgent) -> Sent:
     """Interrupt the current turn. With a text the agent continues with it; without one it idles."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request, Sent)) is not None:
@@ -99,7 +101,7 @@ def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
         agent = _below(context, tx, caller, wanted.id, ExtraRight.INTERRUPT)
         staff = AgentLines(context, tx)
         turn = staff.turn(agent)
-        if turn is None and not wanted.text.strip():
+        if not wanted.text.strip() and not may("interrupt_agent", agent, staff.facts(agent)):
             raise StateConflict(f"{agent.name} is idle: there is nothing to interrupt.")
         if turn is not None:
             tx.record(EventKind.AGENT_INTERRUPTED, project=agent.project, data={"agent": agent.id, "by": caller})
@@ -127,7 +129,7 @@ def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
     return sent
 
 
-def fire(context: Context, caller: str, wanted: FireAgent) -> Fired:
+def fire(context: Trees, caller: str, wanted: FireAgent) -> Fired:
     """Fire an agent. Its work is saved, open mail returns to the senders, its reports go to its parent or with it."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request, Fired)) is not None:
@@ -150,7 +152,7 @@ def fire(context: Context, caller: str, wanted: FireAgent) -> Fired:
     return answer
 
 
-def give_more(context: Context, tx: Transaction, settled: Question) -> None:
+def give_more(context: Board, tx: Transaction, settled: Question) -> None:
     """Give an agent its budget again, out of what its parent has left. Raises StateConflict if that is too little."""
     if settled.kind is not QuestionKind.BUDGET or not settled.agent or settled.choice != MORE:
         return
@@ -168,7 +170,7 @@ def give_more(context: Context, tx: Transaction, settled: Question) -> None:
     mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project)
 
 
-def narrow_pass(context: Context, parent: str) -> None:
+def narrow_pass(context: Board, parent: str) -> None:
     """Lower the running turn's budget of a parent by what it has given away."""
     if parent == ROOT:
         return
@@ -181,7 +183,7 @@ def narrow_pass(context: Context, parent: str) -> None:
         set_budget(GatewayFolder(context.data.gateway), turn.name, spent + money)
 
 
-def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
+def _discard_tree(context: Trees, agent: Agent, turn: Run | None) -> None:
     """Stop a running turn, whose job then saves and discards the tree; without one, discard it here: it is saved."""
     if turn is not None:
         launch.stop(context.data.runs / turn.name, grace=_STOP_GRACE)
@@ -189,7 +191,7 @@ def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
     context.project(agent.project).worktrees.discard(agent_seat(agent.number))
 
 
-def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:
+def _below(context: Board, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:
     """The agent, if it is below the caller or if the person's settings open this right to the caller."""
     agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
@@ -199,7 +201,7 @@ def _below(context: Context, tx: Transaction, caller: str, word: str, right: Ext
     return agent
 
 
-def _own_project(context: Context, caller: str, cwd: str) -> Project:
+def _own_project(context: Board, caller: str, cwd: str) -> Project:
     with context.store.read() as tx:
         own = projects.get(tx, agents.get(tx, caller).project)
     other = registry.find_or_none(context, cwd) if cwd else None
@@ -227,7 +229,7 @@ def _refuse_unfit(wanted: HireAgent) -> None:
         raise BadInput(f"A budget is more than 0 dollars, at most {MOST_BUDGET:,.0f}: choose one, or leave it out.")
 
 
-def _notes(context: Context, tx: ReadTransaction, new: Agent) -> list[str]:
+def _notes(context: Trees, tx: ReadTransaction, new: Agent) -> list[str]:
     """Reasons why the first turn may not start yet."""
     notes = []
     if why := AgentLines(context, tx).why_waiting(new):

@@ -9,15 +9,18 @@ from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent, Allowance
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.mail import Message
+from legion.domain.agents.offers import AgentFacts, offered
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
 from legion.domain.scheduling.decide import TAKES_A_SLOT, JobKind
-from legion.jobs.agent import extra_rights
+from legion.jobs.agent import extra_rights, plan_approval, standing_program
 from legion.jobs.agent.mail_prompt import name_of
+from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.background.watchdog import describe_run
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.runner.journal import read_tail
 from legion.service.shared.fragments import lasting, moment, run_line, shaped, silence, usage_line
 from legion.store.board import projects
@@ -38,7 +41,7 @@ _ABOUT_ALL = (ExtraRight.TELL, ExtraRight.INTERRUPT, ExtraRight.FIRE)
 class AgentLines:
     """Formats agents as lines, and loads what several lines need only once."""
 
-    def __init__(self, context: Context, tx: ReadTransaction) -> None:
+    def __init__(self, context: Board, tx: ReadTransaction) -> None:
         self._context = context
         self._tx = tx
         self._now = context.clock()
@@ -80,6 +83,20 @@ class AgentLines:
             left=means.money if means else None,
             spent=self._spent.get(agent.id, 0.0),
             delegate=agent.delegates,
+            offers=offered(agent, self.facts(agent)),
+        )
+
+    def facts(self, agent: Agent) -> AgentFacts:
+        """For the rules of what may be done with it."""
+        try:
+            opens = standing_program.profile(agent).capabilities.interactive
+        except NoModelAccess:
+            opens = False
+        return AgentFacts(
+            in_turn=agent.number in self._turns,
+            only_reads=plan_approval.reader(self._tx, agent).only_reads,
+            opens=opens,
+            limits_tools=standing_program.can_limit_tools(agent),
         )
 
     def turn(self, agent: Agent) -> Run | None:
@@ -116,7 +133,7 @@ class AgentLines:
 
     def _working(self, turn: Run) -> str:
         folder = self._context.data.runs / turn.name
-        helps = watchdog.helps(self._tx, [turn.id]).get(turn.id, ())
+        helps = watchdog.interventions(self._tx, [turn.id]).get(turn.id, ())
         working = f"at work for {lasting(self._now - turn.started_at)}"
         text = describe_run(self._context, turn, helps, self._now, working=working)
         if quiet := silence(folder):
@@ -128,7 +145,7 @@ class AgentLines:
         return f"{text}, {last[:_LONGEST_DOING]}"
 
 
-def agents(context: Context, caller: str, fired: bool = False) -> AgentList:
+def agents(context: Board, caller: str, fired: bool = False) -> AgentList:
     """All agents; for an agent itself and those of its project that it may write to. `fired`: also fired ones."""
     with context.store.read() as tx:
         staff, parents = AgentLines(context, tx), store.parents(tx)
@@ -143,7 +160,7 @@ def agents(context: Context, caller: str, fired: bool = False) -> AgentList:
         return AgentList(you=caller, agents=[staff.line(agent) for agent in seen])
 
 
-def agent(context: Context, caller: str, word: str) -> AgentPage:
+def agent(context: Trees, caller: str, word: str) -> AgentPage:
     with context.store.read() as tx:
         found = store.find(tx, word, by=caller)
         parents = store.parents(tx)
@@ -170,7 +187,7 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
     )
 
 
-def seat(context: Context, caller: str) -> Seat:
+def seat(context: Board, caller: str) -> Seat:
     """The top of `status`: the caller, its waiting mail, its reports."""
     with context.store.read() as tx:
         staff = AgentLines(context, tx)

@@ -16,7 +16,8 @@ from legion.domain.questions import Question, QuestionKind
 from legion.domain.runs import Run
 from legion.domain.text import count
 from legion.jobs.agent import extra_rights, mail_prompt
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.agents import tell as ticket_messages
 from legion.service.agents.listing import AgentLines, message_lines
@@ -32,7 +33,7 @@ _SHOWN = 200
 GO_ON, _STOP = "go on", "stop"
 
 
-def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
+def tell(context: Trees, caller: str, letter: NewMessage) -> Sent:
     """Store the message first; then it waits in the mailbox, or is delivered in the running turn."""
     text, batch = checked(letter.text), tuple[Message, ...]()
     letter = _addressed(context, caller, letter)
@@ -64,7 +65,7 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
     return deliver_now(context, agent, turn, batch, launch.tell)
 
 
-def _addressed(context: Context, caller: str, letter: NewMessage) -> NewMessage:
+def _addressed(context: Board, caller: str, letter: NewMessage) -> NewMessage:
     """A reply goes to the sender of the message that it answers, which the caller must have received or sent."""
     if not letter.reply_to:
         return letter
@@ -76,7 +77,7 @@ def _addressed(context: Context, caller: str, letter: NewMessage) -> NewMessage:
     return replace(letter, to=letter.to or other)
 
 
-def find(context: Context, wanted: FindMail) -> Mail:
+def find(context: Board, wanted: FindMail) -> Mail:
     """For the person, who can see all mail."""
     with context.store.read() as tx:
         if wanted.thread:
@@ -89,7 +90,7 @@ def find(context: Context, wanted: FindMail) -> Mail:
         return Mail(messages=message_lines(tx, found))
 
 
-def archive(context: Context, wanted: ArchiveMail) -> Done:
+def archive(context: Board, wanted: ArchiveMail) -> Done:
     """Only mail to the person that was read. Nothing is deleted."""
     with context.store.write() as tx:
         for number in wanted.numbers:
@@ -100,7 +101,7 @@ def archive(context: Context, wanted: ArchiveMail) -> Done:
 
 
 def deliver_now(
-    context: Context, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
+    context: Trees, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
 ) -> Sent:
     """Deliver the last message of the batch in the running turn, after those that were sent before it.
 
@@ -126,7 +127,7 @@ def deliver_now(
     return Sent(messages=[name], to=[agent.id], heard=delivered, message=texts[delivered])
 
 
-def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
+def broadcast(context: Board, caller: str, wanted: Broadcast) -> Sent:
     """Send to all agents below the caller, or to one of them and all below it."""
     text = checked(wanted.text)
     with context.store.write() as tx:
@@ -152,7 +153,7 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
     return answer
 
 
-def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
+def read(context: Board, caller: str, wanted: ReadMail) -> Mail:
     """The caller's own mail, or that of an agent below it. What the person is shown here counts as read."""
     with context.store.write() as tx:
         parents = agents.parents(tx)
@@ -177,7 +178,7 @@ def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
     return Mail(messages=lines)
 
 
-def _refuse_ping_pong(context: Context, caller: str, letter: NewMessage) -> None:
+def _refuse_ping_pong(context: Board, caller: str, letter: NewMessage) -> None:
     """Two agents that only answer each other may continue only if the person allows it, who is asked once."""
     if ROOT in (caller, letter.to):
         return
@@ -222,7 +223,7 @@ def allow_conversation(tx: Transaction, settled: Question) -> None:
         mail.send(tx, sender=ROOT, recipient=settled.agent, kind=MessageKind.NOTICE, text=text, project=settled.project)
 
 
-def addressee(context: Context, tx: Transaction, caller: str, word: str) -> Agent:
+def addressee(context: Board, tx: Transaction, caller: str, word: str) -> Agent:
     """The agent, if the caller may write to it. Raises NotFound or NotAllowed."""
     agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:

@@ -13,7 +13,7 @@ from legion.domain.questions import APPROVE, REJECT, Question, QuestionKind
 from legion.domain.tickets.ticket import State, Ticket, Unpark
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.plan_approval import LONGEST_SHOWN, PATIENCE
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.agents import mail as mail_cases
 from legion.service.agents.claim import END, standing
 from legion.service.shared.repeats import remembered, repeated
@@ -25,7 +25,7 @@ from legion.wire.mail import Sent
 from legion.wire.text import names_a_ticket
 
 
-def propose(context: Context, caller: str, wanted: Plan) -> Sent:
+def propose(context: Board, caller: str, wanted: Plan) -> Sent:
     """Send a standing agent's plan to its parent, which approves or rejects it."""
     text = mail_cases.checked(wanted.text)
     with context.store.write() as tx:
@@ -51,7 +51,7 @@ def propose(context: Context, caller: str, wanted: Plan) -> Sent:
     return answer
 
 
-def decide(context: Context, caller: str, wanted: PlanVerdict) -> Sent:
+def decide(context: Board, caller: str, wanted: PlanVerdict) -> Sent:
     """Approve or reject a plan, for an agent above or the ticket's dispatcher. A rejected agent gets the reason."""
     if not wanted.approve and not wanted.why.strip():
         raise BadInput("A rejection needs a reason, so that the next plan is better: add it.")

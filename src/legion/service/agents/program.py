@@ -8,7 +8,7 @@ from legion.domain.agents.leaders import LEADER
 from legion.domain.errors import BadInput, NotAllowed
 from legion.drivers import registry
 from legion.jobs.agent import extra_rights, model_run, standing_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 from legion.wire.agents import HireAgent
@@ -16,7 +16,7 @@ from legion.wire.agents import HireAgent
 _CLAUDE = f"use --driver {registry.DEFAULT}, or leave it out"
 
 
-def of_hire(context: Context, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> tuple[str, str]:
+def of_hire(context: Board, tx: ReadTransaction, caller: str, wanted: HireAgent, rights: Rights) -> tuple[str, str]:
     """Driver and model as the agent's row holds them; an empty driver is the default one.
 
     An agent gives its own program on. Raises BadInput, NotAllowed, NoModelAccess.
@@ -31,7 +31,7 @@ def of_hire(context: Context, tx: ReadTransaction, caller: str, wanted: HireAgen
     return ("" if name == registry.DEFAULT else _checked(context, caller, name, wanted, rights)), model
 
 
-def _checked(context: Context, caller: str, name: str, wanted: HireAgent, rights: Rights) -> str:
+def _checked(context: Board, caller: str, name: str, wanted: HireAgent, rights: Rights) -> str:
     known = registry.PROFILES[registry.COMMAND] if name in context.user.drivers else registry.find(name)
     if known is None:
         raise BadInput(f"There is no driver {name[:60]!r}: `legion driver list` names them.")

@@ -10,21 +10,21 @@ from legion.domain.errors import BadInput, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import State
 from legion.drivers.profile import Capabilities
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
 from legion.runner.journal import JournalReader
 from legion.runner.spec import RunnerError, read_spec
 from legion.store.board import tickets
 from legion.store.work import runs
-from legion.wire.questions import Delivered, MessageText
+from legion.wire.mail import Delivered, MessageText
 
 PATIENCE = 30.0
 """Seconds. An agent receives messages between two of its steps, and a step may be a long command."""
 _LONGEST = 100_000
 
 
-def tell(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
+def tell(context: Board, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
     """Send it to the running agent and wait a while for the delivery."""
     if not message.text.strip():
         raise BadInput("The message is empty: give a text, or - to read it from stdin.")
@@ -39,7 +39,7 @@ def tell(context: Context, ticket_id: int, message: MessageText, *, patience: fl
     return Delivered(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
-def interrupt(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
+def interrupt(context: Board, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
     """Interrupt the agent, which then continues with the text. Without one the run ends and the ticket is paused."""
     _refuse_long(message.text)
     run, folder, can = _at_work(context, ticket_id)
@@ -54,7 +54,7 @@ def interrupt(context: Context, ticket_id: int, message: MessageText, *, patienc
     return Delivered(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
-def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path, Capabilities]:
+def _at_work(context: Board, ticket_id: int) -> tuple[Run, Path, Capabilities]:
     """Its running agent, and what its driver can do."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)

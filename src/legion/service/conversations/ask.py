@@ -11,6 +11,7 @@ from legion.drivers import registry
 from legion.jobs import ask as job
 from legion.jobs.ask import AskedConversation
 from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service.conversations.catalog import Catalog
 from legion.service.projects import registry as project_cases
 from legion.store.board import tickets
@@ -32,7 +33,7 @@ def ask(context: Context, catalog: Catalog, wanted: AskConversation) -> Conversa
     return ConversationAnswer(id=asked.id, answer=answer.text, usd=answer.usd, seconds=answer.seconds)
 
 
-def _of_ticket(context: Context, number: int) -> AskedConversation:
+def _of_ticket(context: Trees, number: int) -> AskedConversation:
     with context.store.read() as tx:
         tickets.get(tx, number)
         latest = runs.latest(tx, number)
@@ -41,7 +42,7 @@ def _of_ticket(context: Context, number: int) -> AskedConversation:
     return job.of_run(context, latest)
 
 
-def _by_id(context: Context, catalog: Catalog, name: str) -> AskedConversation:
+def _by_id(context: Trees, catalog: Catalog, name: str) -> AskedConversation:
     if not name:
         raise BadInput("Name a conversation: a ticket's number, or an id as `legion conversations` shows it.")
     found = catalog.one(name)
@@ -52,7 +53,7 @@ def _by_id(context: Context, catalog: Catalog, name: str) -> AskedConversation:
     return _of_person(context, catalog, found)
 
 
-def _of_person(context: Context, catalog: Catalog, found: Indexed) -> AskedConversation:
+def _of_person(context: Trees, catalog: Catalog, found: Indexed) -> AskedConversation:
     facts = found.facts
     if facts.program is not ConversationProgram.CLAUDE or facts.parent:
         raise BadInput(

@@ -19,7 +19,7 @@ from legion.domain.errors import BadInput, NotFound
 from legion.domain.runs import Run, seated
 from legion.gateway.accounting.prices import PriceList
 from legion.gateway.counting.counters import TokenCounts
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
@@ -39,7 +39,7 @@ _START, _END = "\x02", "\x03"
 class Catalog:
     """Holds the index and the process that reads into it."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Board) -> None:
         self._context = context
         self._refresher = Refresher(context.data.root, self.places)
         self._prices = PriceList(user_config_file().with_name("prices.toml"))

@@ -12,7 +12,6 @@ from typing import Any
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import TIERS, Agent, tier_of
 from legion.domain.agents.extra_rights import ExtraRight
-from legion.domain.agents.teams import Crew, TeamStage
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.plans.estimates import LEAST_SHARE, budget_share
@@ -21,28 +20,29 @@ from legion.domain.questions import Question
 from legion.domain.tickets.policy import ReviewPolicy
 from legion.drivers import registry
 from legion.jobs.agent import extra_rights, plan_approval
-from legion.jobs.context import Context
 from legion.jobs.leader import rights
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
+from legion.jobs.trees import Trees
 from legion.service import questions as asking
 from legion.service.agents.claim import READ_ONLY
 from legion.service.leader import roles
 from legion.service.operations import Caller, Service
 from legion.service.plans import create, decisions
-from legion.service.tickets import dispatch
-from legion.service.tickets.dispatch import Dispatcher
+from legion.service.tickets import actions
+from legion.service.tickets.dispatch import dispatch
 from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent, Hired
+from legion.wire.board import Graph, Status, WaitState
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
+from legion.wire.mail import Answered, AnswerQuestion, Inbox
 from legion.wire.plans import ApprovePlan, NewPlan, PlanApproved, PlanList, PlanPage, RejectPlan
-from legion.wire.projects import Graph, Status, WaitState
-from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.table import OpenTo, Operation, TicketIds
-from legion.wire.tickets import Acted, Action, Diff, LogText, TicketPage
+from legion.wire.ticket_pages import Diff, LogText, TicketPage
+from legion.wire.tickets import Acted, Action
 
 
 class LimitedService(Service):
@@ -70,7 +70,7 @@ class LimitedService(Service):
             raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
         own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
-        return dispatch.dispatch(context, own, _dispatcher(agent))
+        return dispatch(context, own, agent)
 
     def plan(self, wanted: NewPlan, /) -> PlanPage:
         """A leader's planner costs the leader's money."""
@@ -85,7 +85,7 @@ class LimitedService(Service):
             model=wanted.model or agent.model,
             request=self._request(wanted.request),
         )
-        return create.plan(self.context, own, agent.id, lambda tx: _pay(tx, agent, own.budget or 0.0))
+        return create.plan(self.context, own, agent)
 
     def plans(self, cwd: str, all: bool = False) -> PlanList:
         self._leader()
@@ -107,13 +107,9 @@ class LimitedService(Service):
         if wanted.anyway:
             raise NotAllowed(f"Only the person approves a plan with findings: say what is left of P{id}.")
         usage.catch_up(self.context)
-        return decisions.approve(
-            self.context,
-            id,
-            replace(wanted, request=self._request(wanted.request)),
-            _dispatcher(agent),
-            lambda new: _narrowed_plan(self.context, agent, id, new),
-        )
+        approval = decisions.approval_of(self.context, id, replace(wanted, request=self._request(wanted.request)))
+        narrowed = _narrowed_plan(self.context, agent, id, approval.tickets)
+        return decisions.carry_out(self.context, replace(approval, tickets=narrowed), agent)
 
     def reject_plan(self, id: int, wanted: RejectPlan, /) -> PlanPage:
         self._leader(acts=True)
@@ -154,7 +150,7 @@ class LimitedService(Service):
         self._own(id)
         with self.context.store.read() as tx:
             by = agents.names(tx).get(self.caller.id, self.caller.id)
-        return dispatch.stop(self.context, id, by=by)
+        return actions.stop(self.context, id, by=by)
 
     def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
@@ -249,7 +245,7 @@ def _refuse_reader(agent: Agent) -> None:
         raise NotAllowed(READ_ONLY)
 
 
-def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:
+def _narrowed(context: Trees, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:
     """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not.
 
     `drives`: the person lets it choose among their drivers.
@@ -271,7 +267,7 @@ def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -
     return replace(new, driver=driver, model=model)
 
 
-def _narrowed_plan(context: Context, agent: Agent, plan: int, new: list[NewTicket]) -> list[NewTicket]:
+def _narrowed_plan(context: Trees, agent: Agent, plan: int, new: list[NewTicket]) -> list[NewTicket]:
     """The tickets of a plan as the leader's own: those that an agent works on get a share of a limited budget."""
     project = context.project(agent.project)
     with context.store.read() as tx:
@@ -294,52 +290,3 @@ def _refuse_tier(agent: Agent, model: str) -> None:
     if model and TIERS.index(tier_of(model, tier)) > TIERS.index(tier):
         names = ", ".join(one.value for one in TIERS[: TIERS.index(tier) + 1])
         raise NotAllowed(f"You cannot give a model like {model}: choose from {names}.")
-
-
-def _dispatcher(agent: Agent) -> Dispatcher:
-    return Dispatcher(
-        id=agent.id,
-        tools=agent.rights.tools,
-        allow=lambda tx, usd: _pay(tx, agent, usd),
-        narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
-    )
-
-
-def _narrowed_crew(agent: Agent, crew: Crew, usual: Crew | None) -> Crew:
-    """The project's own team with models that the agent may give; one that it named is refused where it gives more."""
-    if usual is None:
-        own = [replace(stage.role, model=agent.model) if _above(agent, stage) else stage.role for stage in crew.stages]
-        return replace(
-            crew, stages=tuple(replace(stage, role=role) for stage, role in zip(crew.stages, own, strict=True))
-        )
-    there = [stage.key for stage in crew.readers]
-    for stage in usual.readers:
-        if stage.key not in there:
-            raise NotAllowed(
-                f"In this project {stage.role.name} reads every change, and the team {crew.team} has none: "
-                f"choose {usual.team} or leave out team."
-            )
-    for stage in crew.stages:
-        if stage.role.driver or stage.role.provider:
-            raise NotAllowed(
-                f"The role {stage.role.name} of the team {crew.team} names a program or a provider, which only a "
-                "person gives: choose another team."
-            )
-        if _above(agent, stage):
-            raise NotAllowed(
-                f"You cannot give a model like {stage.role.model}, which {stage.role.name} of the team {crew.team} "
-                "has: choose another team."
-            )
-    return crew
-
-
-def _above(agent: Agent, stage: TeamStage) -> bool:
-    model, tier = stage.role.model, agent.rights.tier
-    return bool(model) and TIERS.index(tier_of(model, tier)) > TIERS.index(tier)
-
-
-def _pay(tx: ReadTransaction, agent: Agent, wanted: float) -> None:
-    """The budgets of new tickets come out of what the dispatcher has left to give."""
-    money = agents.all_means(tx)[agent.id].money
-    if money is not None and wanted > money:
-        raise NotAllowed(f"You cannot give {wanted:g} dollars: {money:.2f} are left to give.")

@@ -16,7 +16,7 @@ from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
 from legion.domain.runs import ticket_seat
 from legion.jobs.background.web_push import WebPush
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
@@ -28,8 +28,8 @@ from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
 from legion.store.staff import tokens
 from legion.store.work import runs
+from legion.wire.agents import ToolAnswer, ToolCall, Tools
 from legion.wire.table import Operation
-from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ UNKNOWN = (
 
 
 class CallerRegistry:
-    def __init__(self, context: Context, service: Service, news: CommitSignal) -> None:
+    def __init__(self, context: Trees, service: Service, news: CommitSignal) -> None:
         self._context = context
         self._service = service
         self._tools = ToolRegistry(context, news)

@@ -15,7 +15,7 @@ from legion.domain.agents.teams import SOLO
 from legion.domain.errors import BadInput, NotAllowed, NotFound
 from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Cause, State, Ticket
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.operations import Service
 from legion.service.views import output
@@ -75,7 +75,7 @@ _FILE = re.compile(r"^diff --git a/.* b/(.*)$")
 class LegionCc(OrchestrateOperations):
     """With the rights of the service's caller."""
 
-    def __init__(self, context: Context, service: Service, only_project: str) -> None:
+    def __init__(self, context: Trees, service: Service, only_project: str) -> None:
         self._context = context
         self._service = service
         self._only_project = only_project
@@ -269,7 +269,7 @@ def _merge_status(tx: ReadTransaction, ticket: Ticket) -> str:
     return "conflict" if causes and causes[-1] == Cause.CONFLICT.value else "pending"
 
 
-def _dependency(context: Context, number: int) -> Dependency:
+def _dependency(context: Trees, number: int) -> Dependency:
     with context.store.read() as tx:
         ticket = tickets.get(tx, number)
         summary, merged = _summary(tx, ticket), _merge_status(tx, ticket)

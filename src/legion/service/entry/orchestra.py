@@ -13,12 +13,11 @@ from pathlib import Path
 from legion.domain.errors import BadInput, NotFound, Retryable, StateConflict
 from legion.domain.runs import ticket_seat
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.workspace.save import branch_name
 from legion.service.operations import Service
 from legion.store.board import projects, tickets
 from legion.store.work import runs
-from legion.wire.controls import SetNumbers
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.orchestra import (
     OrchestraAgent,
@@ -31,7 +30,7 @@ from legion.wire.orchestra import (
     SpawnedAgent,
     SpawnTasks,
 )
-from legion.wire.projects import Where
+from legion.wire.projects import SetNumbers, Where
 from legion.wire.tickets import TicketLine
 
 MOST_AT_ONCE = 1024
@@ -55,7 +54,7 @@ _ID = re.compile(r"[0-9a-fA-F]{1,15}")
 class Orchestra:
     """With the person's rights. `only_project` is the project's folder, if there is just one project."""
 
-    def __init__(self, context: Context, service: Service, only_project: str) -> None:
+    def __init__(self, context: Board, service: Service, only_project: str) -> None:
         self._context = context
         self._service = service
         self._only_project = only_project

@@ -8,23 +8,25 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.forge.issues import CommentAnswer, ForgeIssue, ticket_title
 from legion.domain.forge.questions import answered_question, choice_and_reason
 from legion.domain.tickets.ticket import State, Stop
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service import questions
 from legion.service.plans import create
-from legion.service.tickets import dispatch, epic_change, review
+from legion.service.tickets import actions, dispatch, epic_change, lookup, review
+from legion.service.tickets.prepare import prepare
 from legion.store.board import projects, tickets
 from legion.store.board import questions as stored_questions
 from legion.store.database.transactions import Transaction
-from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
+from legion.store.work import runs
+from legion.wire.dispatch import TICKET_FIELDS, Dispatch, NewTicket
+from legion.wire.mail import AnswerQuestion
 from legion.wire.plans import NewPlan, SplitTicket
-from legion.wire.questions import AnswerQuestion
 
 _OPTIONS = ("model", "team", "context", "plan_first", "ask", "epic", "after")
 _LABELS = 20
 
 
 class ForgeActions:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Trees) -> None:
         self._context = context
 
     def dispatch(
@@ -40,29 +42,29 @@ class ForgeActions:
         labels = [name for name in issue.labels if TICKET_FIELDS["labels"].fault([name]) is None]
         given = {name: options[name] for name in _OPTIONS if options.get(name)}
         new = NewTicket(title=ticket_title(issue), text=text, labels=labels[:_LABELS], **given)  # type: ignore[arg-type]
-
-        def record(tx: Transaction, made: Dispatched) -> None:
-            also(tx, made.ids[0])
-
-        wanted = Dispatch(cwd=self._root(project), tickets=[new], request=request)
-        return dispatch.dispatch(self._context, wanted, also=record).ids[0]
+        prepared = prepare(self._context, Dispatch(cwd=self._root(project), tickets=[new], request=request))
+        with self._context.store.write() as tx:
+            made = dispatch.create(tx, prepared)
+            if made.new:
+                also(tx, made.answer.ids[0])
+        return made.answer.ids[0]
 
     def stop(self, ticket: int, why: str) -> None:
         with self._context.store.write() as tx:
-            found = dispatch.get_ticket(tx, ticket)
+            found = lookup.get_ticket(tx, ticket)
             if found.ended:
                 return
-            dispatch.refuse_mid_landing(tx, found)
+            lookup.refuse_mid_landing(tx, found)
             tickets.move(tx, ticket, Stop(why))
-            active = dispatch.active_runs(tx, ticket)
-        dispatch.end_runs(self._context, active)
+            active = runs.active_of(tx, ticket)
+        lookup.end_runs(self._context, active)
 
     def retry(self, ticket: int, text: str) -> None:
         """Another attempt, wherever the ticket is: ended, or with a change that a person does not want as it is."""
         with self._context.store.read() as tx:
-            state = dispatch.get_ticket(tx, ticket).state
+            state = lookup.get_ticket(tx, ticket).state
         if state in (State.FAILED, State.STOPPED):
-            dispatch.retry(self._context, ticket, text)
+            actions.retry(self._context, ticket, text)
         elif state is State.DONE:
             raise StateConflict(f"Ticket {ticket} has landed: open another issue.")
         else:

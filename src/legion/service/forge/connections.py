@@ -18,11 +18,14 @@ from legion.domain.landing.destination import LandingTarget
 from legion.forge import Forge, ForgeRepository
 from legion.forge.github import PUBLIC
 from legion.git.hub import remote
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.context import Context
 from legion.jobs.forge import clients
 from legion.jobs.forge.sync import sync
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.forge.actions import ForgeActions
 from legion.service.projects import registry
+from legion.service.shared.fragments import shaped
 from legion.store.board import forges, projects
 from legion.system import files
 from legion.wire.forge import AddForge, ForgeLine, Forges, ForgeTested, HookAddress
@@ -35,7 +38,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
 HOOK_PATH = "/v1/forge/hook"
 
 
-def add(context: Context, wanted: AddForge) -> Done:
+def add(context: Trees, wanted: AddForge) -> Done:
     """Try the connection first; nothing is stored where it fails."""
     record = registry.find(context, wanted.cwd)
     kind = _kind(wanted.kind)
@@ -68,7 +71,7 @@ def add(context: Context, wanted: AddForge) -> Done:
     return Done(message=message, notes=_notes(context, one, found))
 
 
-def _notes(context: Context, one: ForgeConnection, found: ForgeRepository) -> list[str]:
+def _notes(context: Trees, one: ForgeConnection, found: ForgeRepository) -> list[str]:
     target = context.project(one.project).config.landing.target
     notes = [] if found.may_push else ["This token may not push: give it write access to contents."]
     if target is LandingTarget.LOCAL:
@@ -150,7 +153,7 @@ def _app_place(kind: ForgeKind, wanted: AddForge, named: Sequence[tuple[TokenFro
     return TokenFrom.APP, f"{wanted.app} {file}".strip()
 
 
-def _keep(context: Context, one: ForgeConnection, wanted: AddForge) -> None:
+def _keep(context: Board, one: ForgeConnection, wanted: AddForge) -> None:
     if one.key_from is TokenFrom.KEPT or (one.key_from is TokenFrom.APP and wanted.key):
         context.data.keys.mkdir(exist_ok=True, mode=0o700)
         files.write_atomic(clients.kept_token(context, one.project), f"{wanted.key}\n")
@@ -162,7 +165,7 @@ def _keep(context: Context, one: ForgeConnection, wanted: AddForge) -> None:
             raise NotAllowed("The keyring cannot be opened by the daemon: unlock it, or leave out --keyring.") from None
 
 
-def connection_of(context: Context, cwd: str) -> ForgeConnection:
+def connection_of(context: Board, cwd: str) -> ForgeConnection:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = forges.of_project(tx, record.id)
@@ -171,7 +174,7 @@ def connection_of(context: Context, cwd: str) -> ForgeConnection:
     return found
 
 
-def remove(context: Context, cwd: str) -> Done:
+def remove(context: Board, cwd: str) -> Done:
     one = connection_of(context, cwd)
     with context.store.write() as tx:
         forges.remove(tx, one.project)
@@ -182,7 +185,7 @@ def remove(context: Context, cwd: str) -> Done:
     return Done(message=f"{one.name} is no longer a forge of Legion; what is there stays as it is.", notes=notes)
 
 
-def listed(context: Context) -> Forges:
+def listed(context: Trees) -> Forges:
     with context.store.read() as tx:
         lines = [
             _line(
@@ -207,26 +210,18 @@ def _line(one: ForgeConnection, project: ProjectContext, *, pulls: int, issues: 
         TokenFrom.NONE: "none needed",
         TokenFrom.APP: f"of app {clients.app_of(one)[0]}",
     }
-    return ForgeLine(
+    return shaped(
+        ForgeLine,
+        one,
         project=project.record.name,
-        kind=one.kind.value,
-        name=one.name,
-        url=one.url,
-        branch=one.branch,
         target=project.config.landing.target.value,
-        login=one.login,
         key=places[one.key_from],
-        label=one.label,
-        problem=one.problem,
-        problem_since=one.problem_since,
-        wait_until=one.wait_until,
-        synced_at=one.synced_at,
         pulls=pulls,
         issues=issues,
     )
 
 
-def try_out(context: Context, where: Where) -> ForgeTested:
+def try_out(context: Board, where: Where) -> ForgeTested:
     one = connection_of(context, where.cwd)
     try:
         found = clients.open_forge(context, one).repository()
@@ -243,7 +238,7 @@ def try_out(context: Context, where: Where) -> ForgeTested:
     )
 
 
-def sync_now(context: Context, where: Where) -> Done:
+def sync_now(context: Trees, where: Where) -> Done:
     one = connection_of(context, where.cwd)
     sync(context, one.project, ForgeActions(context))
     with context.store.read() as tx:
@@ -252,7 +247,7 @@ def sync_now(context: Context, where: Where) -> Done:
     return Done(message=f"{one.name}: issues with a ticket: {issues}; open pull requests: {pulls}.")
 
 
-def _secret_file(context: Context, project: int) -> Path:
+def _secret_file(context: Board, project: int) -> Path:
     return context.data.keys / f"forge-hook-{project}"
 
 
@@ -270,7 +265,7 @@ def hook(context: Context, where: Where) -> HookAddress:
     return HookAddress(path=path, secret=file.read_text().strip(), message=message)
 
 
-def hook_secret(context: Context, project: int) -> str | None:
+def hook_secret(context: Board, project: int) -> str | None:
     """None where no hook was asked for."""
     file = _secret_file(context, project)
     return file.read_text().strip() if file.exists() else None

@@ -10,10 +10,10 @@ from legion.domain.forge.connections import ClaimStage
 from legion.domain.forge.issues import claim_branch, claim_prefix, ticket_text
 from legion.domain.forge.milestones import in_order
 from legion.git.hub import remote
-from legion.jobs.context import Context
 from legion.jobs.forge import claims
 from legion.jobs.forge.sync import visiting
 from legion.jobs.forge.visit import Visit
+from legion.jobs.trees import Trees
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
 from legion.service.plans import create
@@ -23,7 +23,7 @@ from legion.wire.plans import NewPlan, PlanPage
 _MOST = 50
 
 
-def assign(context: Context, wanted: AssignIssues) -> Assigned:
+def assign(context: Trees, wanted: AssignIssues) -> Assigned:
     if bool(wanted.milestone) == bool(wanted.issues) or len(wanted.issues) > _MOST:
         raise BadInput(f"Name 1 to {_MOST} issues by their numbers, or a milestone.")
     one = connection_of(context, wanted.cwd)
@@ -55,7 +55,7 @@ def _listed(issues: Sequence[int]) -> str:
     return ", ".join(f"#{number}" for number in dict.fromkeys(issues))
 
 
-def plan(context: Context, wanted: PlanIssues) -> PlanPage:
+def plan(context: Trees, wanted: PlanIssues) -> PlanPage:
     """One plan for all of them. Their texts are material below the person's own words."""
     if not 0 < len(wanted.issues) <= _MOST:
         raise BadInput(f"Name 1 to {_MOST} issues by their numbers.")

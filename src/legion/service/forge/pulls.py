@@ -6,23 +6,26 @@ import shlex
 
 from legion.domain.errors import BadInput, LegionError, NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.forge.connections import TicketPull
+from legion.domain.forge.connections import PULL_OFFERS, TicketPull, offered
 from legion.domain.forge.pulls import PullRequest, PullStage
-from legion.jobs.context import Context
+from legion.domain.tickets.offers import may
+from legion.jobs.board import Board
 from legion.jobs.forge import pulls
 from legion.jobs.forge.sync import visiting
 from legion.jobs.forge.visit import Visit
+from legion.jobs.trees import Trees
 from legion.service.forge.actions import ForgeActions
 from legion.service.forge.connections import connection_of
 from legion.service.projects import registry
-from legion.service.tickets import dispatch, review
+from legion.service.shared.fragments import shaped
+from legion.service.tickets import lookup, review
 from legion.store.board import forges, projects, tickets
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand, TryIt
 
 _PUSHED = "a person pushed to it; merge it at the forge"
 
 
-def listed(context: Context, cwd: str) -> Pulls:
+def listed(context: Board, cwd: str) -> Pulls:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = forges.pulls(tx, record.id)
@@ -30,28 +33,18 @@ def listed(context: Context, cwd: str) -> Pulls:
     return Pulls(pulls=[_line(context, one) for one in found if one.ticket not in dropped])
 
 
-def _line(context: Context, one: TicketPull, merges: str = "") -> PullLine:
+def _line(context: Board, one: TicketPull, merges: str = "") -> PullLine:
     with context.store.read() as tx:
         title = tickets.get(tx, one.ticket).spec.title
-    return PullLine(
-        ticket=one.ticket,
-        title=title,
-        stage=one.stage.value,
-        number=one.number,
-        url=one.url,
-        branch=one.branch,
-        commit=one.pushed or one.tested,
-        ci=one.ci.value,
-        review=one.ruling,
-        note=one.note,
-        merges=merges,
-    )
+    commit = one.pushed or one.tested
+    offers = offered(one)
+    return shaped(PullLine, one, title=title, commit=commit, review=one.ruling, merges=merges, offers=offers)
 
 
-def page(context: Context, ticket: int) -> Pulls:
+def page(context: Trees, ticket: int) -> Pulls:
     """Look at it now. Trouble with the forge is a note, since what is known can still be shown."""
     with context.store.read() as tx:
-        found, known = dispatch.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
+        found, known = lookup.get_ticket(tx, ticket), forges.pull_of(tx, ticket)
     if known is None:
         raise NotFound(
             f"Ticket {ticket} has no pull request: it gets one when its change has passed, with `landing.target = "
@@ -78,13 +71,13 @@ def _merges(visit: Visit, ticket: int, wanted: MergePulls) -> str:
     pull = visit.forge.pull(known.number)
     if pull is None:
         return "it is gone"
-    if known.foreign_commit:
+    if not PULL_OFFERS["merge_pulls"](known):
         return _PUSHED
     fault = pulls.current_fault(visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
     return fault or "it can merge"
 
 
-def merge(context: Context, wanted: MergePulls) -> Pulls:
+def merge(context: Trees, wanted: MergePulls) -> Pulls:
     """Merge what may merge, one after the other, by the forge's own rules."""
     if wanted.method not in pulls.METHODS:
         raise BadInput(f"There is no method {wanted.method[:40]!r}: use {', '.join(pulls.METHODS)}.")
@@ -103,7 +96,7 @@ def _merge(visit: Visit, known: TicketPull, wanted: MergePulls) -> PullLine:
     pull = visit.forge.pull(known.number) if known.number is not None else None
     if pull is None:
         return _line(visit.context, known, "it is gone")
-    if known.foreign_commit:
+    if not PULL_OFFERS["merge_pulls"](known):
         return _line(visit.context, known, _PUSHED)
     fault = pulls.current_fault(visit, known, pull, without_checks=wanted.no_checks, without_review=wanted.skip_review)
     result = fault or ("it can merge" if wanted.dry_run else _merge_now(visit, known, pull, wanted.method))
@@ -120,12 +113,12 @@ def _merge_now(visit: Visit, known: TicketPull, pull: PullRequest, method: str) 
     return f"merged as {commit[:12]}" if commit else "in the forge's merge queue"
 
 
-def tried(context: Context, ticket_id: int, wanted: TriedByHand) -> TryIt:
+def tried(context: Trees, ticket_id: int, wanted: TriedByHand) -> TryIt:
     """How to try it; or record the result. A failure goes back to the agent with the reason."""
     with context.store.read() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
+        ticket = lookup.get_ticket(tx, ticket_id)
         record, pull = projects.get(tx, ticket.project), forges.pull_of(tx, ticket_id)
-    if ticket.change is None:
+    if ticket.change is None or not may("tried", ticket):
         raise StateConflict(f"Ticket {ticket_id} has no change yet: see `legion ticket {ticket_id}`.")
     commit = pull.tested if pull is not None else ticket.landed or ticket.change.commit
     hub = context.hub(ticket.project).path

@@ -8,22 +8,22 @@ from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.leaders import LEADER, is_leader
 from legion.domain.agents.mail import Message
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.leader.notes import format_note, in_order
+from legion.domain.notes import format_note, in_order
 from legion.domain.projects import Project
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.leader import rights
 from legion.service.agents.listing import AgentLines, message_lines
 from legion.service.projects import registry
 from legion.store.board import notes
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, leaders, mail
-from legion.wire.leader import Conversation, ReadConversation
+from legion.wire.agents import Conversation, ReadConversation
 
 _HIRE = f"legion agents hire 'Lead this project.' --role {LEADER} --name"
 _MOST = 500
 
 
-def conversation(context: Context, wanted: ReadConversation) -> Conversation:
+def conversation(context: Board, wanted: ReadConversation) -> Conversation:
     """Raises NotFound for an unknown name. Marks the leader's messages to the person as read."""
     if not 1 <= wanted.last <= _MOST:
         raise BadInput(f"`last` is 1 to {_MOST} messages.")
@@ -49,7 +49,7 @@ def conversation(context: Context, wanted: ReadConversation) -> Conversation:
             handovers=state.handovers,
             approves=allowed.approves,
             answers=allowed.answers,
-            notes=[format_note(one) for one in in_order(notes.of_project(tx, project.id))],
+            notes=[format_note(one) for one in in_order(notes.for_leaders(tx, project.id))],
         )
 
 

@@ -6,7 +6,7 @@ from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.leaders import LEADER, is_leader
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.projects import registry
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
@@ -21,7 +21,7 @@ def leader(tx: ReadTransaction, caller: str) -> Agent:
     return agent
 
 
-def own_project(context: Context, caller: str, cwd: str) -> Project:
+def own_project(context: Board, caller: str, cwd: str) -> Project:
     """The project of a folder for the person; a leader has its own, whatever folder it names."""
     if caller == ROOT:
         return registry.find(context, cwd)

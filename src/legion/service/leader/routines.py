@@ -13,23 +13,24 @@ from legion.domain.routines.schedule import OnEvent, next_after, parse
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.jobs.agent import teams
 from legion.jobs.background import routine_clock
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.service.plans import decisions, templates
 from legion.service.projects import registry
-from legion.service.tickets import dispatch
+from legion.service.shared.fragments import shaped
+from legion.service.tickets.dispatch import dispatch
 from legion.store import events
 from legion.store.board import projects, routines
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.plans import ApprovePlan
-from legion.wire.projects import Done
-from legion.wire.routines import AddRoutine, OfRoutine, RoutineLine, Routines
-from legion.wire.templates import RunTemplate
+from legion.wire.projects import Done, Where
+from legion.wire.templates import AddRoutine, RoutineLine, Routines, RunTemplate
 
 _LONGEST_TITLE = 60
 _LONGEST_RESULT = 300
 
 
-def add(context: Context, wanted: AddRoutine) -> Routines:
+def add(context: Trees, wanted: AddRoutine) -> Routines:
     record = registry.find(context, wanted.cwd)
     schedule, what = parse(wanted.starts), wanted.what.strip()
     if not what or len(what) > LONGEST:
@@ -66,20 +67,20 @@ def add(context: Context, wanted: AddRoutine) -> Routines:
     return Routines(routines=[_line(made)])
 
 
-def listed(context: Context, cwd: str) -> Routines:
+def listed(context: Board, cwd: str) -> Routines:
     project = registry.find(context, cwd)
     with context.store.read() as tx:
         return Routines(routines=[_line(one) for one in routines.of_project(tx, project.id)])
 
 
-def remove(context: Context, routine: int, wanted: OfRoutine) -> Done:
+def remove(context: Board, routine: int, wanted: Where) -> Done:
     project = registry.find(context, wanted.cwd)
     with context.store.write() as tx:
         routines.remove(tx, project.id, routine)
     return Done(message=f"Routine {routine} is removed; its tickets stay.")
 
 
-def run(context: Context, routine: int, wanted: OfRoutine) -> Routines:
+def run(context: Trees, routine: int, wanted: Where) -> Routines:
     """Start it now, whatever its time; the next start by time stays."""
     project = registry.find(context, wanted.cwd)
     with context.store.read() as tx:
@@ -90,7 +91,7 @@ def run(context: Context, routine: int, wanted: OfRoutine) -> Routines:
     return Routines(routines=[_line(start(context, found, "the person started it"))])
 
 
-def start(context: Context, routine: Routine, why: str) -> Routine:
+def start(context: Trees, routine: Routine, why: str) -> Routine:
     """Dispatch its tickets and record the result. The record counts first: of two starts only one dispatches."""
     with context.store.write() as tx:
         current = routines.get(tx, routine.project, routine.id)
@@ -110,7 +111,7 @@ def start(context: Context, routine: Routine, why: str) -> Routine:
         return routines.save(tx, current, done)
 
 
-def _dispatch(context: Context, project: Project, routine: Routine, why: str) -> tuple[tuple[int, ...], str]:
+def _dispatch(context: Trees, project: Project, routine: Routine, why: str) -> tuple[tuple[int, ...], str]:
     """The tickets, and what to tell the person. A repeated call finds the first one's tickets."""
     request = f"routine:{routine.id}:{routine.runs}"
     if not routine.template:
@@ -123,7 +124,7 @@ def _dispatch(context: Context, project: Project, routine: Routine, why: str) ->
             budget=routine.budget,
             labels=["routine"],
         )
-        made = dispatch.dispatch(context, Dispatch(cwd=project.root, tickets=[new], request=request)).ids
+        made = dispatch(context, Dispatch(cwd=project.root, tickets=[new], request=request)).ids
         return tuple(made), f"ticket {made[0]}: {why}"
     wanted = RunTemplate(
         cwd=project.root, name=routine.template, values=dict(routine.variables), team=routine.team, epic=""
@@ -133,22 +134,18 @@ def _dispatch(context: Context, project: Project, routine: Routine, why: str) ->
     number = int(page.plan.id[1:])
     if page.findings:
         return (), f"plan {page.plan.id} has findings and waits for `legion approve {page.plan.id}`"
-    approved = decisions.approve(
-        context, number, ApprovePlan(request=request), None, lambda new: _with_budget(new, routine.budget)
-    )
+    approval = decisions.approval_of(context, number, ApprovePlan(request=request))
+    budgeted = [one if one.checkpoint else replace(one, budget=routine.budget) for one in approval.tickets]
+    approved = decisions.carry_out(context, replace(approval, tickets=budgeted))
     return tuple(approved.tickets.values()), f"plan {page.plan.id}: {why}"
 
 
-def _with_budget(new: list[NewTicket], budget: float | None) -> list[NewTicket]:
-    return [one if one.checkpoint else replace(one, budget=budget) for one in new]
-
-
-def _open(context: Context, routine: Routine) -> list[int]:
+def _open(context: Board, routine: Routine) -> list[int]:
     with context.store.read() as tx:
         return routine_clock.open_tickets(tx, routine)
 
 
-def _template(context: Context, wanted: AddRoutine, what: str) -> str:
+def _template(context: Trees, wanted: AddRoutine, what: str) -> str:
     """Its name, after a dry run; empty where `what` is a text. A single word that names no template is a mistake."""
     if len(what.split()) > 1:
         if wanted.values:
@@ -160,17 +157,4 @@ def _template(context: Context, wanted: AddRoutine, what: str) -> str:
 
 
 def _line(one: Routine) -> RoutineLine:
-    return RoutineLine(
-        id=one.id,
-        starts=one.starts,
-        template=one.template,
-        text=one.text,
-        values=dict(one.variables),
-        team=one.team,
-        budget=one.budget,
-        due_at=one.due_at,
-        last_at=one.last_at,
-        last_result=one.last_result,
-        last_tickets=list(one.last_tickets),
-        runs=one.runs,
-    )
+    return shaped(RoutineLine, one, values=dict(one.variables))

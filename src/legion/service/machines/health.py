@@ -6,7 +6,7 @@ from legion.domain.machines.placement import PlaceState
 from legion.jobs.context import Context
 from legion.service.machines.listing import machine_list
 from legion.store.work import machines
-from legion.wire.machine_pages import MachineLine
+from legion.wire.machines import MachineLine
 from legion.wire.projects import DoctorFinding
 
 _BROKEN = (PlaceState.SILENT.value, PlaceState.OUTDATED.value, PlaceState.FULL.value)

@@ -9,17 +9,19 @@ from datetime import datetime
 from legion import __version__
 from legion.config.sections.limits import hours_of
 from legion.domain.machines.condition import advice as advice_for
-from legion.domain.machines.condition import condition
+from legion.domain.machines.condition import condition, offered
 from legion.domain.machines.machine import Machine, PlacedRun
 from legion.domain.machines.placement import PlaceState
 from legion.domain.runs import seated
 from legion.domain.scheduling.job_kinds import TAKES_A_SLOT
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.workspace import quota
+from legion.service.shared.fragments import shaped
 from legion.store.work import claims, machines
 from legion.system import disk, toolchain
-from legion.wire.machine_pages import MachineLine, MachineList, MachineLog, MachineRunLine
+from legion.wire.machines import MachineLine, MachineList, MachineLog, MachineRunLine
 
 
 def machine_list(context: Context, reachable: str = "") -> MachineList:
@@ -45,20 +47,15 @@ def machine_line(context: Context, machine: Machine, taken: int) -> MachineLine:
     now = context.clock()
     reaped = context.machines.times.reap
     state = condition(machine, now=now, quiet=is_quiet(machine.quiet_hours, now), silent_after=reaped)
-    return MachineLine(
-        name=machine.name,
+    return shaped(
+        MachineLine,
+        machine,
         head=False,
         state=state.value,
-        labels=list(machine.labels),
-        slots=machine.slots,
         runs=taken,
-        version=machine.version,
-        heard_at=machine.heard_at,
-        joined_at=machine.joined_at,
-        quiet_hours=machine.quiet_hours,
         tools=machine.toolchain,
-        disk_free_mb=machine.disk_free_mb,
         advice=advice_for(machine, state),
+        offers=offered(machine),
     )
 
 
@@ -68,7 +65,7 @@ def is_quiet(hours: str, now: float) -> bool:
     return quiet is not None and quiet.left(local.hour * 60 + local.minute) is not None
 
 
-def _head(context: Context, taken: int) -> MachineLine:
+def _head(context: Board, taken: int) -> MachineLine:
     state, advice = PlaceState.OPEN, ""
     if not quota.has_room(context):
         state, advice = PlaceState.FULL, "delete files on its disk, or set `environment.free_mb` in your settings"
@@ -92,14 +89,7 @@ def _head(context: Context, taken: int) -> MachineLine:
 
 
 def _run_line(one: PlacedRun) -> MachineRunLine:
-    return MachineRunLine(
-        run=one.name,
-        ticket=_ticket(one),
-        state=one.state.value,
-        placed_at=one.placed_at,
-        ended_at=one.ended_at,
-        why=one.why,
-    )
+    return shaped(MachineRunLine, one, run=one.name, ticket=_ticket(one))
 
 
 def _ticket(one: PlacedRun) -> int | None:

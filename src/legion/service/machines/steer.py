@@ -5,17 +5,18 @@ from __future__ import annotations
 from legion.domain.errors import StateConflict
 from legion.domain.machines.machine import CommandKind, Machine, MachineState, PlacementState
 from legion.domain.text import count
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.service.machines.listing import machine_line
 from legion.store.database.transactions import Transaction
 from legion.store.work import machines
-from legion.wire.machine_pages import RemoveMachine
+from legion.wire.machines import RemoveMachine
 from legion.wire.projects import Done
 
 _REMOVED = "its machine was removed"
 
 
-def _refuse_head(context: Context, name: str, word: str) -> None:
+def _refuse_head(context: Board, name: str, word: str) -> None:
     if name == context.machine:
         raise StateConflict(
             f"{name} is the head itself, and is not {word}: `daemon.slots = 0` in your settings keeps it free of "
@@ -23,7 +24,7 @@ def _refuse_head(context: Context, name: str, word: str) -> None:
         )
 
 
-def pause(context: Context, name: str) -> Done:
+def pause(context: Board, name: str) -> Done:
     _refuse_head(context, name, "paused")
     with context.store.write() as tx:
         machine = machines.set_state(tx, name, MachineState.PAUSED)
@@ -38,7 +39,7 @@ def resume(context: Context, name: str) -> Done:
     return Done(message=f"{name} takes new runs.", notes=[f"{name}: {advice}"] if advice else [])
 
 
-def drain(context: Context, name: str) -> Done:
+def drain(context: Board, name: str) -> Done:
     _refuse_head(context, name, "drained")
     with context.store.write() as tx:
         machine = machines.set_state(tx, name, MachineState.DRAINING)
@@ -46,7 +47,7 @@ def drain(context: Context, name: str) -> Done:
     return Done(message=f"{name} is draining: nothing new starts there. {left}")
 
 
-def remove(context: Context, name: str, wanted: RemoveMachine) -> Done:
+def remove(context: Board, name: str, wanted: RemoveMachine) -> Done:
     """Its runs lapse in the same transaction, so nothing that it still sends counts. Raises StateConflict."""
     with context.store.write() as tx:
         machine = machines.get(tx, name)

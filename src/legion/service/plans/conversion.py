@@ -10,8 +10,8 @@ from legion.domain.plans.plan import GoalPlan, PlanSource
 from legion.domain.review.path_patterns import matches, meet
 from legion.domain.review.protected_files import PROTECTED, TouchedFile, deciding, stopped_by
 from legion.domain.tickets.evidence import SEPARATOR
-from legion.jobs.context import ProjectContext
 from legion.jobs.plan import facts
+from legion.jobs.trees import ProjectContext
 from legion.store.board.conditions import WaitingTicket
 from legion.wire.dispatch import NewTicket
 

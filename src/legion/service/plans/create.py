@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
+from legion.domain.agents.agent import Agent
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.plans import plan as plans
 from legion.domain.plans.checks import findings
 from legion.domain.plans.draft import PlanDraft
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanSource
 from legion.domain.projects import Project
+from legion.domain.tickets.offers import may
 from legion.domain.tickets.policy import MOST_BUDGET
-from legion.domain.tickets.ticket import State
 from legion.jobs.agent import teams
-from legion.jobs.context import Context
 from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
+from legion.jobs.trees import Trees
 from legion.service.plans import pages
 from legion.service.projects import registry
 from legion.service.shared.repeats import refuse_other_operation
-from legion.service.tickets.dispatch import get_ticket
+from legion.service.tickets.lookup import get_ticket
 from legion.store.board import goals, projects, tickets
-from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents
 from legion.store.work import idempotency
 from legion.wire.plans import NewPlan, PlanPage, ReplanEpic, SplitTicket
 
@@ -31,13 +31,8 @@ LONGEST_GOAL = 40_000
 LONGEST_EPIC = 200
 
 
-def plan(
-    context: Context, wanted: NewPlan, dispatcher: str = "", allow: Callable[[ReadTransaction], None] | None = None
-) -> PlanPage:
-    """Store a goal; the scheduler starts its planner. `dispatcher`: the leader that asks for it.
-
-    `allow` raises NotAllowed where the leader has no money for it, in the transaction that takes the money.
-    """
+def plan(context: Trees, wanted: NewPlan, by: Agent | None = None) -> PlanPage:
+    """Store a goal; the scheduler starts its planner. `by`: the leader that asks for it and pays."""
     record = registry.find(context, wanted.cwd)
     goal = wanted.goal.strip()
     if not goal or len(goal) > LONGEST_GOAL:
@@ -59,21 +54,21 @@ def plan(
         model=wanted.model.strip(),
         budget=wanted.budget,
         may_ask=wanted.questions,
-        dispatcher=dispatcher,
+        dispatcher="" if by is None else by.id,
         spec=wanted.spec,
         keep_docs=wanted.keep_docs,
     )
-    return _store(context, record, new, wanted.request, allow)
+    return _store(context, record, new, wanted.request, by)
 
 
-def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
+def split(context: Trees, ticket_id: int, wanted: SplitTicket) -> PlanPage:
     """Plan several tickets in place of one."""
     _refuse_amount(wanted.budget)
     with context.store.read() as tx:
         ticket = get_ticket(tx, ticket_id)
         project = projects.get(tx, ticket.project)
         others = [one for one in goals.of_project(tx, ticket.project) if one.about == ticket_id and one.open]
-    if ticket.state in (State.DONE, State.LANDING) or ticket.spec.checkpoint or ticket.spec.undoes is not None:
+    if not may("split", ticket):
         raise StateConflict(f"Ticket {ticket_id} cannot be split: it is landed, landing or has no agent.")
     if others:
         raise StateConflict(f"{others[0].name} already splits ticket {ticket_id}. See `legion plan show`.")
@@ -81,7 +76,7 @@ def split(context: Context, ticket_id: int, wanted: SplitTicket) -> PlanPage:
     return _store(context, project, new)
 
 
-def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
+def replan(context: Trees, wanted: ReplanEpic) -> PlanPage:
     """Plan what is left of an epic; only what changes is proposed."""
     _refuse_amount(wanted.budget)
     project = registry.find(context, wanted.cwd)
@@ -108,7 +103,7 @@ def replan(context: Context, wanted: ReplanEpic) -> PlanPage:
     return _store(context, project, new)
 
 
-def from_draft(context: Context, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
+def from_draft(context: Trees, record: Project, goal: str, draft: PlanDraft, *, team: str, epic: str) -> PlanPage:
     """A plan that needs no planner, because a template or a person wrote it."""
     _refuse_epic(epic)
     project = context.project_of(record)
@@ -128,19 +123,19 @@ def _last_round(plan: GoalPlan) -> GoalPlan:
 
 
 def _store(
-    context: Context,
+    context: Trees,
     project: Project,
     new: GoalPlan,
     request: str = "",
-    allow: Callable[[ReadTransaction], None] | None = None,
+    by: Agent | None = None,
 ) -> PlanPage:
     with context.store.write() as tx:
         if request and (first := idempotency.recall(tx, project.id, request)) is not None:
             refuse_other_operation(first, "plan")
             id = int(first["plan"])
         else:
-            if allow is not None:
-                allow(tx)
+            if by is not None:
+                agents.refuse_expense(tx, by.id, new.budget or 0.0)
             id = goals.create(tx, new).id
             if request:
                 idempotency.remember(tx, project.id, request, {"plan": id})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from legion.domain.agents.agent import Agent
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.plans import plan as plans
 from legion.domain.plans import toml_text
@@ -16,21 +17,21 @@ from legion.domain.runs import Run
 from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Stop
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage as spending
+from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.plans import conversion, pages
-from legion.service.tickets import dispatch
-from legion.service.tickets.dispatch import Dispatcher
+from legion.service.tickets.dispatch import create
+from legion.service.tickets.lookup import end_runs
+from legion.service.tickets.prepare import prepare, recalled
 from legion.store.board import conditions, goals, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import runs, usage
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.plans import ApprovePlan, PlanApproved, PlanPage, PlanText, RejectPlan, SavePlan
-
-Fit = Callable[[list[NewTicket]], list[NewTicket]]
 
 _STOP_GRACE = 1.0
 _HEAD = """\
@@ -39,53 +40,73 @@ Edit the tickets and save; an empty file changes nothing. {approved}
 Fields: key, title, text, context, plan, criteria, files, new_files, after, checkpoint, labels, lines, priority."""
 
 
-def approve(
-    context: Context, plan_id: int, wanted: ApprovePlan, by: Dispatcher | None = None, fit: Fit | None = None
-) -> PlanApproved:
-    """Dispatch tickets of the plan, all or none, in the transaction that records them.
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """The tickets that an approval dispatches. The caller may still narrow them."""
 
-    `by`: the leader that approves; `fit` narrows the tickets to what it may give.
-    """
+    plan: GoalPlan
+    wanted: ApprovePlan
+    first: Dispatched | None = None
+    """The answer that the same request had before."""
+    keys: Sequence[str] = ()
+    approved: Mapping[str, int] = field(default_factory=dict)
+    """What was approved before, by key."""
+    tickets: list[NewTicket] = field(default_factory=list)
+
+
+def approve(context: Trees, plan_id: int, wanted: ApprovePlan) -> PlanApproved:
+    """Dispatch tickets of the plan, all or none, in the transaction that records them."""
+    return carry_out(context, approval_of(context, plan_id, wanted))
+
+
+def approval_of(context: Trees, plan_id: int, wanted: ApprovePlan) -> Approval:
+    """Raises StateConflict for a plan that cannot be approved like that."""
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
-        first = dispatch.recalled(tx, plan.project, wanted.request)
+        first = recalled(tx, plan.project, wanted.request)
         inherited = _inherited(tx, plan)
     if first is not None:
-        return _approved(context, plan, first)
-    project = context.project(plan.project)
+        return Approval(plan=plan, wanted=wanted, first=first)
     keys = plans.approval(plan, wanted.tickets, approved)
     _refuse_findings(plan, keys, anyway=wanted.anyway)
-    new = conversion.new_tickets(project, plan, keys, approved, inherited)
-    if fit is not None:
-        new = fit(new)
+    new = conversion.new_tickets(context.project(plan.project), plan, keys, approved, inherited)
+    return Approval(plan=plan, wanted=wanted, keys=keys, approved=approved, tickets=new)
+
+
+def carry_out(context: Trees, approval: Approval, by: Agent | None = None) -> PlanApproved:
+    """`by`: the leader that approves."""
+    plan, wanted, approved = approval.plan, approval.wanted, approval.approved
+    if approval.first is not None:
+        return _approved(context, plan, approval.first)
     if wanted.dry_run:
-        message = f"Approval would dispatch {', '.join(keys)}."
-        state = plan.state.value
+        message = f"Approval would dispatch {', '.join(approval.keys)}."
+        state, new = plan.state.value, approval.tickets
         return PlanApproved(plan=plan.name, state=state, tickets={}, proposed=new, dropped=[], message=message)
+    project = context.project(plan.project)
+    request = Dispatch(cwd=project.record.root, tickets=approval.tickets, request=wanted.request)
+    prepared = prepare(context, request, by)
     ended: list[Run] = []
     dropped: list[int] = []
-
-    def record(tx: Transaction, made: Dispatched) -> None:
-        current = goals.get(tx, plan_id)
-        if current.version != plan.version:
-            raise StateConflict(f"{plan.name} changed meanwhile. See `legion plan show {plan.name}`.")
-        goals.dispatch(tx, plan_id, made.keys, facts.estimated(project, tx, plan))
-        for waiting in conversion.waiting(plan, made.keys, {**approved, **made.keys}):
-            conditions.add(tx, waiting)
-        moved = goals.save(tx, current, plans.approved_more(current, (*approved, *made.keys)))
-        if moved.state is PlanState.APPROVED:
-            numbers = {**approved, **made.keys}
-            for number in _removable(tx, plan):
-                _replace(tx, plan, number, numbers, ended)
-                dropped.append(number)
-
-    request = Dispatch(cwd=project.record.root, tickets=new, request=wanted.request)
-    made = dispatch.dispatch(context, request, by, also=record, drafts=conversion.drafts(plan, keys))
-    dispatch.end_runs(context, ended)
-    return replace(_approved(context, plan, made), proposed=new, dropped=dropped)
+    with context.store.write() as tx:
+        made = create(tx, prepared, conversion.drafts(plan, approval.keys))
+        if made.new:
+            current = goals.get(tx, plan.id)
+            if current.version != plan.version:
+                raise StateConflict(f"{plan.name} changed meanwhile. See `legion plan show {plan.name}`.")
+            numbers = {**approved, **made.answer.keys}
+            goals.dispatch(tx, plan.id, made.answer.keys, facts.estimated(project, tx, plan))
+            for waiting in conversion.waiting(plan, made.answer.keys, numbers):
+                conditions.add(tx, waiting)
+            moved = goals.save(tx, current, plans.approved_more(current, tuple(numbers)))
+            if moved.state is PlanState.APPROVED:
+                dropped = _removable(tx, plan)
+                for number in dropped:
+                    _replace(tx, plan, number, numbers, ended)
+    end_runs(context, ended)
+    return replace(_approved(context, plan, made.answer), proposed=approval.tickets, dropped=dropped)
 
 
-def _approved(context: Context, plan: GoalPlan, made: Dispatched) -> PlanApproved:
+def _approved(context: Board, plan: GoalPlan, made: Dispatched) -> PlanApproved:
     with context.store.read() as tx:
         now = goals.get(tx, plan.id).state
     rest = "" if now is PlanState.APPROVED else f"; `legion approve {plan.name}` approves the rest"
@@ -110,21 +131,21 @@ def _inherited(tx: ReadTransaction, plan: GoalPlan) -> tuple[int, ...]:
     return tuple(number for number in after if number in known)
 
 
-def reject(context: Context, plan_id: int, wanted: RejectPlan) -> PlanPage:
+def reject(context: Trees, plan_id: int, wanted: RejectPlan) -> PlanPage:
     """Back to the planner with the person's words; what was approved stays."""
     why = wanted.why.strip()
     if not why:
         raise BadInput("A rejection needs a reason, so that the next plan is better: add it.")
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
-        if plan.source is PlanSource.TEMPLATE:
+        if plan.source is PlanSource.TEMPLATE and not plans.may("reject_plan", plan):
             raise StateConflict(f"No planner made {plan.name}. Run `legion plan edit {plan.name}`.")
         moved = goals.save(tx, plan, plans.rejected(plan, why))
         goals.record_round(tx, moved, PlanAuthor.PERSON, usable=False, message=why)
     return pages.page(context, plan_id)
 
 
-def retry(context: Context, plan_id: int) -> PlanPage:
+def retry(context: Trees, plan_id: int) -> PlanPage:
     spending.catch_up(context)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
@@ -132,7 +153,7 @@ def retry(context: Context, plan_id: int) -> PlanPage:
     return pages.page(context, plan_id)
 
 
-def drop(context: Context, plan_id: int) -> PlanPage:
+def drop(context: Trees, plan_id: int) -> PlanPage:
     """End a plan. Its approved tickets stay; a planner at work is stopped."""
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)
@@ -146,18 +167,18 @@ def drop(context: Context, plan_id: int) -> PlanPage:
     return pages.page(context, plan_id)
 
 
-def text(context: Context, plan_id: int) -> PlanText:
+def text(context: Board, plan_id: int) -> PlanText:
     """The draft as TOML."""
     with context.store.read() as tx:
         plan, approved = goals.get(tx, plan_id), goals.dispatched(tx, plan_id)
-    if plan.draft is None:
+    if plan.draft is None or not plans.may("plan_text", plan):
         raise StateConflict(f"{plan.name} has no draft yet: it is {plan.state.value}.")
     kept = f"Approved tickets stay as they are: {', '.join(approved)}." if approved else ""
     head = _HEAD.format(name=plan.name, goal=" ".join(plan.goal.split())[:100], approved=kept)
     return PlanText(plan=plan.name, version=plan.version, text=toml_text.write(plan.draft, head))
 
 
-def save(context: Context, plan_id: int, wanted: SavePlan) -> PlanPage:
+def save(context: Trees, plan_id: int, wanted: SavePlan) -> PlanPage:
     """The person's own draft replaces the last one, and is checked like it."""
     with context.store.read() as tx:
         plan = goals.get(tx, plan_id)
@@ -212,6 +233,6 @@ def _replace(tx: Transaction, plan: GoalPlan, number: int, made: Mapping[str, in
         tickets.replace_after(tx, later, number, [] if later in new else ends)
     ticket = tickets.get(tx, number)
     if not ticket.ended:
-        ended += dispatch.active_runs(tx, number)
+        ended += runs.active_of(tx, number)
         tickets.move(tx, number, Stop())
     tickets.drop(tx, number)

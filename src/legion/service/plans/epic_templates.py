@@ -13,8 +13,8 @@ from legion.domain.plans.draft import KEY, LONGEST_KEY, PlanCriterion, PlanDraft
 from legion.domain.plans.plan import GoalPlan
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.context import Context
 from legion.jobs.plan import facts
+from legion.jobs.trees import Trees
 from legion.service.plans import conversion
 from legion.service.projects import registry
 from legion.store.board import goals, tickets
@@ -43,7 +43,7 @@ class _Origin:
         return [self.numbers[key] for key in named if key in self.numbers]
 
 
-def from_epic(context: Context, cwd: str, epic: str) -> TemplateText:
+def from_epic(context: Trees, cwd: str, epic: str) -> TemplateText:
     """A template of what was done: the tickets of an epic as steps."""
     project = registry.find(context, cwd)
     with context.store.read() as tx:

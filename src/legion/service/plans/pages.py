@@ -7,17 +7,18 @@ from dataclasses import replace
 from legion.domain.plans.checks import PlanFinding
 from legion.domain.plans.draft import PlanTicket
 from legion.domain.plans.estimates import longest_chain
-from legion.domain.plans.plan import GoalPlan, PlanState, plan_name
+from legion.domain.plans.plan import GoalPlan, PlanState, offered, plan_name
 from legion.domain.projects import Project
 from legion.domain.runs import plan_seat
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import State
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.plan import facts
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service import questions as question_cases
 from legion.service.plans import conversion
 from legion.service.projects import registry
-from legion.service.shared.fragments import usage_line
+from legion.service.shared.fragments import shaped, usage_line
 from legion.store.board import goals, projects, questions, specifications, tickets
 from legion.store.board.goals import PlanRound
 from legion.store.database.transactions import ReadTransaction
@@ -35,7 +36,7 @@ from legion.wire.plans import (
 )
 
 
-def plans(context: Context, cwd: str, all: bool = False) -> PlanList:
+def plans(context: Board, cwd: str, all: bool = False) -> PlanList:
     """Plans of a project, newest last; without `all` those that are open, and the failed ones."""
     project = registry.find(context, cwd)
     with context.store.read() as tx:
@@ -44,12 +45,12 @@ def plans(context: Context, cwd: str, all: bool = False) -> PlanList:
         return PlanList(plans=[replace(line(tx, one), reason=_reason(context, tx, project, one)) for one in shown])
 
 
-def _reason(context: Context, tx: ReadTransaction, project: Project, plan: GoalPlan) -> str:
+def _reason(context: Board, tx: ReadTransaction, project: Project, plan: GoalPlan) -> str:
     waits = _notes(context, tx, project, plan) if plan.state is PlanState.PLANNING else []
     return plan.reason or " ".join(waits)
 
 
-def page(context: Context, plan_id: int) -> PlanPage:
+def page(context: Trees, plan_id: int) -> PlanPage:
     with context.store.read() as tx:
         record = goals.get(tx, plan_id).project
     project = context.project(record)
@@ -90,7 +91,7 @@ def page(context: Context, plan_id: int) -> PlanPage:
         )
 
 
-def _notes(context: Context, tx: ReadTransaction, project: Project, plan: GoalPlan) -> list[str]:
+def _notes(context: Board, tx: ReadTransaction, project: Project, plan: GoalPlan) -> list[str]:
     """Why a planner that should start does not."""
     notes = []
     if not projects.is_trusted(tx, project.id, project.config_hash):
@@ -103,20 +104,16 @@ def _notes(context: Context, tx: ReadTransaction, project: Project, plan: GoalPl
 
 
 def line(tx: ReadTransaction, plan: GoalPlan) -> PlanLine:
-    return PlanLine(
+    return shaped(
+        PlanLine,
+        plan,
         id=plan.name,
         project=projects.get(tx, plan.project).name,
-        goal=plan.goal,
-        state=plan.state.value,
-        source=plan.source.value,
         epic=plan.epic or plan_name(plan.id),
         tickets=len(plan.draft.tickets) if plan.draft else 0,
         approved=len(goals.dispatched(tx, plan.id)),
         findings=len(plan.findings),
-        rounds=plan.rounds,
-        reason=plan.reason,
-        created_at=plan.created_at,
-        moved_at=plan.moved_at,
+        offers=offered(plan),
     )
 
 
@@ -125,19 +122,11 @@ def ticket_line(
 ) -> PlanTicketLine:
     number = became.get(ticket.key)
     state = states.get(number) if number is not None else None
-    return PlanTicketLine(
-        key=ticket.key,
-        title=ticket.title,
-        text=ticket.text,
-        context=ticket.context,
-        plan=ticket.plan,
+    return shaped(
+        PlanTicketLine,
+        ticket,
         criteria=[PlanCriterionLine(text=one.text, proof=one.proof, why_not=one.why_not) for one in ticket.criteria],
-        files=list(ticket.files),
-        new_files=list(ticket.new_files),
         after=[*ticket.after, *map(str, ticket.after_tickets)],
-        checkpoint=ticket.checkpoint,
-        labels=list(ticket.labels),
-        lines=ticket.lines,
         ticket=number,
         state=state.value if state else "dropped" if number is not None else "",
         when=str(ticket.when or ""),
@@ -150,11 +139,4 @@ def finding_line(one: PlanFinding) -> PlanFindingLine:
 
 
 def _round(one: PlanRound) -> PlanRoundLine:
-    return PlanRoundLine(
-        number=one.number,
-        author=one.author.value,
-        usable=one.usable,
-        findings=[finding_line(finding) for finding in one.findings],
-        message=one.message,
-        at=one.at,
-    )
+    return shaped(PlanRoundLine, one, findings=[finding_line(finding) for finding in one.findings])

@@ -13,11 +13,13 @@ from legion.domain.plans.template import Template, Value, Variable
 from legion.domain.projects import Project
 from legion.domain.review.path_patterns import matches
 from legion.jobs.agent import teams
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import upstream
 from legion.jobs.plan import facts
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.plans import create, pages
 from legion.service.projects import registry
+from legion.service.shared.fragments import shaped
 from legion.wire.templates import (
     ExpandedTemplate,
     RunTemplate,
@@ -28,7 +30,7 @@ from legion.wire.templates import (
 )
 
 
-def template_list(context: Context, cwd: str) -> TemplateList:
+def template_list(context: Trees, cwd: str) -> TemplateList:
     project = _project(context, registry.find(context, cwd))
     known = _known(context, project)
     untrusted = [one.file for one in teams.untrusted(context, project) if one.kind is DefinitionKind.TEMPLATE]
@@ -36,7 +38,7 @@ def template_list(context: Context, cwd: str) -> TemplateList:
     return TemplateList(templates=[_line(known, name) for name in names], untrusted=untrusted)
 
 
-def template_page(context: Context, cwd: str, name: str) -> TemplatePage:
+def template_page(context: Trees, cwd: str, name: str) -> TemplatePage:
     """Raises BadInput for an unknown one. A broken one is shown with its fault."""
     known = _known(context, _project(context, registry.find(context, cwd)))
     if name not in known.sources:
@@ -44,7 +46,7 @@ def template_page(context: Context, cwd: str, name: str) -> TemplatePage:
     return TemplatePage(template=_line(known, name), text=known.sources[name].text)
 
 
-def run(context: Context, wanted: RunTemplate) -> ExpandedTemplate:
+def run(context: Trees, wanted: RunTemplate) -> ExpandedTemplate:
     """Expand a template to a plan, which goes the way of every plan; with `dry_run` nothing is stored."""
     record = registry.find(context, wanted.cwd)
     project = _project(context, record)
@@ -64,11 +66,11 @@ def run(context: Context, wanted: RunTemplate) -> ExpandedTemplate:
     return ExpandedTemplate(goal=goal, tickets=page.tickets, findings=page.findings, plan=page)
 
 
-def _project(context: Context, project: Project) -> ProjectContext:
+def _project(context: Trees, project: Project) -> ProjectContext:
     return context.project_of(project)
 
 
-def _known(context: Context, project: ProjectContext) -> Templates:
+def _known(context: Board, project: ProjectContext) -> Templates:
     return templates.templates(teams.definitions(context, project))
 
 
@@ -99,7 +101,7 @@ def _line(known: Templates, name: str) -> TemplateLine:
 
 def _variable(one: Variable) -> VariableLine:
     default = None if one.default is None else _shown(one.default)
-    return VariableLine(name=one.name, type=one.type.value, default=default, choices=list(one.choices), help=one.help)
+    return shaped(VariableLine, one, default=default)
 
 
 def _shown(value: Value) -> str:

@@ -10,15 +10,16 @@ from legion.domain.projects import Project
 from legion.domain.text import count
 from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
+from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
-from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import branch_questions, upstream
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
 from legion.store import events
 from legion.wire.projects import CollectResult
 
 
-def collect(context: Context, cwd: str) -> CollectResult:
+def collect(context: Trees, cwd: str) -> CollectResult:
     record = _ready(context, cwd)
     project = context.project_of(record)
     done = fast_forward(Path(record.root), record.branch, project.hub, record.target)
@@ -28,7 +29,7 @@ def collect(context: Context, cwd: str) -> CollectResult:
     return _result(record, project, done, "has")
 
 
-def preview(context: Context, cwd: str) -> CollectResult:
+def preview(context: Trees, cwd: str) -> CollectResult:
     """What `collect` would bring, or its refusal. The person's repository is only read."""
     record = _ready(context, cwd)
     project = context.project_of(record)
@@ -36,7 +37,7 @@ def preview(context: Context, cwd: str) -> CollectResult:
     return _result(record, project, found, "would get")
 
 
-def _ready(context: Context, cwd: str) -> Project:
+def _ready(context: Trees, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = registry.find(context, cwd)
     project = upstream.fetch(context, context.project_of(project))
@@ -52,7 +53,7 @@ def _ready(context: Context, cwd: str) -> Project:
     return project
 
 
-def refuse_pending(context: Context, project: Project) -> None:
+def refuse_pending(context: Board, project: Project) -> None:
     """Raise Retryable while the person's own commits are on their way into the target."""
     if project.upstream_pending and not registry.is_trusted(context, project):
         raise NotAllowed(
@@ -65,7 +66,7 @@ def refuse_pending(context: Context, project: Project) -> None:
         )
 
 
-def _refuse_dropped(context: Context, project: Project) -> None:
+def _refuse_dropped(context: Board, project: Project) -> None:
     """Collecting would bring back what the person dropped from the branch: they decide about that first."""
     with context.store.read() as tx:
         asked = branch_questions.about_rewritten(tx, project.id)

@@ -16,7 +16,8 @@ from legion.domain.tickets.ticket import StartPoint, State
 from legion.git.person.adopted import adopt_branch
 from legion.git.person.inspect import has_branch
 from legion.git.person.new_branch import make_branch
-from legion.jobs.context import Context, settings_of
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees, settings_of
 from legion.jobs.workspace import linked_projects
 from legion.service.projects import sessions
 from legion.service.shared.made_changes import propose
@@ -26,8 +27,9 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.dispatch import NewTicket
+from legion.wire.plans import NamedEpic
 from legion.wire.projects import Done
-from legion.wire.sessions import EpicBranch, NamedSession
+from legion.wire.sessions import NamedSession
 
 _MOST = 100
 
@@ -47,7 +49,7 @@ class WholeEpic:
         propose(tx, ticket, self.start, self.commit)
 
 
-def open_branch(context: Context, wanted: EpicBranch) -> Done:
+def open_branch(context: Trees, wanted: NamedEpic) -> Done:
     parent = sessions.default_of(context, wanted.cwd)
     if not wanted.epic.strip():
         raise BadInput("Name the epic: `legion status epic NAME --own-branch`.")
@@ -70,7 +72,7 @@ def session_of(tx: ReadTransaction, record: Project, epic: str) -> Project | Non
     return next((one for one in there if one.target and is_session_of_epic(one.session, epic)), None)
 
 
-def make_session(context: Context, parent: Project, epic: str) -> Project:
+def make_session(context: Trees, parent: Project, epic: str) -> Project:
     """On a new branch that starts at what has landed. A name that an earlier branch has gets a number."""
     common_dir, first = Path(parent.common_dir), f"epic/{epic_slug(epic)}"
     names = [first, *(f"{first}-{number}" for number in range(2, _MOST))]
@@ -84,7 +86,7 @@ def make_session(context: Context, parent: Project, epic: str) -> Project:
     return sessions.make(context, parent, branch, session_of_branch(branch))
 
 
-def redirected(context: Context, record: Project, new: Sequence[NewTicket], *, dry_run: bool) -> Project:
+def redirected(context: Trees, record: Project, new: Sequence[NewTicket], *, dry_run: bool) -> Project:
     """The session that these tickets go to: that of their epic where it has one."""
     names = {one.epic for one in new}
     if record.session or names == {""}:
@@ -114,7 +116,7 @@ def ready(tx: ReadTransaction, parent: Project, upstream: Sequence[str]) -> list
     return [name for name in dict.fromkeys(mine) if not linked_projects.unlanded_epic(tx, parent, upstream, name)]
 
 
-def to_land(context: Context, cwd: str, epic: str) -> tuple[Project, Project]:
+def to_land(context: Board, cwd: str, epic: str) -> tuple[Project, Project]:
     """The default session, and the session of the epic whose branch can land now or later."""
     parent = sessions.default_of(context, cwd)
     with context.store.read() as tx:
@@ -129,7 +131,7 @@ def to_land(context: Context, cwd: str, epic: str) -> tuple[Project, Project]:
     return parent, session
 
 
-def waits_for(context: Context, parent: Project, session: Project, epic: str) -> str:
+def waits_for(context: Trees, parent: Project, session: Project, epic: str) -> str:
     """What has to happen before the branch of an epic can land; empty where it can land now."""
     names = context.project_of(parent).config.project.depends_on
     with context.store.read() as tx:
@@ -140,7 +142,7 @@ def waits_for(context: Context, parent: Project, session: Project, epic: str) ->
     return f"it has landed in {first}, which legion.toml depends on" if first else ""
 
 
-def whole(context: Context, cwd: str, epic: str) -> WholeEpic:
+def whole(context: Trees, cwd: str, epic: str) -> WholeEpic:
     """Collect the branch of an epic, end its session, and describe the ticket that lands it."""
     parent, session = to_land(context, cwd, epic)
     if session.removed_at is None:

@@ -8,20 +8,21 @@ from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.tickets.ticket import State
-from legion.jobs.context import Context, settings_of
+from legion.jobs.board import Board
+from legion.jobs.trees import settings_of
 from legion.service.projects import registry
 from legion.store.board import projects, tickets
-from legion.wire.controls import Numbers, SetNumbers
+from legion.wire.projects import Numbers, SetNumbers
 
 _MOST_WORKERS, _MOST_RETRIES = 64, 20
 _AT_WORK = (State.WORKING, State.REVIEWING)
 
 
-def numbers(context: Context, cwd: str) -> Numbers:
+def numbers(context: Board, cwd: str) -> Numbers:
     return _shown(context, registry.find(context, cwd))
 
 
-def set_numbers(context: Context, wanted: SetNumbers) -> Numbers:
+def set_numbers(context: Board, wanted: SetNumbers) -> Numbers:
     """Tickets that were dispatched keep their number of attempts; agents at work are not stopped."""
     for name, value, most in (("workers", wanted.workers, _MOST_WORKERS), ("retries", wanted.retries, _MOST_RETRIES)):
         if value is not None and not 0 <= value <= most:
@@ -42,7 +43,7 @@ def set_numbers(context: Context, wanted: SetNumbers) -> Numbers:
     return _shown(context, saved)
 
 
-def _shown(context: Context, project: Project) -> Numbers:
+def _shown(context: Board, project: Project) -> Numbers:
     settings = settings_of(project).agents
     with context.store.read() as tx:
         at_work = sum(1 for one in tickets.live(tx, project=project.id) if one.state in _AT_WORK)

@@ -14,7 +14,7 @@ from legion.config.files.user import worktrees_folder
 from legion.config.guess.legion_toml import Guess, guess
 from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.landing.filter_rules import filter_names, filter_sentence, refusal
+from legion.domain.landing.filter_rules import filter_sentence, refusal
 from legion.domain.plans import plan as plans
 from legion.domain.projects import ConfigOrigin, Project, acting
 from legion.domain.text import count
@@ -22,18 +22,21 @@ from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.core.history import History
-from legion.git.hub.filters import defined, rules_of
+from legion.git.hub.filters import defined, names_of
 from legion.git.hub.incomplete import complete
 from legion.git.hub.repository import TARGET, Hub
 from legion.git.hub.submodules import Submodule, submodules
-from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
-from legion.jobs.context import TRASH, Context, ProjectContext
+from legion.git.person.inspect import RepositoryFacts, branches, file_names, has_branch, look, refuse_foreign
+from legion.git.trees.staged_files import tried
+from legion.jobs.board import Board
 from legion.jobs.landing import upstream
+from legion.jobs.trees import TRASH, ProjectContext, Trees
 from legion.jobs.workspace import shell_variables
 from legion.store.board import goals, projects, tickets
 from legion.store.staff import agents
 from legion.store.work import runs
 from legion.system import files, safe_files
+from legion.system.paths import user_config_file
 from legion.wire.projects import AddProject, Done, ProjectAdded, ShellVariables
 
 _OWNER = ".owner"
@@ -41,7 +44,7 @@ _OWNER = ".owner"
 _EMPTY_FOLDERS = (".pool", ".making")
 
 
-def find(context: Context, cwd: str) -> Project:
+def find(context: Board, cwd: str) -> Project:
     """The project that a folder belongs to: a checkout of the person's, or one of our worktrees."""
     found = find_or_none(context, cwd)
     if found is None:
@@ -49,7 +52,7 @@ def find(context: Context, cwd: str) -> Project:
     return found
 
 
-def find_or_none(context: Context, cwd: str) -> Project | None:
+def find_or_none(context: Board, cwd: str) -> Project | None:
     place = Path(cwd)
     with context.store.read() as tx:
         known = projects.all(tx)
@@ -75,7 +78,7 @@ def _by_git(folder: Path, known: tuple[Project, ...]) -> Project | None:
     return acting(project for project in known if project.common_dir == str(facts.common_dir))
 
 
-def add(context: Context, request: AddProject) -> ProjectAdded:
+def add(context: Trees, request: AddProject) -> ProjectAdded:
     facts = look(Path(request.path))
     refuse_unfit(facts)
     with context.store.read() as tx:
@@ -97,6 +100,7 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     known = project is not None
     if not request.dry_run and not known:
         assert facts.head is not None, "an unfit repository was refused"
+        refuse_foreign(facts.common_dir)
         complete(facts.common_dir, facts.head)
     if not request.dry_run:
         refuse_unwritable(worktrees)
@@ -127,13 +131,14 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
         notes=[
             *([f"This is {moved.name}, moved here from {moved.root}; its tickets stay."] if moved else []),
             *first.notes,
-            *_notes(facts, there, known=known and moved is None, trusted=trusted),
+            *_notes(facts, there, known=known and moved is None and not request.dry_run, trusted=trusted),
             *_filter_notes(facts),
+            *(_filter_faults(context, project) if project is not None and not request.dry_run else []),
         ],
     )
 
 
-def use_shell(context: Context, request: ShellVariables) -> Done:
+def use_shell(context: Board, request: ShellVariables) -> Done:
     """Only the person's token calls this: no agent and no browser chooses what the programs of a project find."""
     facts = look(Path(request.path))
     changed = shell_variables.report(context, facts.common_dir, facts.root, request.variables)
@@ -142,7 +147,7 @@ def use_shell(context: Context, request: ShellVariables) -> Done:
     return Done(message=message, notes=[note] if changed else [])
 
 
-def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
+def _moved_from(context: Board, facts: RepositoryFacts) -> Project | None:
     """The project whose repository was moved here: its old folder is missing, and this one has its commits."""
     with context.store.read() as tx:
         lost = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
@@ -152,7 +157,7 @@ def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _take_over(context: Context, project: Project, facts: RepositoryFacts) -> Project:
+def _take_over(context: Trees, project: Project, facts: RepositoryFacts) -> Project:
     """Record the new folder. The worktrees stay where they are: they belong to the hub, not to the person's folder."""
     with context.store.write() as tx:
         for one in projects.sessions_of(tx, project.common_dir):
@@ -167,6 +172,11 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
     if facts.is_bare:
         raise BadInput("This is a bare repository: run `legion init` in a checkout of it.")
     if facts.head is None:
+        if facts.branch is not None and has_branch(facts.common_dir, facts.branch):
+            raise BadInput(
+                f"The last commit of {facts.branch} cannot be read: see `git fsck`, and whether all files in "
+                f"{facts.common_dir} are yours to read (`chown -R`), then run `legion init` again."
+            )
         raise BadInput(
             "This repository has no commit yet: make a first one (`git commit`), then run `legion init` again."
         )
@@ -184,7 +194,7 @@ def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
         parse(committed.decode("utf-8", "replace"), origin=f"{FILE} as it is committed")
 
 
-def remove(context: Context, cwd: str) -> Done:
+def remove(context: Trees, cwd: str) -> Done:
     """Remove the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     record = find(context, cwd)
     with context.store.read() as tx:
@@ -205,7 +215,7 @@ def remove(context: Context, cwd: str) -> Done:
     )
 
 
-def end(context: Context, record: Project, *, uncollected: bool = False) -> Path:
+def end(context: Trees, record: Project, *, uncollected: bool = False) -> Path:
     """Remove one session. Returns where its hub went. With `uncollected`, also one whose work was not collected."""
     project = context.project_of(record)
     # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
@@ -247,7 +257,7 @@ def end(context: Context, record: Project, *, uncollected: bool = False) -> Path
     return hub
 
 
-def set_paused(context: Context, cwd: str, paused: bool) -> Project:
+def set_paused(context: Board, cwd: str, paused: bool) -> Project:
     project = find(context, cwd)
     kind = EventKind.PROJECT_PAUSED if paused else EventKind.PROJECT_RESUMED
     with context.store.write() as tx:
@@ -257,13 +267,13 @@ def set_paused(context: Context, cwd: str, paused: bool) -> Project:
         return projects.save(tx, replace(current, paused=paused, frozen=False, person_refused=refused), kind, {})
 
 
-def is_trusted(context: Context, project: Project) -> bool:
+def is_trusted(context: Board, project: Project) -> bool:
     with context.store.read() as tx:
         return projects.is_trusted(tx, project.id, project.config_hash)
 
 
 def register(
-    context: Context,
+    context: Board,
     known: Project | None,
     facts: RepositoryFacts,
     worktrees: Path,
@@ -316,7 +326,7 @@ def register(
         return projects.save(tx, ready, EventKind.PROJECT_ADDED, {"root": str(facts.root), "target": target})
 
 
-def _owner_text(context: Context, root: Path) -> str:
+def _owner_text(context: Board, root: Path) -> str:
     return f"Worktrees of {root}, in the care of {context.data.root}\n"
 
 
@@ -394,12 +404,24 @@ def _submodules(facts: RepositoryFacts) -> tuple[Submodule, ...]:
 
 def _filter_notes(facts: RepositoryFacts) -> list[str]:
     assert facts.head is not None, "an unfit repository was refused"
-    names = filter_names(rules_of(History(facts.common_dir), facts.head, facts.common_dir))
+    names = names_of(History(facts.common_dir), facts.head, facts.common_dir)
     known = defined(facts.common_dir) if names else {}
     return [filter_sentence(name, refusal(name, known.get(name))) for name in names]
 
 
-def _guessed(context: Context, facts: RepositoryFacts, root: Path) -> Guess:
+def _filter_faults(context: Trees, project: Project) -> list[str]:
+    """Of filters that run in the sandbox: an agent's first change should not be the first to show that one fails."""
+    hub = context.project_of(project).hub
+    filters = hub.filters(project.target)
+    faults = {} if filters is None else tried(hub, filters, project.target)
+    return [
+        f"The git filter {name} does not work in the sandbox: {why}. Programs and files that it needs are shown by "
+        f"`sandbox.read` in {user_config_file()}."
+        for name, why in faults.items()
+    ]
+
+
+def _guessed(context: Board, facts: RepositoryFacts, root: Path) -> Guess:
     """A legion.toml for this checkout, from its files and the programs on this machine."""
     path = shell_variables.current(context, facts.common_dir, facts.root).get("PATH")
     installed = cache(lambda program: shutil.which(program, path=path) is not None)
@@ -407,7 +429,7 @@ def _guessed(context: Context, facts: RepositoryFacts, root: Path) -> Guess:
     def text_of(name: str) -> str:
         return (safe_files.read(root, safe_files.behind(root, name)) or b"").decode("utf-8", "replace")
 
-    return guess(file_names(root), text_of, installed)
+    return guess(file_names(root), text_of, installed, tagged=bool(History(facts.common_dir).tags()))
 
 
 def _own_text(file: Path) -> str | None:
@@ -422,7 +444,7 @@ def _own_text(file: Path) -> str | None:
     return None
 
 
-def _uncollected(context: Context, project: ProjectContext) -> int:
+def _uncollected(context: Board, project: ProjectContext) -> int:
     """The number of landed commits that the person's branch lacks, also after the two diverged."""
     tip = upstream.fetch(context, project).person_tip
     return len(project.hub.commits_between(tip, project.target)) if tip is not None else 0

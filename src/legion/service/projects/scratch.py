@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from legion.domain.projects import Project
 from legion.git.person.scratch import make_scratch
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.wire.projects import AddProject
 
 NAME = "scratch"
 
 
-def find_or_scratch(context: Context, cwd: str) -> tuple[Project, list[str]]:
+def find_or_scratch(context: Trees, cwd: str) -> tuple[Project, list[str]]:
     """The project of a folder, or the scratch project and a sentence what that means."""
     found = registry.find_or_none(context, cwd)
     if found is not None:

@@ -10,7 +10,7 @@ from legion.domain.landing.destination import LandingTarget
 from legion.domain.projects import Project
 from legion.git.core.errors import GitError
 from legion.git.person.inspect import checked_out, dropped, has_branch
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 

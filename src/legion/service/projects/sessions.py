@@ -17,8 +17,9 @@ from legion.domain.questions import BIND, REBUILD, RECREATE
 from legion.domain.text import count
 from legion.git.person.inspect import branches, checked_out, has_branch, look
 from legion.git.person.new_branch import make_branch
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import branch_questions, reverted, upstream
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import collect, registry
 from legion.service.projects.session_notes import session_notes
 from legion.store import session_restarts
@@ -36,7 +37,7 @@ from legion.wire.sessions import (
 )
 
 
-def session_list(context: Context, cwd: str, all: bool = False) -> SessionList:
+def session_list(context: Trees, cwd: str, all: bool = False) -> SessionList:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         there = [one for one in projects.sessions_of(tx, record.common_dir) if one.target]
@@ -47,11 +48,11 @@ def session_list(context: Context, cwd: str, all: bool = False) -> SessionList:
     return SessionList(sessions=lines, checkout=checked_out(Path(record.root)) or "")
 
 
-def branch_list(context: Context, cwd: str) -> Branches:
+def branch_list(context: Board, cwd: str) -> Branches:
     return Branches(branches=list(branches(Path(registry.find(context, cwd).common_dir))))
 
 
-def _line(context: Context, tx: ReadTransaction, record: Project, *, acting: bool) -> SessionLine:
+def _line(context: Trees, tx: ReadTransaction, record: Project, *, acting: bool) -> SessionLine:
     behind = record.person_tip or record.person_absorbed
     hub = context.hub(record.id)
     ahead = len(hub.commits_between(behind, record.target)) if behind and behind != record.target else 0
@@ -82,7 +83,7 @@ def _ended(record: Project) -> SessionLine:
     )
 
 
-def new(context: Context, wanted: NewSession) -> SessionList:
+def new(context: Trees, wanted: NewSession) -> SessionList:
     default = default_of(context, wanted.cwd)
     common_dir = Path(default.common_dir)
     branch = wanted.branch or checked_out(Path(default.root)) or ""
@@ -109,7 +110,7 @@ def new(context: Context, wanted: NewSession) -> SessionList:
     return session_list(context, wanted.cwd)
 
 
-def make(context: Context, default: Project, branch: str, name: str) -> Project:
+def make(context: Board, default: Project, branch: str, name: str) -> Project:
     """A session on a branch that is there, with what was trusted; or the rest of one that was interrupted."""
     with context.store.read() as tx:
         half_made = projects.by_common_dir(tx, default.common_dir, name)
@@ -123,7 +124,7 @@ def make(context: Context, default: Project, branch: str, name: str) -> Project:
     return made
 
 
-def switch(context: Context, wanted: NamedSession) -> Done:
+def switch(context: Board, wanted: NamedSession) -> Done:
     record = named(context, wanted.cwd, wanted.name)
     _choose(context, record)
     message = f"Commands act on session {record.session_name} now; its work lands on {record.branch}."
@@ -132,7 +133,7 @@ def switch(context: Context, wanted: NamedSession) -> Done:
     return Done(message=message, notes=[f"Your checkout stays on {here}."] if other else [])
 
 
-def complete(context: Context, wanted: NamedSession) -> Done:
+def complete(context: Trees, wanted: NamedSession) -> Done:
     """Collect, then end. Both can be repeated."""
     record = _ending(context, wanted)
     with context.store.read() as tx:
@@ -148,7 +149,7 @@ def complete(context: Context, wanted: NamedSession) -> Done:
     return Done(message=f"Session {record.session} is complete. {got.message}")
 
 
-def delete(context: Context, wanted: DeleteSession) -> Done:
+def delete(context: Trees, wanted: DeleteSession) -> Done:
     record = _ending(context, NamedSession(cwd=wanted.cwd, name=wanted.name))
     hub = registry.end(context, record, uncollected=wanted.uncollected)
     return Done(
@@ -157,7 +158,7 @@ def delete(context: Context, wanted: DeleteSession) -> Done:
     )
 
 
-def drop(context: Context, wanted: NamedSession) -> Done:
+def drop(context: Board, wanted: NamedSession) -> Done:
     here = registry.find(context, wanted.cwd)
     with context.store.write() as tx:
         ended = projects.sessions_of(tx, here.common_dir, ended=True)
@@ -169,7 +170,7 @@ def drop(context: Context, wanted: NamedSession) -> Done:
     return Done(message=f"Session {wanted.name} is no longer listed; what it landed stays.")
 
 
-def bind(context: Context, wanted: BindSession) -> Done:
+def bind(context: Trees, wanted: BindSession) -> Done:
     """Its work lands on another branch from now on. Nothing of the target is lost: both are merged as usual."""
     record = named(context, wanted.cwd, wanted.name)
     if not has_branch(Path(record.common_dir), wanted.branch):
@@ -186,7 +187,7 @@ def bind(context: Context, wanted: BindSession) -> Done:
     return Done(message=f"Session {record.session_name} is bound to {wanted.branch}; what landed is collected there.")
 
 
-def rebuild(context: Context, wanted: NamedSession) -> Done:
+def rebuild(context: Trees, wanted: NamedSession) -> Done:
     """The branch as it is becomes the target. The old target is kept in the hub."""
     record = named(context, wanted.cwd, wanted.name)
     project = context.project_of(record)
@@ -216,7 +217,7 @@ def restart(tx: Transaction, project: ProjectContext, tip: str, left: Sequence[i
     branch_questions.settle_open(tx, project.id, choice)
 
 
-def recreate(context: Context, wanted: NamedSession) -> Done:
+def recreate(context: Trees, wanted: NamedSession) -> Done:
     """The deleted branch again, at the last commit of it that the person had."""
     record = named(context, wanted.cwd, wanted.name)
     if has_branch(Path(record.common_dir), record.branch):
@@ -229,7 +230,7 @@ def recreate(context: Context, wanted: NamedSession) -> Done:
     return Done(message=f"{record.branch} is at {commit[:9]} again; `legion collect` brings what landed since.")
 
 
-def _choose(context: Context, record: Project) -> None:
+def _choose(context: Board, record: Project) -> None:
     with context.store.write() as tx:
         for one in projects.sessions_of(tx, record.common_dir):
             wanted = one.id == record.id and one.session != ""
@@ -237,14 +238,14 @@ def _choose(context: Context, record: Project) -> None:
                 projects.save(tx, replace(one, chosen=wanted))
 
 
-def default_of(context: Context, cwd: str) -> Project:
+def default_of(context: Board, cwd: str) -> Project:
     record = registry.find(context, cwd)
     with context.store.read() as tx:
         found = projects.by_common_dir(tx, record.common_dir)
     return found or record
 
 
-def named(context: Context, cwd: str, name: str) -> Project:
+def named(context: Board, cwd: str, name: str) -> Project:
     """By its name or its branch."""
     record = registry.find(context, cwd)
     with context.store.read() as tx:
@@ -257,7 +258,7 @@ def named(context: Context, cwd: str, name: str) -> Project:
     return found[0]
 
 
-def _ending(context: Context, wanted: NamedSession) -> Project:
+def _ending(context: Board, wanted: NamedSession) -> Project:
     record = named(context, wanted.cwd, wanted.name)
     if not record.session:
         raise StateConflict(f"The session {DEFAULT_SESSION} stays: `legion collect` collects it.")

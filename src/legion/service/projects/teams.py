@@ -10,8 +10,9 @@ from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSou
 from legion.domain.agents.teams import SOLO, Origin, Role, TeamStage, find_role, find_team, name_fault
 from legion.domain.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.jobs.agent import teams
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import upstream
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.system import files as disk
@@ -38,21 +39,21 @@ rounds = 3
 }
 
 
-def role_list(context: Context, cwd: str | None) -> Roles:
+def role_list(context: Trees, cwd: str | None) -> Roles:
     project = _project(context, cwd)
     found = teams.definitions(context, project)
     lines = [_role_line(found, name) for name in _names(found, DefinitionKind.ROLE)]
     return Roles(roles=lines, untrusted=_untrusted(context, project))
 
 
-def team_list(context: Context, cwd: str | None) -> Teams:
+def team_list(context: Trees, cwd: str | None) -> Teams:
     project = _project(context, cwd)
     found = teams.definitions(context, project)
     lines = [_team_line(found, name, _default_team(project)) for name in _names(found, DefinitionKind.TEAM)]
     return Teams(teams=lines, untrusted=_untrusted(context, project))
 
 
-def role_page(context: Context, cwd: str | None, name: str) -> RolePage:
+def role_page(context: Trees, cwd: str | None, name: str) -> RolePage:
     """Raises NotFound with the list of roles, and BadInput with line and reason if its file is not valid."""
     found = teams.definitions(context, _project(context, cwd))
     role = found.role(name)
@@ -60,7 +61,7 @@ def role_page(context: Context, cwd: str | None, name: str) -> RolePage:
     return RolePage(role=_role_line(found, name), prompt=role.prompt, teams=sorted(having))
 
 
-def team_page(context: Context, cwd: str | None, name: str) -> TeamPage:
+def team_page(context: Trees, cwd: str | None, name: str) -> TeamPage:
     project = _project(context, cwd)
     found = teams.definitions(context, project)
     crew = found.crew(name)
@@ -69,7 +70,7 @@ def team_page(context: Context, cwd: str | None, name: str) -> TeamPage:
     )
 
 
-def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, new: bool, like: str) -> DefinitionText:
+def text(context: Trees, cwd: str | None, kind: DefinitionKind, name: str, *, new: bool, like: str) -> DefinitionText:
     """The text that an editor starts with: the present file, a copy of a shipped one, or a template."""
     _refuse_name(kind, name)
     found = teams.definitions(context, _project(context, cwd))
@@ -88,7 +89,7 @@ def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, 
     )
 
 
-def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
+def save(context: Trees, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
     """Write the text. The old file stays if the new text is not valid."""
     _refuse_name(kind, wanted.name)
     project = _project(context, wanted.cwd)
@@ -110,7 +111,7 @@ def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done
     return Done(message=f"The {kind.value} {wanted.name} is written to {path}.")
 
 
-def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
+def remove(context: Trees, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
     """Remove a file of the person's. A shipped one of the same name counts again."""
     _refuse_name(kind, name)
     project = _project(context, cwd)
@@ -144,7 +145,7 @@ def _works(found: Definitions, team: str) -> bool:
     return True
 
 
-def _project(context: Context, cwd: str | None) -> ProjectContext | None:
+def _project(context: Trees, cwd: str | None) -> ProjectContext | None:
     record = registry.find_or_none(context, cwd) if cwd else None
     if record is None:
         return None
@@ -158,7 +159,7 @@ def _default_team(project: ProjectContext | None) -> str:
     return project.config.agents.team if project is not None else SOLO
 
 
-def _untrusted(context: Context, project: ProjectContext | None) -> list[str]:
+def _untrusted(context: Board, project: ProjectContext | None) -> list[str]:
     return [one.file for one in teams.untrusted(context, project)] if project is not None else []
 
 

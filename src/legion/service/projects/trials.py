@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import stat
+from pathlib import Path
+
+from legion.config.files.project import FILE, hash_of
 from legion.domain.checks import CheckResult
+from legion.domain.errors import NotAllowed, StateConflict
+from legion.domain.projects import ConfigOrigin
+from legion.domain.questions import Question
 from legion.domain.review.trial import Trial
+from legion.jobs.board import Board
 from legion.jobs.checks import sight
-from legion.jobs.context import Context, ProjectContext
-from legion.service.projects import registry
+from legion.jobs.trees import ProjectContext, Trees
+from legion.service.projects import registry, trust
 from legion.service.shared.fragments import shaped
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.projects import TrialCheck, TrialPage, TryChecks
+from legion.system import files
+from legion.wire.projects import TrialCheck, TrialPage, Trust, TryChecks
 
 
-def try_checks(context: Context, wanted: TryChecks) -> TrialPage:
+def try_checks(context: Trees, wanted: TryChecks) -> TrialPage:
     project = context.project_of(registry.find(context, wanted.cwd))
     live = context.live.trials
     if wanted.again and sight.is_on(context, project) and live.running.get(project.id) is None:
@@ -24,19 +33,44 @@ def try_checks(context: Context, wanted: TryChecks) -> TrialPage:
     return _page(context, project)
 
 
-def page(context: Context, cwd: str, after: int = 0, timeout: float = 0.0) -> TrialPage:
+def fix(context: Trees, question: Question) -> str:
+    """Change legion.toml in the checkout as the question shows, and trust it. Returns what follows, for the person."""
+    with context.store.read() as tx:
+        record = projects.get(tx, question.project)
+    text = sight.proposal(context, context.project_of(record))
+    if text is None or sight.difference(record.config_text, text) not in question.words:
+        raise StateConflict(
+            f"{FILE} is another one than when this was asked: `legion doctor --try` tries the checks and asks again."
+        )
+    file = Path(record.root) / FILE
+    if file.is_symlink() or trust.in_the_checkout(record) != record.config_text:
+        raise StateConflict(
+            f"{file} is another one than the one in force, so it is not overwritten: change it as the question shows, "
+            "then run `legion trust`."
+        )
+    try:
+        files.write_atomic(file, text, mode=stat.S_IMODE(file.stat().st_mode))
+    except OSError as trouble:
+        raise NotAllowed(f"{file} cannot be written ({trouble.strerror}): make it writable and try again.") from trouble
+    trust.trust(context, Trust(cwd=record.root, hashes=[hash_of(text)]))
+    if record.config_origin is ConfigOrigin.TARGET:
+        return f"{file} is changed, and trusted. Commit it: the checks are tried again when it has landed."
+    return f"{file} is changed, and trusted. The checks are tried again; `legion doctor` shows what that finds."
+
+
+def page(context: Trees, cwd: str, after: int = 0, timeout: float = 0.0) -> TrialPage:
     project = context.project_of(registry.find(context, cwd))
     if timeout:
         context.live.trials.wait(after, timeout)
     return _page(context, project)
 
 
-def _page(context: Context, project: ProjectContext) -> TrialPage:
+def _page(context: Board, project: ProjectContext) -> TrialPage:
     with context.store.read() as tx:
         return page_of(context, tx, project)
 
 
-def page_of(context: Context, tx: ReadTransaction, project: ProjectContext) -> TrialPage:
+def page_of(context: Board, tx: ReadTransaction, project: ProjectContext) -> TrialPage:
     live = context.live.trials
     number, steps = live.number, live.running.get(project.id)
     if not sight.is_on(context, project):

@@ -12,7 +12,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin, Project
 from legion.git.person.inspect import WORKTREE_INCLUDE
 from legion.jobs.agent import teams
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.jobs.workspace.environment import include_hash
 from legion.service.projects import registry
 from legion.store.board import projects
@@ -23,7 +23,7 @@ _MOST_VERSIONS = 50
 """So many landed versions of a file are searched for one that was trusted."""
 
 
-def trustable(context: Context, cwd: str) -> Trustable:
+def trustable(context: Trees, cwd: str) -> Trustable:
     """The texts that can be trusted: as landed, and as in the checkout if that differs."""
     record = registry.find(context, cwd)
     landed, in_checkout = _landed(context, record), in_the_checkout(record)
@@ -67,7 +67,7 @@ def _include(record: Project) -> list[tuple[str, str]]:
     return [(include_hash(text), text)]
 
 
-def _last_trusted(context: Context, project: Project, file: str) -> str | None:
+def _last_trusted(context: Trees, project: Project, file: str) -> str | None:
     """The text of this file that was trusted last: the one in force, or a version that landed before."""
     known = [project.config_text] if file == FILE else []
     earlier = context.hub(project.id).versions(project.target, file, most=_MOST_VERSIONS)
@@ -88,7 +88,7 @@ def _difference(file: str, before: str | None, now: str) -> str:
     return "\n".join(difflib.unified_diff(old, new, f"{file}, trusted", f"{file}, now", lineterm=""))
 
 
-def trust(context: Context, request: Trust) -> Done:
+def trust(context: Trees, request: Trust) -> Done:
     """Trust the texts that the person was shown, by hash. A text that changed since is refused."""
     if not request.hashes:
         raise BadInput("Name the trusted text by its hash: `legion trust --show` lists them.")
@@ -97,7 +97,7 @@ def trust(context: Context, request: Trust) -> Done:
     return done
 
 
-def _trusted(context: Context, request: Trust) -> Done | None:
+def _trusted(context: Trees, request: Trust) -> Done | None:
     """None if something landed meanwhile: another text may be in force now."""
     project = registry.find(context, request.cwd)
     there = trustable(context, request.cwd)
@@ -167,6 +167,6 @@ def in_the_checkout(project: Project) -> str | None:
         return None
 
 
-def _landed(context: Context, project: Project) -> str | None:
+def _landed(context: Trees, project: Project) -> str | None:
     landed = context.hub(project.id).read_file(project.target, FILE)
     return landed.decode("utf-8", "replace") if landed is not None else None

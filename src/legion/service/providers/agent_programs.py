@@ -12,11 +12,11 @@ from legion.drivers import registry
 from legion.drivers.profile import Capabilities, DriverProfile, ProgramUnusable
 from legion.drivers.programs import catalog
 from legion.drivers.programs.description import ProgramDescription, described, merged, parse
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.store.board import tickets
 from legion.system import files
-from legion.wire.drivers import AddDriver, DriverLine, DriverPage, Drivers, TrialCalls
 from legion.wire.projects import Done
+from legion.wire.providers import AddDriver, DriverLine, DriverPage, Drivers, TrialCalls
 
 _CLAUDE_TRIAL = TrialCalls(
     command_tool="Bash",
@@ -26,7 +26,7 @@ _CLAUDE_TRIAL = TrialCalls(
 )
 
 
-def listed(context: Context) -> Drivers:
+def listed(context: Board) -> Drivers:
     """Claude Code, the described programs, and the command lines of the person's settings."""
     there = catalog.programs()
     lines = [_own_code(registry.default())]
@@ -47,7 +47,7 @@ def listed(context: Context) -> Drivers:
     return Drivers(drivers=lines, folder=str(catalog.own_folder()))
 
 
-def shown(context: Context, name: str) -> DriverPage:
+def shown(context: Board, name: str) -> DriverPage:
     """Raises NotFound for an unknown name."""
     line = next((one for one in listed(context).drivers if one.name == name), None)
     if line is None:
@@ -69,7 +69,7 @@ def shown(context: Context, name: str) -> DriverPage:
     return page
 
 
-def add(context: Context, wanted: AddDriver) -> Done:
+def add(context: Board, wanted: AddDriver) -> Done:
     """Write the person's own description of a program, once it was read without a fault."""
     name = wanted.name
     if not catalog.NAME.fullmatch(name):
@@ -92,7 +92,7 @@ def add(context: Context, wanted: AddDriver) -> Done:
     return Done(message=f"The driver {name} is described in {path}.", notes=notes)
 
 
-def remove(context: Context, name: str) -> Done:
+def remove(context: Board, name: str) -> Done:
     """Rename the person's own description, so that it has no effect."""
     there = catalog.programs()
     path, is_shipped = there.own.get(name), name in catalog.shipped()
@@ -115,7 +115,7 @@ def remove(context: Context, name: str) -> Done:
     )
 
 
-def _is_hidden_file(context: Context, word: str) -> bool:
+def _is_hidden_file(context: Board, word: str) -> bool:
     """Whether a word of the command line is a file that the sandbox does not show."""
     place = Path(word).expanduser()
     shown = (Path("/usr"), Path("/bin"), *context.user.sandbox.read, *context.user.sandbox.write)

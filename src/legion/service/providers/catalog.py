@@ -26,9 +26,10 @@ from legion.gateway.access.provider import NO_KEY, Provider
 from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import GatewayAccess, NoModelAccess
 from legion.jobs.agent.spec import choose_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.scheduling import provider_waits
 from legion.jobs.supervise import usage as run_usage
+from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
@@ -50,7 +51,7 @@ class _Keyring(Protocol):
     def set_password(self, service_name: str, username: str, password: str) -> None: ...
 
 
-def add(context: Context, wanted: AddProvider) -> Done:
+def add(context: Trees, wanted: AddProvider) -> Done:
     """Add a provider, or change the key, address or API of an existing one."""
     with _ONE_AT_A_TIME:
         there = dict(providers.load())
@@ -78,12 +79,12 @@ def add(context: Context, wanted: AddProvider) -> Done:
     return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
 
 
-def remove(context: Context, wanted: RemoveProvider) -> Done:
+def remove(context: Trees, wanted: RemoveProvider) -> Done:
     with _ONE_AT_A_TIME:
         return _remove(context, wanted)
 
 
-def _remove(context: Context, wanted: RemoveProvider) -> Done:
+def _remove(context: Trees, wanted: RemoveProvider) -> Done:
     there = dict(providers.load())
     if wanted.name not in there:
         offered = model_access.known(context)
@@ -105,7 +106,7 @@ def _remove(context: Context, wanted: RemoveProvider) -> Done:
     return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
 
 
-def listed(context: Context) -> Providers:
+def listed(context: Trees) -> Providers:
     run_usage.catch_up(context)
     with context.store.read() as tx:
         limits = usage.limits(tx)
@@ -125,7 +126,7 @@ def listed(context: Context) -> Providers:
     return Providers(file=str(providers.providers_file()), providers=lines, notes=_choice_notes(context))
 
 
-def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
+def dispatch_notes(context: Trees, request: Dispatch) -> list[str]:
     """What keeps new tickets whose driver needs a model from starting; they wait until it is fixed."""
     settings = parse(registry.find(context, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
@@ -135,7 +136,7 @@ def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
     return []
 
 
-def describe_key(context: Context, name: str, one: ProviderConfig) -> str:
+def describe_key(context: Board, name: str, one: ProviderConfig) -> str:
     """The place of a key. Of a command only the program is named: its arguments may be private."""
     if one.key_file:
         kept = one.key_file == str(_kept_file(context, name))
@@ -151,7 +152,7 @@ def limit_line(limit: ProviderLimit | None) -> LimitLine | None:
     return shaped(LimitLine, limit, window=limit.span) if limit is not None else None
 
 
-def known(context: Context, name: str) -> ProviderConfig:
+def known(context: Board, name: str) -> ProviderConfig:
     there = model_access.known(context)
     if name not in there:
         raise _unknown(name, there)
@@ -163,7 +164,7 @@ def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
     return NotFound(f"There is no provider {name} (existing: {names}): see `legion provider list`.")
 
 
-def _merged(context: Context, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
+def _merged(context: Board, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
     """The provider as before, with the wanted changes. A further login starts as a copy of the first."""
     if wanted.account_of:
         before = before or _first_login(wanted)
@@ -210,7 +211,7 @@ def _first_login(wanted: AddProvider) -> ProviderConfig:
     return first
 
 
-def use(context: Context, wanted: UseAccount) -> Done:
+def use(context: Trees, wanted: UseAccount) -> Done:
     """Put a login in front of the others of its provider. Conversations that run stay where they are for a while."""
     with _ONE_AT_A_TIME:
         there = dict(providers.load())
@@ -275,7 +276,7 @@ def _refuse_two_keys(wanted: AddProvider) -> None:
         raise BadInput("The key must be one word of ASCII letters, digits and signs: copy it again.")
 
 
-def _with_key(context: Context, wanted: AddProvider, one: ProviderConfig) -> ProviderConfig:
+def _with_key(context: Board, wanted: AddProvider, one: ProviderConfig) -> ProviderConfig:
     """The provider with the place of its key."""
     if wanted.keyring:
         _keyring()
@@ -312,11 +313,11 @@ def _refuse_command(one: ProviderConfig) -> None:
         raise BadInput(f"The program {program!r} of the key command is not on PATH: install it or name its full path.")
 
 
-def _kept_file(context: Context, name: str) -> Path:
+def _kept_file(context: Board, name: str) -> Path:
     return context.data.keys / name
 
 
-def _keep(context: Context, wanted: AddProvider) -> None:
+def _keep(context: Board, wanted: AddProvider) -> None:
     if wanted.keyring:
         try:
             _keyring().set_password(_SERVICE, wanted.name, wanted.key)
@@ -327,7 +328,7 @@ def _keep(context: Context, wanted: AddProvider) -> None:
     files.write_atomic(_kept_file(context, wanted.name), f"{wanted.key}\n")
 
 
-def _forget(context: Context, name: str) -> bool:
+def _forget(context: Board, name: str) -> bool:
     """Delete the key in our own folder. A key in a keyring belongs to the person."""
     there = _kept_file(context, name).exists()
     _kept_file(context, name).unlink(missing_ok=True)
@@ -345,7 +346,7 @@ def _keyring() -> _Keyring:
     return found
 
 
-def _chosen(context: Context) -> str:
+def _chosen(context: Trees) -> str:
     try:
         way = model_access.choose(context)
     except LegionError:
@@ -353,7 +354,7 @@ def _chosen(context: Context) -> str:
     return way.provider if isinstance(way, GatewayAccess) else ""
 
 
-def _choice_notes(context: Context) -> list[str]:
+def _choice_notes(context: Trees) -> list[str]:
     """Why Claude Code would not start now although there are providers."""
     if not model_access.known(context):
         return []
@@ -364,7 +365,7 @@ def _choice_notes(context: Context) -> list[str]:
     return []
 
 
-def _other_notes(context: Context, name: str) -> list[str]:
+def _other_notes(context: Trees, name: str) -> list[str]:
     """A note if agents use another provider than the one that was added."""
     used = _chosen(context)
     if used in ("", name):

@@ -17,7 +17,8 @@ from typing import Any
 
 from legion.config.files.providers import COPILOT_CLIENT, COPILOT_TOKEN
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.service.providers import catalog
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginBegun, LoginState
 
@@ -53,7 +54,7 @@ _pending: dict[str, _Pending] = {}
 """In memory only: a login that a restart interrupts has to be started again."""
 
 
-def begin(context: Context, wanted: BeginLogin) -> LoginBegun:
+def begin(context: Board, wanted: BeginLogin) -> LoginBegun:
     if wanted.name != NAME:
         raise BadInput(f"There is no login for {wanted.name}: `legion provider add {wanted.name}` asks for a key.")
     if not wanted.unofficial:
@@ -83,7 +84,7 @@ def begin(context: Context, wanted: BeginLogin) -> LoginBegun:
     return LoginBegun(id=id, code=shown, url=where, seconds=lasts)
 
 
-def finish(context: Context, wanted: FinishLogin) -> LoginState:
+def finish(context: Trees, wanted: FinishLogin) -> LoginState:
     """Wait a while for the person; the client asks again until it is done. Raises if it can no longer succeed."""
     pending = _pending.get(wanted.id)
     if pending is None:
@@ -123,7 +124,7 @@ def _poll(id: str, pending: _Pending) -> str:
             raise _over(id, "The code has expired: start the login again.")
 
 
-def _add_provider(context: Context, pending: _Pending, token: str) -> LoginState:
+def _add_provider(context: Trees, pending: _Pending, token: str) -> LoginState:
     done = catalog.add(
         context,
         AddProvider(name=NAME, url=pending.url, model=pending.model or None, key=token, token_url=pending.token_url),

@@ -19,8 +19,9 @@ from legion.gateway import lifecycle
 from legion.gateway.files.address import GatewayAddress
 from legion.gateway.files.passes import Pass, grant, revoke
 from legion.jobs.agent import model_access
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.scheduling import provider_waits
+from legion.jobs.trees import Trees
 from legion.service.providers import catalog
 from legion.wire.providers import ProviderAnswer, TryProvider
 
@@ -42,7 +43,7 @@ class _ProbeAnswer:
     error: str
 
 
-def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
+def try_out(context: Trees, wanted: TryProvider) -> ProviderAnswer:
     """Send the request. If it succeeds, tickets that wait for a provider resume."""
     one = catalog.known(context, wanted.name)
     model = wanted.model or one.model or _settings_model(context) or _SMALL_MODEL
@@ -79,7 +80,7 @@ def gateway_trouble(address: GatewayAddress, patience: float = _GATEWAY_PATIENCE
     return None
 
 
-def _settings_model(context: Context) -> str:
+def _settings_model(context: Board) -> str:
     name = context.user.claude.model
     return "" if _SHORT_NAME.fullmatch(name) else name.partition("[")[0]
 

@@ -16,7 +16,7 @@ from legion.domain.errors import BadInput, NotFound
 from legion.gateway import lifecycle
 from legion.gateway.files.passes import Pass, grant, revoke
 from legion.jobs.agent import model_access
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.providers import catalog
 from legion.service.providers.probe import error_text
 from legion.service.shared.fragments import shaped
@@ -30,12 +30,12 @@ _DEAREST = 1e6
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def listed(context: Context) -> Routes:
+def listed(context: Board) -> Routes:
     lines = [shaped(RouteLine, one, to=[target.spelled for target in one.to]) for one in routes.load()]
     return Routes(file=str(routes.routes_file()), routes=lines)
 
 
-def set_route(context: Context, wanted: SetRoute) -> Done:
+def set_route(context: Board, wanted: SetRoute) -> Done:
     """A new route goes before all others, but behind those that are for fewer runs; an existing one keeps its place."""
     if not wanted.model or not wanted.to:
         raise BadInput("A route needs a model and a provider: `legion provider route set 'claude-haiku-*' ollama`.")
@@ -62,7 +62,7 @@ def _labels(route: RouteConfig) -> int:
     return sum(bool(label) for label in (route.agent, route.role, route.team, route.provider))
 
 
-def remove_route(context: Context, wanted: RemoveRoute) -> Done:
+def remove_route(context: Board, wanted: RemoveRoute) -> Done:
     with _ONE_AT_A_TIME:
         there = routes.load()
         # A route of an earlier release may name a word that is no agent.
@@ -77,7 +77,7 @@ def remove_route(context: Context, wanted: RemoveRoute) -> Done:
     return Done(message=f"The route for {wanted.model} is removed.", notes=[])
 
 
-def _agent(context: Context, word: str) -> str:
+def _agent(context: Board, word: str) -> str:
     """The conversation by which the gateway knows an agent: a standing agent's id, or that of a ticket's runs.
 
     Raises NotFound for a word that is neither; a pattern may be for agents that do not exist yet.
@@ -88,7 +88,7 @@ def _agent(context: Context, word: str) -> str:
         return word if runs.has_conversation(tx, word) else agents.find(tx, word, by=ROOT).id
 
 
-def models(context: Context, name: str = "") -> Models:
+def models(context: Board, name: str = "") -> Models:
     """The models that the providers list, requested through the gateway, which alone has their keys."""
     names = [name] if name else list(model_access.known(context))
     for one in names:

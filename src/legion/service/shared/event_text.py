@@ -58,9 +58,9 @@ def event_text(event: Event) -> str:
             text = f"your branch went from {fields('old')[:9]} to {fields('new')[:9]}" if moved else "nothing was new"
         case EventKind.WARNING:
             text = f"{fields('job')}: {fields('why')}" if data.get("why") else facts_text(data)
-        case EventKind.CLASH_SEEN:
+        case EventKind.CONFLICT_PREDICTED:
             text = f"will conflict with {_conflict(data)}"
-        case EventKind.CLASH_GONE:
+        case EventKind.CONFLICT_GONE:
             text = f"will no longer conflict with {_partner(data)}"
         case EventKind.TICKET_MOVED:
             text = f"{fields('from')} -> {fields('to')}, attempt {data.get('attempt', 0)}{why('reason')}"
@@ -80,7 +80,7 @@ def event_text(event: Event) -> str:
             text = f"the target itself is green at {fields('commit')[:9]}"
         case EventKind.QUEUE_TEST:
             text = _queue_test(data)
-        case EventKind.PACE:
+        case EventKind.THROTTLE_CHANGED:
             text = _pace(data)
         case EventKind.TARGET_MOVED:
             text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
@@ -88,7 +88,7 @@ def event_text(event: Event) -> str:
             text = _person(data)
         case EventKind.QUESTION_SETTLED:
             text = _settled(data)
-        case EventKind.HELPED:
+        case EventKind.WATCHDOG_STEP:
             text = f"{_STEPS.get(fields('step'), 'watchdog')}: {fields('why')}"
         case EventKind.DEVICE_REVOKED:
             text = f"device {fields('device')} is shut out" if data.get("device") else "all devices are shut out"

@@ -17,14 +17,14 @@ class _Shape(Protocol):
 
 def repeated(tx: Transaction, caller: str, request: str, shape: type[_Shape]) -> dict[str, Any] | None:
     """The first answer, if the same request about agents was answered before."""
-    first = idempotency.recall_call(tx, caller, request) if request else None
+    first = idempotency.recall(tx, caller, request) if request else None
     refuse_other_operation(first, "schema", shape.schema)
     return first
 
 
 def remembered(tx: Transaction, caller: str, request: str, answer: object) -> None:
     if request:
-        idempotency.remember_call(tx, caller, request, asdict(answer))  # type: ignore[call-overload]
+        idempotency.remember(tx, caller, request, asdict(answer))  # type: ignore[call-overload]
 
 
 def refuse_other_operation(first: Mapping[str, Any] | None, name: str, value: object = None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from legion.domain.runs import Run
 from legion.jobs.agent.resume_prompt import open_calls
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.spec import TERMINAL_SOCKET, RunnerError
@@ -20,7 +20,7 @@ _LOOK_AGAIN = 0.1
 
 
 def wait_for_terminal(
-    context: Context,
+    context: Board,
     look: Callable[[], OpenTerminal | Run | None],
     cut: Callable[[], bool],
     *,
@@ -70,11 +70,11 @@ class _AloneRun:
                 return
 
 
-def terminal_of(context: Context, run: Run) -> Path | None:
+def terminal_of(context: Board, run: Run) -> Path | None:
     socket = context.data.runs / run.name / TERMINAL_SOCKET
     return socket if socket.exists() and launch.is_held(socket.parent) else None
 
 
-def leave(context: Context, run: Run) -> int | None:
+def leave(context: Board, run: Run) -> int | None:
     """Give the conversation of this run back, unless other people are at it: how many. None: it was not open."""
     return None if terminal_of(context, run) is None else launch.leave(context.data.runs / run.name)

@@ -9,17 +9,16 @@ from pathlib import Path
 from legion.domain.agents.teams import RolePart
 from legion.domain.errors import Retryable, StateConflict
 from legion.domain.runs import Run
-from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
 from legion.domain.tickets.ticket import State, Ticket
-from legion.domain.wheel import WheelStage
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
 from legion.runner.spec import RunnerError, RunSpec, read_spec
 from legion.service.shared.terminals import PATIENCE, leave, terminal_of, wait_for_terminal
-from legion.service.tickets.dispatch import get_ticket
+from legion.service.tickets.lookup import get_ticket
 from legion.store.database.transactions import ReadTransaction
-from legion.store.work import attendances, runs
+from legion.store.work import runs, takeovers
 from legion.wire.projects import Done
 from legion.wire.terminal import Attach, OpenTerminal
 
@@ -29,7 +28,7 @@ _NO_FORM = (
 )
 
 
-def attach(context: Context, ticket_id: int, wanted: Attach, patience: float = PATIENCE) -> OpenTerminal:
+def attach(context: Board, ticket_id: int, wanted: Attach, patience: float = PATIENCE) -> OpenTerminal:
     """The ticket's terminal, once there is one; an answer without a socket: ask again.
 
     An agent that works alone is interrupted between two calls, and its conversation opens in a terminal. Only the
@@ -46,10 +45,10 @@ def attach(context: Context, ticket_id: int, wanted: Attach, patience: float = P
     )
 
 
-def _look(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal | Run | None:
+def _look(context: Board, ticket_id: int, wanted: Attach) -> OpenTerminal | Run | None:
     with context.store.read() as tx:
         ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
-        attended = attendances.of_ticket(tx, ticket_id)
+        attended = takeovers.of_ticket(tx, ticket_id)
     found = None if run is None else terminal_of(context, run)
     if found is not None:
         return _answer(ticket, found)
@@ -66,12 +65,12 @@ def _look(context: Context, ticket_id: int, wanted: Attach) -> OpenTerminal | Ru
     return run
 
 
-def give_back(context: Context, ticket_id: int) -> Done:
+def give_back(context: Board, ticket_id: int) -> Done:
     """The person leaves, or gives up waiting: the agent works alone again, with what was said."""
     with context.store.read() as tx:
         get_ticket(tx, ticket_id)
-        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
-    if attended is not None and attended.mode is AttendMode.PERSON:
+        run, attended = _at_work(tx, ticket_id), takeovers.of_ticket(tx, ticket_id)
+    if attended is not None and attended.mode is TakeoverMode.PERSON:
         return Done(message=f"Ticket {ticket_id} stays open: `legion attach {ticket_id}` returns.")
     if attended is None:
         return Done(message=f"No person holds the conversation of ticket {ticket_id}.")
@@ -83,39 +82,39 @@ def give_back(context: Context, ticket_id: int) -> Done:
     return Done(message=f"The agent of ticket {ticket_id} works alone again.")
 
 
-def _ask(context: Context, ticket_id: int) -> None:
+def _ask(context: Board, ticket_id: int) -> None:
     """Record that a person wants the conversation, and which run works alone now."""
     with context.store.write() as tx:
         ticket, run = get_ticket(tx, ticket_id), _at_work(tx, ticket_id)
-        attended = attendances.of_ticket(tx, ticket_id)
+        attended = takeovers.of_ticket(tx, ticket_id)
         if ticket.state is not State.WORKING or (run is not None and terminal_of(context, run) is not None):
             return
         if attended is None:
             alone = run.id if run is not None and run.part is RolePart.BUILD else None
-            attendances.put(tx, Attendance(ticket=ticket.id, mode=AttendMode.WHEEL, alone=alone))
-        elif attended.stage is WheelStage.WITHDRAWN:
-            attendances.put(tx, replace(attended, stage=WheelStage.CUT))
+            takeovers.put(tx, Takeover(ticket=ticket.id, mode=TakeoverMode.WHEEL, alone=alone))
+        elif attended.stage is TakeoverStage.WITHDRAWN:
+            takeovers.put(tx, replace(attended, stage=TakeoverStage.CUT))
 
 
-def _cut(context: Context, ticket_id: int) -> bool:
+def _cut(context: Board, ticket_id: int) -> bool:
     with context.store.write() as tx:
-        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
+        run, attended = _at_work(tx, ticket_id), takeovers.of_ticket(tx, ticket_id)
         if run is None or attended is None or not attended.may_interrupt(run.id):
             return False
-        attendances.put(tx, replace(attended, stage=WheelStage.CUT))
+        takeovers.put(tx, replace(attended, stage=TakeoverStage.CUT))
         return True
 
 
-def _withdraw(context: Context, ticket_id: int) -> None:
+def _withdraw(context: Board, ticket_id: int) -> None:
     """What was interrupted or opened for the person already continues alone when it has ended."""
     with context.store.write() as tx:
-        run, attended = _at_work(tx, ticket_id), attendances.of_ticket(tx, ticket_id)
+        run, attended = _at_work(tx, ticket_id), takeovers.of_ticket(tx, ticket_id)
         if attended is None:
             return
-        if run is None or (run.id == attended.alone and attended.stage is WheelStage.ASKED):
-            attendances.end(tx, ticket_id)
+        if run is None or (run.id == attended.alone and attended.stage is TakeoverStage.ASKED):
+            takeovers.end(tx, ticket=ticket_id)
             return
-        attendances.put(tx, replace(attended, stage=WheelStage.WITHDRAWN))
+        takeovers.put(tx, replace(attended, stage=TakeoverStage.WITHDRAWN))
     if run.id != attended.alone:
         launch.interrupt(run_dir(context, run))
 
@@ -136,7 +135,7 @@ def connect(opened: OpenTerminal) -> socket.socket:
     return connection
 
 
-def _spec(context: Context, run: Run) -> RunSpec | None:
+def _spec(context: Board, run: Run) -> RunSpec | None:
     try:
         return read_spec(run_dir(context, run))
     except RunnerError:

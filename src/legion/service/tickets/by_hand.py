@@ -8,22 +8,24 @@ from pathlib import Path
 
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.rules import Rule
-from legion.domain.tickets.attendance import Attendance, AttendMode
+from legion.domain.takeovers import Takeover, TakeoverMode
 from legion.domain.tickets.offers import OfferFacts, may
 from legion.domain.tickets.ticket import Rewind, StartPoint, State, Ticket, Unpark
 from legion.git.core.errors import BranchGone
 from legion.git.person import branches
 from legion.git.person.inspect import look
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.run.job import run_dir
+from legion.jobs.trees import Trees
 from legion.runner import launch
 from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
-from legion.service.tickets.dispatch import dispatch, get_ticket
+from legion.service.tickets.dispatch import create
+from legion.service.tickets.lookup import get_ticket
+from legion.service.tickets.prepare import prepare
 from legion.store import events
 from legion.store.board import tickets
-from legion.store.database.transactions import Transaction
-from legion.store.work import attendances, runs
+from legion.store.work import runs, takeovers
 from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
 from legion.wire.terminal import NewByHand, OfferedBranch, OfferWork
 from legion.wire.tickets import Acted
@@ -33,26 +35,27 @@ _SAVED_WITHIN = 15.0
 """Seconds that a request waits for the work of a run that was just ended."""
 
 
-def new(context: Context, wanted: NewByHand) -> Dispatched:
+def new(context: Trees, wanted: NewByHand) -> Dispatched:
     """A ticket whose agent opens in a terminal. Nothing is checked before the person submits it."""
     if wanted.profile and wanted.program:
         raise BadInput("Name --profile or --program, not both: a profile has its program.")
-
     ground = _start_of(context, wanted.cwd, wanted.branch) if wanted.branch else None
-
-    def attend(tx: Transaction, made: Dispatched) -> None:
-        for id in made.ids:
-            attendances.put(tx, Attendance(ticket=id, mode=AttendMode.PERSON, accepts=wanted.accepts))
-            if ground is not None:
-                tickets.move(tx, id, Rewind(ground, f"it starts with the branch {wanted.branch}"))
 
     ticket = NewTicket(
         title=wanted.name, text=wanted.prompt, driver=wanted.profile, command=wanted.program, model=wanted.model
     )
-    return dispatch(context, Dispatch(cwd=wanted.cwd, tickets=[ticket], request=wanted.request), also=attend)
+    prepared = prepare(context, Dispatch(cwd=wanted.cwd, tickets=[ticket], request=wanted.request))
+    with context.store.write() as tx:
+        made = create(tx, prepared)
+        if made.new:
+            (id,) = made.answer.ids
+            takeovers.put(tx, Takeover(ticket=id, mode=TakeoverMode.PERSON, accepts=wanted.accepts))
+            if ground is not None:
+                tickets.move(tx, id, Rewind(ground, f"it starts with the branch {wanted.branch}"))
+    return made.answer
 
 
-def _start_of(context: Context, cwd: str, branch: str) -> StartPoint:
+def _start_of(context: Trees, cwd: str, branch: str) -> StartPoint:
     """The files of a branch of the person's, on top of where it left the target."""
     project = context.project_of(registry.find(context, cwd))
     try:
@@ -62,12 +65,12 @@ def _start_of(context: Context, cwd: str, branch: str) -> StartPoint:
     return StartPoint(base=project.hub.merge_base(tip, project.target) or tip, tree=project.hub.tree_of(tip))
 
 
-def submit(context: Context, ticket_id: int) -> Acted:
+def submit(context: Board, ticket_id: int) -> Acted:
     """The tree as it is becomes the ticket's change. An open program is ended first."""
     with context.store.write() as tx:
         ticket = get_ticket(tx, ticket_id)
-        attended = attendances.of_ticket(tx, ticket_id)
-        if attended is None or attended.mode is not AttendMode.PERSON:
+        attended = takeovers.of_ticket(tx, ticket_id)
+        if attended is None or attended.mode is not TakeoverMode.PERSON:
             raise StateConflict(
                 f"Ticket {ticket_id} works alone: its change is submitted when its agent ends. "
                 f"`legion attach new` makes a "
@@ -76,7 +79,7 @@ def submit(context: Context, ticket_id: int) -> Acted:
         run = runs.at_work(tx, ticket_id)
         if not may("submit_ticket", ticket, OfferFacts(attended=attended.mode)) or run is None:
             raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}, so there is nothing to submit yet.")
-        attendances.put(tx, replace(attended, submitted=True))
+        takeovers.put(tx, replace(attended, submitted=True))
         if ticket.state is State.PARKED:
             tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
     if ticket.state is State.WORKING and run.ended_at is None:
@@ -86,7 +89,7 @@ def submit(context: Context, ticket_id: int) -> Acted:
     )
 
 
-def checkout(context: Context, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+def checkout(context: Trees, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
     """The ticket's work as a new branch in the person's repository. Their own branches and files stay as they are."""
     ticket, commit = _work(context, news, ticket_id)
     project = context.project(ticket.project)
@@ -97,7 +100,7 @@ def checkout(context: Context, news: CommitSignal, ticket_id: int, wanted: Offer
     return OfferedBranch(ticket=ticket_id, branch=branch, commit=commit, message=message)
 
 
-def push(context: Context, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
+def push(context: Trees, news: CommitSignal, ticket_id: int, wanted: OfferWork) -> OfferedBranch:
     """`checkout`, and that branch at the person's remote."""
     ticket, _ = _work(context, news, ticket_id)
     root = Path(context.project(ticket.project).record.root)
@@ -111,7 +114,7 @@ def push(context: Context, news: CommitSignal, ticket_id: int, wanted: OfferWork
     return replace(made, remote=remote, message=f"Ticket {ticket_id} is in {remote}/{made.branch}.")
 
 
-def _work(context: Context, news: CommitSignal, ticket_id: int) -> tuple[Ticket, str]:
+def _work(context: Board, news: CommitSignal, ticket_id: int) -> tuple[Ticket, str]:
     """What landed, else the change, else what the last run left."""
     _wait_until_saved(context, news, ticket_id)
     with context.store.read() as tx:
@@ -126,7 +129,7 @@ def _work(context: Context, news: CommitSignal, ticket_id: int) -> tuple[Ticket,
     return ticket, commit
 
 
-def _wait_until_saved(context: Context, news: CommitSignal, ticket_id: int) -> None:
+def _wait_until_saved(context: Board, news: CommitSignal, ticket_id: int) -> None:
     """A ticket that was just paused or stopped has a run that still ends; its work is saved with its end."""
     deadline = time.monotonic() + _SAVED_WITHIN
     while True:

@@ -14,12 +14,13 @@ from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent import teams
 from legion.jobs.agent.spec import NoProgram, choose_program
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext
 from legion.service.shared.fragments import shaped
 from legion.store.board import crews
 from legion.store.board import crews as stored
 from legion.wire.dispatch import NewTicket
-from legion.wire.teams import AdviceLine, CrewLine, StageLine
+from legion.wire.ticket_pages import AdviceLine, CrewLine, StageLine
 
 
 def shown_name(new: NewTicket) -> str:
@@ -27,7 +28,7 @@ def shown_name(new: NewTicket) -> str:
     return new.key or " ".join(new.title.split())[:40] or "without a title"
 
 
-def resolve_crew(context: Context, project: ProjectContext, new: NewTicket) -> Crew | None:
+def resolve_crew(context: Board, project: ProjectContext, new: NewTicket) -> Crew | None:
     """The team that works on the ticket; None for a checkpoint, which has no agent."""
     if new.checkpoint:
         return None
@@ -36,12 +37,12 @@ def resolve_crew(context: Context, project: ProjectContext, new: NewTicket) -> C
     return crew
 
 
-def default_crew(context: Context, project: ProjectContext) -> Crew:
+def default_crew(context: Board, project: ProjectContext) -> Crew:
     """The project's default team."""
     return teams.crew(context, project, "")
 
 
-def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
+def with_role_defaults(context: Board, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
     """The ticket with model and driver of the building role, unless the ticket itself names them."""
     if crew is None:
         return new
@@ -58,7 +59,7 @@ def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, b
     )
 
 
-def untrusted_notes(context: Context, project: ProjectContext, crews: list[Crew | None]) -> list[str]:
+def untrusted_notes(context: Board, project: ProjectContext, crews: list[Crew | None]) -> list[str]:
     """Notes about definitions of the repository that would apply to these crews if they were trusted."""
     there = [crew for crew in crews if crew is not None]
     names = {(DefinitionKind.TEAM, crew.team) for crew in there}
@@ -70,7 +71,7 @@ def untrusted_notes(context: Context, project: ProjectContext, crews: list[Crew 
     ]
 
 
-def crew_line(context: Context, project: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
+def crew_line(context: Board, project: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
     """For the ticket's page; None where no team works on it."""
     if not ticket.spec.crew:
         return None
@@ -92,7 +93,7 @@ def _stage(stage: TeamStage, ticket: Ticket, all_runs: Sequence[Run]) -> StageLi
     return StageLine(role=stage.key, part=stage.part.value, model=model, runs=mine)
 
 
-def _changed(context: Context, project: ProjectContext, ticket: Ticket) -> str:
+def _changed(context: Board, project: ProjectContext, ticket: Ticket) -> str:
     try:
         now = teams.crew(context, project, ticket.spec.team)
     except LegionError as gone:
@@ -102,7 +103,7 @@ def _changed(context: Context, project: ProjectContext, ticket: Ticket) -> str:
     return "its definition has changed since; this ticket keeps the one from its dispatch"
 
 
-def _refuse_no_program(context: Context, config: ProjectConfig, crew: Crew) -> None:
+def _refuse_no_program(context: Board, config: ProjectConfig, crew: Crew) -> None:
     for stage in crew.stages:
         if not stage.role.driver:
             continue

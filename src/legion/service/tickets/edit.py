@@ -11,13 +11,14 @@ from legion.domain.tickets import board
 from legion.domain.tickets.evidence import Bound, criteria_of
 from legion.domain.tickets.policy import LandingGate
 from legion.domain.tickets.ticket import Retry, State, Ticket
-from legion.jobs.context import Context
-from legion.service.tickets import dispatch
+from legion.jobs.board import Board
+from legion.service.tickets import actions
+from legion.service.tickets.lookup import get_ticket
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
-from legion.wire.controls import EditTicket
+from legion.store.work import runs
 from legion.wire.dispatch import TICKET_FIELDS
-from legion.wire.tickets import Acted, Action
+from legion.wire.tickets import Acted, Action, EditTicket
 
 _ANY_TIME = {"priority", "gate"}
 """Fields that count for work in progress, too."""
@@ -25,12 +26,12 @@ _FOR_THE_AGENT = ("title", "text", "context", "criteria", "plan")
 _BEFORE_A_START = (State.DRAFT, State.QUEUED, State.FAILED, State.STOPPED)
 
 
-def edit(context: Context, ticket_id: int, wanted: EditTicket) -> Acted:
+def edit(context: Board, ticket_id: int, wanted: EditTicket) -> Acted:
     given = {name: value for name, value in asdict(wanted).items() if value is not None}
     if not given:
         raise BadInput(f"Name what to change: `legion edit {ticket_id} --priority 5`, or --text, --after and others.")
     with context.store.write() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
+        ticket = get_ticket(tx, ticket_id)
         apply(tx, ticket, given)
     named = ", ".join(given)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is changed: {named}.")
@@ -69,7 +70,7 @@ def _refuse_started(tx: ReadTransaction, ticket: Ticket, given: Mapping[str, Any
     if state is State.DONE:
         raise StateConflict(f"Ticket {ticket.id} has landed. Dispatch a new one.")
     at_once = given.keys() <= _ANY_TIME
-    if not at_once and (state not in _BEFORE_A_START or dispatch.active_runs(tx, ticket.id)):
+    if not at_once and (state not in _BEFORE_A_START or runs.active_of(tx, ticket.id)):
         raise StateConflict(
             f"Ticket {ticket.id} is {ticket.state.value}; only its priority and gate can change now. "
             f"`legion tell {ticket.id}` reaches its agent, `legion stop {ticket.id}` lets you edit it."
@@ -102,13 +103,13 @@ def _feedback(ticket: Ticket, values: Mapping[str, Any]) -> str | None:
     return "\n\n".join(part for part in (note, ticket.feedback) if part)
 
 
-def retry(context: Context, ticket_id: int, action: Action) -> Acted:
+def retry(context: Board, ticket_id: int, action: Action) -> Acted:
     """Try an ended ticket again, changed as the request says."""
     if action.edit is None:
-        return dispatch.retry(context, ticket_id, action.feedback)
+        return actions.retry(context, ticket_id, action.feedback)
     given = {name: value for name, value in asdict(action.edit).items() if value is not None}
     with context.store.write() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
+        ticket = get_ticket(tx, ticket_id)
         if ticket.state not in (State.FAILED, State.STOPPED):
             raise StateConflict(f"Ticket {ticket_id} is {ticket.state.value}; only an ended one can be tried again.")
         if given:

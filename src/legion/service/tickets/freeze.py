@@ -11,11 +11,11 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.text import count
 from legion.domain.tickets.ticket import Park, ParkReason, State, Unpark
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.runner import launch
 from legion.runner.spec import RunnerError
-from legion.service.tickets import dispatch
-from legion.store.board import landings, projects, tickets
+from legion.service.tickets import lookup
+from legion.store.board import projects, tickets
 from legion.store.staff import agents, mail
 from legion.store.work import runs
 from legion.wire.tickets import Acted
@@ -25,7 +25,7 @@ _THAWED = "The person stopped all work for a while and has resumed it. Continue 
 _AT_WORK = (State.WORKING, State.REVIEWING)
 
 
-def freeze(context: Context) -> Acted:
+def freeze(context: Board) -> Acted:
     """Pause every project and stop every agent at work. All work is kept, and no attempt is counted. Checks, landings
     and planners that have started end by themselves.
     """
@@ -35,11 +35,11 @@ def freeze(context: Context) -> Acted:
         for project in projects.all(tx):
             if not project.paused:
                 projects.save(tx, replace(project, paused=True, frozen=True), EventKind.PROJECT_PAUSED, {})
-            landing = {number for intent in landings.open_ones(tx, project.id) for number in dict(intent.tickets)}
+            landing = lookup.mid_landing(tx, project.id)
             for ticket in tickets.live(tx, project=project.id):
                 if ticket.state in _AT_WORK and ticket.id not in landing:
                     tickets.move(tx, ticket.id, Park(ParkReason.PAUSED, _FROZEN))
-                    active += dispatch.active_runs(tx, ticket.id)
+                    active += runs.active_of(tx, ticket.id)
                     frozen.append(ticket.id)
         turns = [run for run in runs.active(tx) if run.agent is not None]
         working = {run.agent for run in turns}
@@ -48,7 +48,7 @@ def freeze(context: Context) -> Acted:
                 mail.send(
                     tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=_THAWED, project=agent.project
                 )
-    dispatch.end_runs(context, active)
+    lookup.end_runs(context, active)
     _interrupt(context, turns)
     many = count(len(frozen), "ticket")
     return Acted(
@@ -56,7 +56,7 @@ def freeze(context: Context) -> Acted:
     )
 
 
-def _interrupt(context: Context, turns: list[Run]) -> None:
+def _interrupt(context: Board, turns: list[Run]) -> None:
     """A message that waits for the end of the freeze makes each of these agents continue."""
     for run in turns:
         try:
@@ -65,7 +65,7 @@ def _interrupt(context: Context, turns: list[Run]) -> None:
             continue
 
 
-def thaw(context: Context) -> Acted:
+def thaw(context: Board) -> Acted:
     """Resume exactly what the freeze stopped. A project that was paused before stays paused."""
     woken: list[int] = []
     with context.store.write() as tx:

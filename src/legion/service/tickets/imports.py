@@ -14,14 +14,15 @@ from legion.domain.errors import BadInput, LegionError, Retryable
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import Park, ParkReason, Rewind, StartPoint, State, Unpark
 from legion.git.person.adopted import AdoptedWork, adopt_branch, adopt_checkout
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
+from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
-from legion.service.tickets.dispatch import dispatch
+from legion.service.tickets.dispatch import create
+from legion.service.tickets.prepare import prepare
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency
-from legion.wire.dispatch import Dispatch, Dispatched
-from legion.wire.imports import Imported, ImportedTicket, ImportTicket, ImportTickets
+from legion.wire.dispatch import Dispatch, Dispatched, Imported, ImportedTicket, ImportTicket, ImportTickets
 
 MOST = 2000
 _LONGEST_ORIGIN = 500
@@ -33,7 +34,7 @@ class _Start:
     note: str
 
 
-def import_tickets(context: Context, wanted: ImportTickets) -> Imported:
+def import_tickets(context: Trees, wanted: ImportTickets) -> Imported:
     """All new tickets of the request, or none."""
     _refuse_faults(wanted)
     record = registry.find(context, wanted.cwd)
@@ -112,7 +113,7 @@ def _what(work: AdoptedWork, one: ImportTicket) -> str:
 
 
 def _create(
-    context: Context,
+    context: Trees,
     project: int,
     wanted: ImportTickets,
     fresh: list[ImportTicket],
@@ -132,19 +133,25 @@ def _create(
         for one in fresh
     ]
 
-    def record(tx: Transaction, made: Dispatched) -> None:
+    prepared = prepare(context, Dispatch(cwd=wanted.cwd, tickets=new))
+    with context.store.write() as tx:
+        made = create(tx, prepared).answer
         for one, number in zip(fresh, made.ids, strict=True):
-            key = _key(wanted, one.origin)
-            if idempotency.recall(tx, project, key) is not None:
-                raise Retryable("Another import of the same source runs now. Try again in a moment.")
-            idempotency.remember(tx, project, key, {"ticket": number})
-            ground = starts[one.origin].ground if one.origin in starts else None
-            if ground is not None and not one.ticket.checkpoint:
-                tickets.move(tx, number, Rewind(ground, "", _BRIEFING))
-            if not wanted.start:
-                tickets.move(tx, number, Park(ParkReason.PAUSED, _detail(wanted.tool)))
+            _record(tx, project, wanted, one, number, starts.get(one.origin))
+    return made
 
-    return dispatch(context, Dispatch(cwd=wanted.cwd, tickets=new), also=record)
+
+def _record(
+    tx: Transaction, project: int, wanted: ImportTickets, one: ImportTicket, number: int, start: _Start | None
+) -> None:
+    key = _key(wanted, one.origin)
+    if idempotency.recall(tx, project, key) is not None:
+        raise Retryable("Another import of the same source runs now. Try again in a moment.")
+    idempotency.remember(tx, project, key, {"ticket": number})
+    if start is not None and start.ground is not None and not one.ticket.checkpoint:
+        tickets.move(tx, number, Rewind(start.ground, "", _BRIEFING))
+    if not wanted.start:
+        tickets.move(tx, number, Park(ParkReason.PAUSED, _detail(wanted.tool)))
 
 
 _BRIEFING = (
@@ -157,7 +164,7 @@ def _detail(tool: str) -> str:
     return f"imported from {tool}"
 
 
-def _start_paused(context: Context, numbers: list[int], tool: str) -> None:
+def _start_paused(context: Board, numbers: list[int], tool: str) -> None:
     """Start those that are still as the import left them."""
     with context.store.write() as tx:
         for ticket in tickets.get_many(tx, tickets.states_of(tx, numbers)):

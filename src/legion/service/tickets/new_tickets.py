@@ -12,7 +12,7 @@ from legion.domain.tickets.evidence import bind, check_named
 from legion.drivers import registry
 from legion.drivers.profile import ProgramUnusable
 from legion.jobs.agent.spec import NoProgram, choose_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.tickets import crews
 from legion.wire.dispatch import TICKET_FIELDS, NewTicket
 from legion.wire.ticket_fields import AgentNeed
@@ -60,7 +60,7 @@ def refuse_faults(new: NewTicket) -> None:
         raise BadInput(f"Ticket {shown!r}: a checkpoint has no agent. Remove {unfit}.")
 
 
-def refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTicket) -> None:
+def refuse_unfit(context: Board, config: ProjectConfig, root: Path, new: NewTicket) -> None:
     """Raise BadInput for what the project, the settings or the agent's program cannot do."""
     shown = crews.shown_name(new)
     _refuse_unknown_checks(config, new, shown)
@@ -80,7 +80,7 @@ def refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTi
             )
 
 
-def missing_programs(context: Context, config: ProjectConfig, new: list[NewTicket]) -> list[str]:
+def missing_programs(context: Board, config: ProjectConfig, new: list[NewTicket]) -> list[str]:
     """A note for each program that is not here: its tickets wait for it. A machine that a ticket names may have it."""
     notes: list[str] = []
     for one in new:
@@ -108,7 +108,7 @@ def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) ->
             raise BadInput(f"Ticket {shown!r}: legion.toml has no check {name!r}. Known checks: {there}.")
 
 
-def _refuse_acceptance(context: Context, root: Path, new: NewTicket, shown: str) -> None:
+def _refuse_acceptance(context: Board, root: Path, new: NewTicket, shown: str) -> None:
     """Raise BadInput for unknown acceptance, and for a folder that agents could read."""
     known = context.user.acceptance
     for name in new.accept:

@@ -13,9 +13,9 @@ from legion.domain.scheduling import races as rules
 from legion.domain.scheduling.races import LaneChoice
 from legion.domain.tickets.ticket import Retry, State, Ticket
 from legion.jobs.agent.spec import NoProgram, choose_program
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.supervise import usage as spending
-from legion.service.tickets import dispatch
+from legion.service.tickets.lookup import get_ticket
 from legion.service.tickets.new_tickets import missing_programs
 from legion.store.board import plan_approvals, projects, races, tickets
 from legion.store.board.races import Lane
@@ -25,14 +25,14 @@ from legion.store.work import usage
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.dispatch import NewTicket
-from legion.wire.races import LaneLine, NewRace, RacePage
+from legion.wire.tickets import LaneLine, NewRace, RacePage
 
 
-def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
+def race(context: Board, ticket_id: int, wanted: NewRace) -> RacePage:
     """The ticket becomes the first lane, and copies of it the others, in one transaction."""
     lanes = rules.choices(wanted.count, wanted.drivers, wanted.models)
     with context.store.read() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
+        ticket = get_ticket(tx, ticket_id)
         config = parse(projects.get(tx, ticket.project).config_text, origin="legion.toml")
     for lane in lanes:
         _refuse_unfit(context, config, ticket, lane)
@@ -40,7 +40,7 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
     notes = missing_programs(context, config, used)
     crash.reach(Point.RACE_BEFORE_START)
     with context.store.write() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
+        ticket = get_ticket(tx, ticket_id)
         _refuse_started(tx, ticket)
         if ticket.ended:
             ticket = tickets.move(tx, ticket_id, Retry(), rule=Rule.PERSON)
@@ -51,10 +51,10 @@ def race(context: Context, ticket_id: int, wanted: NewRace) -> RacePage:
     return replace(page(context, ticket_id), notes=notes)
 
 
-def page(context: Context, ticket_id: int) -> RacePage:
+def page(context: Board, ticket_id: int) -> RacePage:
     spending.catch_up(context)
     with context.store.read() as tx:
-        dispatch.get_ticket(tx, ticket_id)
+        get_ticket(tx, ticket_id)
         lanes = races.of_ticket(tx, ticket_id)
         if not lanes:
             raise NotFound(f"Ticket {ticket_id} is in no race: `legion retry race {ticket_id} N=3` starts one.")
@@ -121,7 +121,7 @@ def _refuse_started(tx: ReadTransaction, ticket: Ticket) -> None:
         raise StateConflict(f"Ticket {ticket.id} is {ticket.state.value}: run `legion stop {ticket.id}` first.")
 
 
-def _refuse_unfit(context: Context, config: ProjectConfig, ticket: Ticket, lane: LaneChoice) -> None:
+def _refuse_unfit(context: Board, config: ProjectConfig, ticket: Ticket, lane: LaneChoice) -> None:
     """Raise BadInput for a program that does not exist, or cannot keep what the ticket promises."""
     if ticket.spec.command:
         raise BadInput(f"Ticket {ticket.id} is done by a command of its own; race tickets of agent programs.")

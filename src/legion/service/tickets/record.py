@@ -14,19 +14,20 @@ from legion.domain.tickets.ticket import Ticket
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.recording import tape
 from legion.gateway.recording.tape import RecordedCall, RecordedExchange
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.rehearsal.play.cassette import RecordedRequest, cassette
 from legion.rehearsal.protocol.request import ApiPath
 from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
 from legion.store.board import tickets
 from legion.store.work import runs
 from legion.wire.projects import Done
-from legion.wire.tickets import Cassette, CassetteFile, SetRecording
+from legion.wire.ticket_pages import Cassette, CassetteFile
+from legion.wire.tickets import SetRecording
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def set_recording(context: Context, wanted: SetRecording) -> Done:
+def set_recording(context: Board, wanted: SetRecording) -> Done:
     folder = GatewayFolder(context.data.gateway)
     folder.prepare()
     if wanted.on:
@@ -36,7 +37,7 @@ def set_recording(context: Context, wanted: SetRecording) -> Done:
     return Done(message="New runs are not recorded; existing recordings stay.", notes=[])
 
 
-def make_cassette(context: Context, id: int, name: str) -> Cassette:
+def make_cassette(context: Board, id: int, name: str) -> Cassette:
     """The recorded model answers of a ticket's runs as scripts. Raises NotFound if nothing was recorded."""
     name = name or f"ticket-{id}"
     if not _NAME.fullmatch(name):

@@ -12,22 +12,23 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.offers import WITH_CHANGE, may
 from legion.domain.tickets.ticket import AskReview, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.shared.fragments import shaped
-from legion.service.tickets import dispatch
+from legion.service.tickets import lookup
 from legion.store.board import questions, tickets, verdicts
 from legion.store.database.transactions import Transaction
-from legion.wire.page_parts import CriterionLine, FindingLine, ReviewLine
+from legion.store.work import runs
+from legion.wire.ticket_pages import CriterionLine, FindingLine, ReviewLine
 from legion.wire.tickets import Acted
 
 _WHY = "a person asked for it"
 
 
-def review(context: Context, ticket_id: int) -> Acted:
+def review(context: Board, ticket_id: int) -> Acted:
     """Request a review regardless of the policy. A landed change stays landed; one that is about to land waits."""
     with context.store.write() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
-        dispatch.refuse_mid_landing(tx, ticket)
+        ticket = lookup.get_ticket(tx, ticket_id)
+        lookup.refuse_mid_landing(tx, ticket)
         result = _request_review(tx, ticket)
     return Acted(tickets=[ticket_id], message=f"{result}; see `legion ticket {ticket_id}`.")
 
@@ -60,11 +61,11 @@ def _review_parked(tx: Transaction, ticket: Ticket) -> str:
     return f"Ticket {ticket.id} is being reviewed again"
 
 
-def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
+def bounce(context: Board, ticket_id: int, feedback: str) -> Acted:
     """Send a change back to its agent, with a person's feedback and the reviewers' findings."""
     with context.store.write() as tx:
-        ticket = dispatch.get_ticket(tx, ticket_id)
-        dispatch.refuse_mid_landing(tx, ticket)
+        ticket = lookup.get_ticket(tx, ticket_id)
+        lookup.refuse_mid_landing(tx, ticket)
         if ticket.state is State.DONE:
             raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
         if not may("bounce", ticket):
@@ -75,8 +76,8 @@ def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
             tx, ticket=ticket_id, kind=QuestionKind.CHANGE, why=feedback.strip() or "the person sent it back"
         )
         tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, feedback.strip()), rule=Rule.PERSON)
-        active = dispatch.active_runs(tx, ticket_id)
-    dispatch.end_runs(context, active)
+        active = runs.active_of(tx, ticket_id)
+    lookup.end_runs(context, active)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent with the feedback.")
 
 
@@ -103,6 +104,7 @@ def _line(reading: ReviewRequest) -> ReviewLine:
     return shaped(
         ReviewLine,
         reading,
+        reader=reading.reviewer,
         verdict=ruling,
         complaint=reading.complaint if verdict is None else "",
         summary=verdict.summary if verdict is not None else "",

@@ -10,9 +10,9 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import Rewind, State, Ticket
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.jobs.workspace import rewind_points
-from legion.service.tickets.dispatch import active_runs, end_runs, get_ticket, refuse_mid_landing
+from legion.service.tickets.lookup import end_runs, get_ticket, refuse_mid_landing
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import ticket_holders
@@ -23,7 +23,7 @@ from legion.wire.tickets import Acted
 from legion.wire.tickets import RewindTo as Wanted
 
 
-def rewind(context: Context, ticket_id: int, wanted: Wanted) -> Acted:
+def rewind(context: Trees, ticket_id: int, wanted: Wanted) -> Acted:
     where = moment(wanted.to)
     with context.store.read() as tx:
         ticket = _rewindable(tx, ticket_id)
@@ -38,7 +38,7 @@ def rewind(context: Context, ticket_id: int, wanted: Wanted) -> Acted:
         reason = f"a person rewound it to {goal.words}"
         tickets.move(tx, ticket_id, Rewind(goal.ground, reason, wanted.feedback))
         rewinds.add(tx, moment=str(where), latest=latest, source=goal.source, point=goal.point)
-        active = active_runs(tx, ticket_id)
+        active = runs.active_of(tx, ticket_id)
     crash.reach(Point.REWIND_AFTER_MOVE)
     end_runs(context, active)
     crash.reach(Point.REWIND_AFTER_STOP)

@@ -11,20 +11,20 @@ from legion.domain.errors import StateConflict
 from legion.domain.questions import REBASE, REBUILD, RECREATE
 from legion.domain.tickets.ticket import StartPoint, Ticket
 from legion.git.merge.candidates import MergeConflict, reapply
-from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import reverted
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.save import AUTHOR
 from legion.service.projects import sessions
 from legion.service.shared.made_changes import propose
-from legion.service.tickets.dispatch import dispatch
+from legion.service.tickets.dispatch import create
+from legion.service.tickets.prepare import prepare
 from legion.store.board import projects
-from legion.store.database.transactions import Transaction
-from legion.wire.dispatch import Dispatch, Dispatched, NewTicket
+from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.projects import Done
 from legion.wire.sessions import BindSession, NamedSession
 
 
-def answer_branch(context: Context, project: int, choice: str, branch: str) -> str:
+def answer_branch(context: Trees, project: int, choice: str, branch: str) -> str:
     """Do what a person answered about a branch. Returns the sentence about it."""
     with context.store.read() as tx:
         record = projects.get(tx, project)
@@ -40,7 +40,7 @@ def answer_branch(context: Context, project: int, choice: str, branch: str) -> s
     return " ".join([done.message, *done.notes])
 
 
-def rebase(context: Context, wanted: NamedSession) -> Done:
+def rebase(context: Trees, wanted: NamedSession) -> Done:
     """The branch as it is becomes the target, and one ticket lands what the person had not collected before."""
     record = sessions.named(context, wanted.cwd, wanted.name)
     project = context.project_of(record)
@@ -59,10 +59,6 @@ def rebase(context: Context, wanted: NamedSession) -> Done:
             f"{record.session_name}` starts without that work and keeps it in the hub; else both are merged."
         )
 
-    def put(tx: Transaction, dispatched: Dispatched) -> None:
-        sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE)
-        propose(tx, dispatched.ids[0], StartPoint(base=tip, tree=made.tree), made.commit)
-
     listed = "\n".join(f"- ticket {ticket.id}: {ticket.spec.title}" for ticket, _ in again)
     new = NewTicket(
         title=f"Land again on {record.branch}",
@@ -71,7 +67,13 @@ def rebase(context: Context, wanted: NamedSession) -> Done:
     # With the target: a branch may be reset to the same commit again after more has landed.
     id = f"session-rebase:{record.id}:{project.target}:{tip}"
     request = Dispatch(cwd=record.worktrees, tickets=[new], request=id)
-    (number,) = dispatch(context, request, also=put).ids
+    prepared = prepare(context, request)
+    with context.store.write() as tx:
+        created = create(tx, prepared)
+        (number,) = created.answer.ids
+        if created.new:
+            sessions.restart(tx, project, tip, [ticket.id for ticket, _ in left], REBASE)
+            propose(tx, number, StartPoint(base=tip, tree=made.tree), made.commit)
     return Done(
         message=f"Session {record.session_name} starts from {record.branch} at {tip[:9]}; ticket {number} lands on it "
         f"again what had landed and was not collected."

@@ -13,11 +13,12 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.runs import ticket_seat
 from legion.drivers import Program, registry
 from legion.drivers.terminal_options import TerminalOptions
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
 from legion.runner.spec import TERMINAL_SOCKET, RunSpec, read_spec, write_spec
-from legion.service.tickets.dispatch import get_ticket
+from legion.service.tickets.lookup import get_ticket
 from legion.store.work import runs
 from legion.wire.terminal import OpenShell, OpenTerminal
 
@@ -76,7 +77,7 @@ def shell(context: Context, ticket_id: int, wanted: OpenShell) -> OpenTerminal:
     return opened(run_dir, message)
 
 
-def _still_open(context: Context, ticket_id: int, name: str) -> Path | None:
+def _still_open(context: Board, ticket_id: int, name: str) -> Path | None:
     """The folder of the shell's run, if it is a living shell of this ticket."""
     run_dir = context.data.runs / name
     if not _NAME.fullmatch(name) or not (run_dir / TERMINAL_SOCKET).exists() or not launch.is_held(run_dir):

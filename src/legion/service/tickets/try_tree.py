@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from legion.domain.errors import BadInput, LegionError, StateConflict
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.candidates import MergeConflict
+from legion.jobs.board import Board
 from legion.jobs.checks.candidates import candidate
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
 from legion.jobs.landing.queue import waiting_entries
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import setup
 from legion.service.projects import registry
 from legion.store.board import tickets
-from legion.wire.controls import TriedChanges, TryChanges
+from legion.wire.board import TriedChanges, TryChanges
 
 PREFIX = "try-"
 _ALL = "next"
@@ -49,7 +51,7 @@ def try_changes(context: Context, wanted: TryChanges) -> TriedChanges:
     )
 
 
-def _chosen(context: Context, project: ProjectContext, numbers: Iterable[int]) -> tuple[Ticket, ...]:
+def _chosen(context: Trees, project: ProjectContext, numbers: Iterable[int]) -> tuple[Ticket, ...]:
     """In the order of the merge queue where the person named none."""
     asked = tuple(dict.fromkeys(numbers))
     with context.store.read() as tx:
@@ -72,7 +74,7 @@ def _with_change(project: ProjectContext, ticket: Ticket) -> Ticket:
 
 
 def _merged(
-    context: Context, project: ProjectContext, chosen: Iterable[Ticket], *, named: bool
+    context: Board, project: ProjectContext, chosen: Iterable[Ticket], *, named: bool
 ) -> tuple[str, list[int], dict[int, str]]:
     """The commit with all changes that can be merged one after the other. A conflict of a named one is refused."""
     commit, merged, left_out = project.target, list[int](), dict[int, str]()

@@ -7,15 +7,16 @@ from legion.domain.tickets.offers import may
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.candidates import MergeConflict as Conflicting
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.landing import reverted, upstream
 from legion.jobs.run import revert
+from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.wire.tickets import Acted
 
 
-def undo(context: Context, ticket_id: int) -> Acted:
+def undo(context: Trees, ticket_id: int) -> Acted:
     """Create the reverting ticket. Conflicts are refused here and checked again when its turn comes."""
     with context.store.read() as tx:
         ticket = _landed(tx, ticket_id)
@@ -59,7 +60,7 @@ def _undone_by(tx: ReadTransaction, ticket_id: int) -> Ticket | None:
     return None
 
 
-def _refuse_conflict(context: Context, project: ProjectContext, ticket: Ticket) -> None:
+def _refuse_conflict(context: Board, project: ProjectContext, ticket: Ticket) -> None:
     with context.store.read() as tx:
         base = reverted.before(tx, project, ticket)
     made = reverted.reverse(project, project.target, ticket, base, text="trial revert", when=int(ticket.moved_at))

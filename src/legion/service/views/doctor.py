@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from legion.config.files.user import CLAUDE
-from legion.config.sections.machine import SandboxMode
+from legion.config.sections.machine import NetworkMode, SandboxMode
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.landing.conflicts import score
 from legion.domain.landing.filter_rules import filter_sentence
@@ -20,8 +20,10 @@ from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
+from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.context import Context
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import sandbox, shell_variables
 from legion.jobs.workspace.save import worktree_name
 from legion.service.machines import health
@@ -79,19 +81,21 @@ def _git() -> DoctorFinding:
     return DoctorFinding(name="git", ok=True, detail=found)
 
 
-def _sandbox(context: Context) -> DoctorFinding:
+def _sandbox(context: Trees) -> DoctorFinding:
     state, mode = context.sandbox, context.user.sandbox.mode
     if mode is SandboxMode.OFF:
         return DoctorFinding(
             name="sandbox", ok=True, detail="switched off in your settings: agents can reach everything that you can"
         )
     if state.works:
-        return DoctorFinding(name="sandbox", ok=True, detail=state.why)
+        open_network = context.user.sandbox.network is NetworkMode.OPEN
+        advice = 'agents reach this machine\'s own services: set `network = "public"` under [sandbox]'
+        return DoctorFinding(name="sandbox", ok=True, detail=state.why, advice=advice if open_network else "")
     advice = "install bubblewrap (Debian: apt install bubblewrap)"
     return DoctorFinding(name="sandbox", ok=False, detail=f"none works here: {state.why}", advice=advice)
 
 
-def _run_limits(context: Context) -> DoctorFinding:
+def _run_limits(context: Board) -> DoctorFinding:
     """What one run may use. A machine where this user can make no cgroups is no fault."""
     limits = sandbox.limits(context)
     if limits.is_empty:
@@ -107,12 +111,12 @@ def _run_limits(context: Context) -> DoctorFinding:
     return DoctorFinding(name="limits of a run", ok=True, detail=f"{memory}, {processes}")
 
 
-def _store(context: Context) -> DoctorFinding:
+def _store(context: Board) -> DoctorFinding:
     with context.store.read() as tx:
         return DoctorFinding(name="store", ok=True, detail=f"{context.store.place}, {events.last(tx)} events")
 
 
-def _settings(context: Context) -> DoctorFinding:
+def _settings(context: Board) -> DoctorFinding:
     user = context.user
     if context.settings.complaint:
         return DoctorFinding(name="settings", ok=False, detail=context.settings.complaint, advice="fix the file")
@@ -139,7 +143,7 @@ def _driver(name: str, program: str) -> DoctorFinding:
     )
 
 
-def _described(context: Context, of_project: str) -> list[DoctorFinding]:
+def _described(context: Board, of_project: str) -> list[DoctorFinding]:
     """The described programs that the settings or the project name."""
     named = {of_project, *(name for _, name in context.user.named_drivers())} - context.user.drivers.keys()
     findings = []
@@ -153,7 +157,7 @@ def _described(context: Context, of_project: str) -> list[DoctorFinding]:
     return findings
 
 
-def _replaced(context: Context) -> list[DoctorFinding]:
+def _replaced(context: Board) -> list[DoctorFinding]:
     """A driver of the person's own named like the built-in one: allowed, but easily a mistake."""
     if CLAUDE not in context.user.drivers:
         return []
@@ -167,7 +171,7 @@ def _replaced(context: Context) -> list[DoctorFinding]:
     ]
 
 
-def _loops(context: Context) -> list[DoctorFinding]:
+def _loops(context: Board) -> list[DoctorFinding]:
     """Work in the background that met an error which its code does not expect."""
     advice = f"it is tried again by itself; {context.data.daemon_log} shows where it failed"
     return [
@@ -181,7 +185,7 @@ def _loops(context: Context) -> list[DoctorFinding]:
     ]
 
 
-def _is_claude(context: Context, driver: str) -> bool:
+def _is_claude(context: Board, driver: str) -> bool:
     """Whether tickets that name no driver get Claude Code."""
     try:
         return context.user.driver(driver) is None
@@ -189,12 +193,12 @@ def _is_claude(context: Context, driver: str) -> bool:
         return False
 
 
-def _claude(context: Context, *, needed: bool) -> list[DoctorFinding]:
+def _claude(context: Trees, *, needed: bool) -> list[DoctorFinding]:
     """The program, its access to a model, the gateway, limits. Nothing is wrong if no ticket needs Claude Code."""
     return [_program(context, needed), _model(context, needed), _gateway(context), *_limits(context)]
 
 
-def _program(context: Context, needed: bool) -> DoctorFinding:
+def _program(context: Board, needed: bool) -> DoctorFinding:
     try:
         found = model_run.find_program(context)
     except LegionError as missing:
@@ -206,7 +210,7 @@ def _program(context: Context, needed: bool) -> DoctorFinding:
     return DoctorFinding(name="Claude Code", ok=True, detail=f"{found.version}, {whose}, {found.path}", advice=over)
 
 
-def _model(context: Context, needed: bool) -> DoctorFinding:
+def _model(context: Trees, needed: bool) -> DoctorFinding:
     try:
         way = model_access.choose(context)
     except LegionError as missing:
@@ -237,13 +241,13 @@ def _model(context: Context, needed: bool) -> DoctorFinding:
     )
 
 
-def _gateway(context: Context) -> DoctorFinding:
+def _gateway(context: Board) -> DoctorFinding:
     found = lifecycle.address(GatewayFolder(context.data.gateway))
     detail = f"{found.url}, pid {found.pid}, version {found.release}" if found else "starts with the first agent"
     return DoctorFinding(name="gateway", ok=True, detail=detail)
 
 
-def _limits(context: Context) -> list[DoctorFinding]:
+def _limits(context: Trees) -> list[DoctorFinding]:
     """The limits that providers reported last. A limit is never a fault."""
     findings = []
     try:
@@ -287,7 +291,7 @@ def _setup_reads(project: ProjectContext) -> list[DoctorFinding]:
     ]
 
 
-def _trial(context: Context, project: ProjectContext) -> list[DoctorFinding]:
+def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
     """Whether the target passes its checks, and whether they notice broken code."""
     if not project.config.checks:
         return []
@@ -316,7 +320,7 @@ def _trial(context: Context, project: ProjectContext) -> list[DoctorFinding]:
     return [*findings, DoctorFinding(name=name, ok=found.state != "failed", detail=detail, advice=advice, known=known)]
 
 
-def _shell(context: Context, project: ProjectContext) -> DoctorFinding:
+def _shell(context: Board, project: ProjectContext) -> DoctorFinding:
     """Which variables programs get that the daemon has otherwise."""
     record = project.record
     names = shell_variables.unlike_daemon(context, Path(record.common_dir), Path(record.root))
@@ -337,7 +341,7 @@ def _filters(project: ProjectContext) -> list[DoctorFinding]:
     ]
 
 
-def _project(context: Context, project_id: int) -> list[DoctorFinding]:
+def _project(context: Trees, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
     trusted = registry.is_trusted(context, record)

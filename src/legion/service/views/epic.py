@@ -15,25 +15,24 @@ from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.policy import MOST_BUDGET, LandingGate
 from legion.domain.tickets.ticket import State, Stop, Ticket
-from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
+from legion.jobs.trees import Trees
 from legion.service.plans import decisions, pages
 from legion.service.projects import epic_branches, registry
 from legion.service.shared.fragments import usage_line
-from legion.service.tickets import dispatch
+from legion.service.tickets import lookup
 from legion.service.views.ticket_line import TicketLines
 from legion.store import epic_sessions
 from legion.store.board import epics, goals, landings, projects, specifications, tickets
 from legion.store.database.transactions import ReadTransaction
-from legion.store.work import usage
-from legion.wire.controls import EpicGate
-from legion.wire.plans import EpicBudget, EpicPage, EpicStageLine, StopEpic
+from legion.store.work import runs, usage
+from legion.wire.plans import EpicBudget, EpicGate, EpicPage, EpicStageLine, NamedEpic
 from legion.wire.tickets import Acted
 
 _WRITING = (PlanState.PLANNING, PlanState.ASKING)
 
 
-def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
+def epic_page(context: Trees, cwd: str, name: str) -> EpicPage:
     project = registry.find(context, cwd)
     spending.catch_up(context)
     with context.store.read() as tx:
@@ -72,7 +71,7 @@ def epic_page(context: Context, cwd: str, name: str) -> EpicPage:
     )
 
 
-def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
+def set_budget(context: Trees, wanted: EpicBudget) -> EpicPage:
     """Limit what all tickets of the epic may cost together. Work that has started is saved when it is spent."""
     project = registry.find(context, wanted.cwd)
     if not (math.isfinite(wanted.usd) and 0 <= wanted.usd <= MOST_BUDGET):
@@ -84,7 +83,7 @@ def set_budget(context: Context, wanted: EpicBudget) -> EpicPage:
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
-def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
+def set_gate(context: Trees, wanted: EpicGate) -> EpicPage:
     """Set whether changes of the epic wait for the person. A ticket's own gate counts more."""
     project = registry.find(context, wanted.cwd)
     known = [gate.value for gate in LandingGate]
@@ -97,7 +96,7 @@ def set_gate(context: Context, wanted: EpicGate) -> EpicPage:
     return epic_page(context, wanted.cwd, wanted.epic)
 
 
-def stop_epic(context: Context, wanted: StopEpic) -> Acted:
+def stop_epic(context: Trees, wanted: NamedEpic) -> Acted:
     """Stop every ticket that has not ended, a specification that is being written, and the wait to land its branch."""
     project = registry.find(context, wanted.cwd)
     active: list[Run] = []
@@ -113,8 +112,8 @@ def stop_epic(context: Context, wanted: StopEpic) -> Acted:
             epic_sessions.want_no_more(tx, wish[0].id, wish[1])
         for number in stopped:
             tickets.move(tx, number, Stop())
-            active += dispatch.active_runs(tx, number)
-    dispatch.end_runs(context, active)
+            active += runs.active_of(tx, number)
+    lookup.end_runs(context, active)
     for plan in written:
         decisions.drop(context, plan.id)
     done = [f"{count(len(stopped), 'ticket is', 'tickets are')} stopped."] if stopped else []

@@ -14,11 +14,11 @@ from legion.domain.tickets import evidence
 from legion.domain.tickets.evidence import Backing
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.checks import approvals
-from legion.jobs.context import ProjectContext
+from legion.jobs.trees import ProjectContext
 from legion.service.shared.fragments import shaped
 from legion.store.board import receipts as store
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.page_parts import EvidenceLine, HiddenCharacterLine, ReversalLine, UnprovenLine, WeakeningLine
+from legion.wire.ticket_pages import EvidenceLine, HiddenCharacterLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
 def weakened(project: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
@@ -75,7 +75,7 @@ def _changed_the_proof(changed: Sequence[str], command: str) -> bool:
 def _reviewed(ticket: Ticket, read: Sequence[ReviewRequest]) -> dict[int, str]:
     """By a criterion's index, what the last reviewer of the present change wrote if it found the criterion met."""
     given = [one for one in read if ticket.change is not None and one.commit == ticket.change.commit and one.verdict]
-    judgements = [(one.reader, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
+    judgements = [(one.reviewer, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
     last = {judged.number - 1: (reader, judged) for reader, judged in judgements}
     return {place: f"{reader}: {judged.why or 'met'}" for place, (reader, judged) in last.items() if judged.met}
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.events import Event, EventKind
+from legion.domain.events import RENAMED, Event, EventKind
 from legion.domain.rules import WORDS, decided_by
 from legion.domain.runs import Run
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.jobs.workspace import rewind_points
 from legion.runner.journal import JournalEvent, read_journal
 from legion.service.projects import registry
@@ -23,7 +23,7 @@ from legion.wire.history import Events, HistoryLine
 
 _MOST = 20_000
 _LONGEST = 200
-_OF_ALL = (EventKind.PACE,)
+_OF_ALL = (EventKind.THROTTLE_CHANGED,)
 """Events that concern every project: an account is at a limit."""
 _WHY = {rule.value: words for rule, words in WORDS.items()}
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18}):(\d{1,18})")
@@ -59,7 +59,8 @@ class EventFilter:
     @staticmethod
     def read(kinds: str, since: str, until: str) -> EventFilter:
         """`kinds` are separated by commas; `since` and `until` are days of UTC, both included."""
-        wanted = frozenset(filter(None, (word.strip() for word in kinds.split(","))))
+        words = filter(None, (word.strip() for word in kinds.split(",")))
+        wanted = frozenset(RENAMED.get(word, word) for word in words)
         return EventFilter(kinds=wanted, start=start_of(since), end=end_of(until))
 
     def passes(self, line: HistoryLine) -> bool:
@@ -85,7 +86,7 @@ class EventFilter:
 
 
 def history(
-    context: Context,
+    context: Trees,
     cwd: str | None,
     ticket: int | None,
     run: int | None,
@@ -174,7 +175,7 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
     )
 
 
-def _moments(context: Context, run: Run) -> frozenset[int]:
+def _moments(context: Trees, run: Run) -> frozenset[int]:
     """Lines of its journal that the ticket can be rewound to."""
     return frozenset(one.line for one in rewind_points.moments(context, context.project(run.project), run))
 

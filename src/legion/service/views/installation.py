@@ -5,7 +5,7 @@ from __future__ import annotations
 from legion.config.explain import explain
 from legion.config.files.project import FILE
 from legion.domain.runs import seated
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
@@ -13,7 +13,7 @@ from legion.system import trees
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
-def worktrees(context: Context, cwd: str) -> WorktreeList:
+def worktrees(context: Trees, cwd: str) -> WorktreeList:
     record = registry.find(context, cwd)
     project = context.project_of(record)
     # Trees first: a ticket exists before its tree.
@@ -34,7 +34,7 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
     return WorktreeList(root=record.worktrees, worktrees=lines, trash_bytes=trees.size(project.trash))
 
 
-def config(context: Context, cwd: str | None) -> Config:
+def config(context: Trees, cwd: str | None) -> Config:
     record = registry.find_or_none(context, cwd) if cwd else None
     if record is None:
         return Config(

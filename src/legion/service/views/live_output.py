@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.runs import Run
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.run.job import run_dir
 from legion.runner.journal import read_tail
 from legion.runner.spec import RunFolder
@@ -22,7 +22,7 @@ from legion.service.shared.fragments import usage_line
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 from legion.store.work import runs, usage
-from legion.wire.live import FollowOutput, LiveOutput, OutputPiece, RunningLine
+from legion.wire.history import FollowOutput, LiveOutput, OutputPiece, RunningLine
 
 _LOOK = 0.2
 """Seconds between two looks at the sizes of the files."""
@@ -51,7 +51,7 @@ class _FollowedRun:
         return self.offset is not None and self.size > self.offset
 
 
-def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: float) -> LiveOutput:
+def follow(context: Board, news: CommitSignal, wanted: FollowOutput, timeout: float) -> LiveOutput:
     """Return when a run has printed, started or ended, when the time is up, or when the daemon ends."""
     project = registry.find(context, wanted.cwd).id if wanted.cwd else None
     deadline = time.monotonic() + timeout
@@ -67,7 +67,7 @@ def follow(context: Context, news: CommitSignal, wanted: FollowOutput, timeout: 
                 break
 
 
-def _followed(context: Context, project: int | None, wanted: FollowOutput) -> list[_FollowedRun]:
+def _followed(context: Board, project: int | None, wanted: FollowOutput) -> list[_FollowedRun]:
     with context.store.read() as tx:
         active = [
             run for run in runs.active(tx) if project in (None, run.project) and wanted.ticket in (None, run.ticket)
@@ -75,14 +75,14 @@ def _followed(context: Context, project: int | None, wanted: FollowOutput) -> li
     return [_FollowedRun(run, RunFolder(run_dir(context, run)).output, wanted.seen.get(str(run.id))) for run in active]
 
 
-def _answer(context: Context, followed: list[_FollowedRun]) -> LiveOutput:
+def _answer(context: Board, followed: list[_FollowedRun]) -> LiveOutput:
     with context.store.read() as tx:
         running = _running(context, tx, [one.run for one in followed])
     pieces = [_piece(one) for one in followed if one.has_news or one.offset is None]
     return LiveOutput(running=running, pieces=pieces)
 
 
-def _running(context: Context, tx: ReadTransaction, active: list[Run]) -> list[RunningLine]:
+def _running(context: Board, tx: ReadTransaction, active: list[Run]) -> list[RunningLine]:
     names = agents.names(tx)
     spent = usage.of_runs(tx, [run.id for run in active])
     lines = []

@@ -12,9 +12,10 @@ from legion.domain.runs import Run
 from legion.domain.tickets.rewinds import moment
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.trees.snapshots import look
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.machine_runs import remote
 from legion.jobs.run.job import run_dir
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import rewind_points
 from legion.jobs.workspace.sandbox import live_tree
 from legion.jobs.workspace.save import worktree_name
@@ -22,8 +23,7 @@ from legion.runner.spec import RunFolder
 from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
 from legion.store.work import runs
-from legion.wire.page_parts import HiddenCharacterLine
-from legion.wire.tickets import Diff, LogText
+from legion.wire.ticket_pages import Diff, HiddenCharacterLine, LogText
 
 _MOST = 512 * 1024
 _END = 16 * 1024
@@ -31,7 +31,7 @@ _PATIENCE = 60.0
 """Seconds for one reading of a tree."""
 
 
-def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> LogText:
+def log(context: Board, ticket_id: int, run_id: int | None, offset: int) -> LogText:
     """A part of the output of one run, by default the latest."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
@@ -68,7 +68,7 @@ def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> Lo
     )
 
 
-def end_of_log(context: Context, ticket_id: int, lines: int) -> list[str]:
+def end_of_log(context: Board, ticket_id: int, lines: int) -> list[str]:
     """The last lines of the latest run."""
     with context.store.read() as tx:
         run = runs.latest(tx, ticket_id)
@@ -82,7 +82,7 @@ def end_of_log(context: Context, ticket_id: int, lines: int) -> list[str]:
         return []
 
 
-def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
+def diff(context: Trees, ticket_id: int, since: str = "") -> Diff:
     """The proposed change of the ticket, or the present tree of its running agent; since a moment of it, if given."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
@@ -105,14 +105,14 @@ def diff(context: Context, ticket_id: int, since: str = "") -> Diff:
     return Diff(ticket=ticket_id, base=base, head=head, text=text, live=live, as_of=as_of, hidden_characters=hidden)
 
 
-def _run_elsewhere(context: Context, ticket: Ticket) -> Run | None:
+def _run_elsewhere(context: Board, ticket: Ticket) -> Run | None:
     """The run of its agent on a machine, where the tree is."""
     with context.store.read() as tx:
         last = runs.latest(tx, ticket.id)
     return last if last is not None and last.machine not in ("", context.machine) and last.ended_at is None else None
 
 
-def _arrived_tree(context: Context, ticket: Ticket, run: Run) -> tuple[str, float]:
+def _arrived_tree(context: Board, ticket: Ticket, run: Run) -> tuple[str, float]:
     found = remote.last_snapshot(context, run)
     if found is None:
         raise NotFound(
@@ -122,7 +122,7 @@ def _arrived_tree(context: Context, ticket: Ticket, run: Run) -> tuple[str, floa
     return found
 
 
-def _current(context: Context, project: ProjectContext, ticket: Ticket, start: str) -> tuple[str, str, str]:
+def _current(context: Trees, project: ProjectContext, ticket: Ticket, start: str) -> tuple[str, str, str]:
     """Start, end and difference. Nothing of the tree goes into the hub: its agent may be writing there."""
     tree = project.worktrees.path(worktree_name(ticket.id))
     if ticket.spec.checkpoint:

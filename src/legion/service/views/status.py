@@ -16,8 +16,9 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
+from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
-from legion.jobs.context import Context
+from legion.jobs.trees import Trees
 from legion.service.projects import registry, trials, trust
 from legion.service.projects.session_notes import rewritten_note, session_notes
 from legion.service.shared.fragments import shaped, usage_line
@@ -26,13 +27,14 @@ from legion.store import events
 from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import usage
-from legion.wire.projects import DaemonLine, Graph, ProjectLine, ProjectList, Status, TrialPage
+from legion.wire.board import DaemonLine, Graph, ProjectLine, ProjectList, Status
+from legion.wire.projects import TrialPage
 
 _RECENT = 50
 """Ended tickets that `legion status` lists without --all."""
 
 
-def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
+def status(context: Trees, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
     here = registry.find_or_none(context, cwd) if cwd else None
     with context.store.read() as tx:
         known = projects.all(tx)
@@ -61,12 +63,12 @@ def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bo
         )
 
 
-def all_projects(context: Context) -> ProjectList:
+def all_projects(context: Trees) -> ProjectList:
     with context.store.read() as tx:
         return ProjectList(projects=[_project_line(context, tx, project) for project in projects.all(tx)])
 
 
-def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
+def _with_sandbox_setting(context: Board, daemon: DaemonLine) -> DaemonLine:
     """The sandbox was probed at the start; the settings may have switched it off since."""
     if context.user.sandbox.mode is SandboxMode.OFF:
         return replace(daemon, sandbox="off, by your settings", sandbox_missing=False)
@@ -76,7 +78,7 @@ def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
 _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 
 
-def _project_line(context: Context, tx: ReadTransaction, record: Project) -> ProjectLine:
+def _project_line(context: Trees, tx: ReadTransaction, record: Project) -> ProjectLine:
     trusted = projects.is_trusted(tx, record.id, record.config_hash)
     unreadable = unreadable_settings(record)
     baseline = "none"
@@ -157,7 +159,7 @@ def unreadable_settings(project: Project) -> str:
     return ""
 
 
-def ahead(context: Context, project: Project) -> int:
+def ahead(context: Trees, project: Project) -> int:
     """The number of landed commits that the person's branch lacks."""
     if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
         return 0
@@ -168,7 +170,7 @@ def ahead(context: Context, project: Project) -> int:
 _FLAKY_DAYS = 7
 
 
-def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]:
+def flaky(context: Board, tx: ReadTransaction, project: int) -> dict[str, str]:
     """Checks that were both red and green on the same tree in the last days, and how often."""
     found = events.since(tx, project, EventKind.FLAKY, context.clock() - _FLAKY_DAYS * 86_400)
     counted = Counter(str(event.data["command"]) for event in found)
@@ -178,7 +180,7 @@ def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]
     }
 
 
-def graph(context: Context, cwd: str) -> Graph:
+def graph(context: Trees, cwd: str) -> Graph:
     """All live tickets of a project and the last ended ones, with their dependencies."""
     project = registry.find(context, cwd)
     with context.store.read() as tx:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from legion.domain.events import EventKind
 from legion.domain.scheduling.usage import UsageBy, report, summed
 from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
-from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
+from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.service.views import usage as usage_cases
 from legion.service.views.status import ahead
@@ -14,14 +14,14 @@ from legion.service.views.ticket_line import TicketLines
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.work import usage
-from legion.wire.usage import WorkSummary
+from legion.wire.history import WorkSummary
 
 _MOST = 2000
 _HOUR = 3600.0
 _FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER, ParkReason.RED_BASELINE)
 
 
-def stretch(context: Context, cwd: str, hours: float | None) -> WorkSummary:
+def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
     """Summarize the work since the person last collected, or of the last `hours`."""
     project = registry.find(context, cwd)
     now = context.clock()

@@ -24,17 +24,18 @@ from legion.domain.tickets.statements import statements_in
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 from legion.jobs.agent.final_message import output_end
 from legion.jobs.background.watchdog import describe_run
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
+from legion.jobs.trees import Trees
 from legion.jobs.workspace.setup import is_prepared
 from legion.runner.spec import RunFolder, RunnerError, read_spec
 from legion.service.shared.fragments import lasting, moment, silence
 from legion.store.board import plan_approvals, projects, questions, races, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
-from legion.store.work import attendances, runs, watchdog
+from legion.store.work import runs, takeovers, watchdog
 from legion.wire.tickets import TicketLine
 
 _RACES = "proven; waits for the other attempts of its race"
@@ -43,7 +44,7 @@ _RACES = "proven; waits for the other attempts of its race"
 class TicketLines:
     """Formats tickets as lines, and loads what several lines need only once."""
 
-    def __init__(self, context: Context, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
+    def __init__(self, context: Trees, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
         self._context = context
         self._now = context.clock()
         self._backoffs = pending_backoffs(context)
@@ -52,13 +53,13 @@ class TicketLines:
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
-        self._helps = watchdog.helps(tx, [run.id for run in self._active.values()])
+        self._helps = watchdog.interventions(tx, [run.id for run in self._active.values()])
         self._asking = {question.ticket: question for question in questions.open_ones(tx)}
         names = agents.names(tx)
         self._holders = {ticket: names.get(id, id) for ticket, id in ticket_holders.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.spec.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
-        found = [attendances.of_ticket(tx, ticket.id) for ticket in shown if not ticket.ended]
+        found = [takeovers.of_ticket(tx, ticket.id) for ticket in shown if not ticket.ended]
         self._attended = {one.ticket: one.mode for one in found if one is not None}
         asking = [ticket.id for ticket in shown if ticket.parked and ticket.parked.reason is ParkReason.QUESTION]
         plans = [plan_approvals.of_ticket(tx, id) for id in asking]
@@ -226,7 +227,7 @@ class TicketLines:
         return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
 
 
-def reach_of(context: Context, run: Run) -> AgentReach | None:
+def reach_of(context: Board, run: Run) -> AgentReach | None:
     """How a person reaches the agent of a run; None before it has started."""
     try:
         spec = read_spec(run_dir(context, run))
@@ -244,7 +245,7 @@ def _ended_at(folder: Path) -> float | None:
         return None
 
 
-def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:
+def _places(context: Trees, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:
     """The position in the merge queue of each change of these projects that waits to land and is not being tested."""
     places: dict[int, str] = {}
     for project in wanted:
@@ -281,7 +282,7 @@ def _or(choices: Sequence[str]) -> str:
     return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
 
 
-def pending_backoffs(context: Context) -> dict[Job, Backoff]:
+def pending_backoffs(context: Board) -> dict[Job, Backoff]:
     """Jobs that failed and wait for their next try."""
     return {
         job: backoff
@@ -294,7 +295,7 @@ def describe_backoff(backoff: Backoff, now: float) -> str:
     return f"tried again in {lasting(backoff.until - now)}: {backoff.why}"
 
 
-def predicted_conflicts(context: Context, ticket: Ticket) -> list[PredictedConflict]:
+def predicted_conflicts(context: Board, ticket: Ticket) -> list[PredictedConflict]:
     """Predicted conflicts of the ticket, as long as they can still happen."""
     if ticket.state not in AT_WORK:
         return []

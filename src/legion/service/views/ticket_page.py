@@ -14,8 +14,9 @@ from legion.domain.scheduling.usage import total
 from legion.domain.tickets.statements import Statements, statements_in
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.agent.final_message import output_end
-from legion.jobs.context import Context, ProjectContext
+from legion.jobs.board import Board
 from legion.jobs.run.job import run_dir
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import environment, quota, slots
 from legion.jobs.workspace.environment import HookRun
 from legion.jobs.workspace.save import worktree_name
@@ -28,11 +29,10 @@ from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import claims, runs, usage
-from legion.wire.page_parts import CommandLine, EnvironmentLine, PredictedConflictLine
-from legion.wire.tickets import ReceiptLine, TicketPage
+from legion.wire.ticket_pages import CommandLine, EnvironmentLine, PredictedConflictLine, ReceiptLine, TicketPage
 
 
-def ticket_page(context: Context, ticket_id: int) -> TicketPage:
+def ticket_page(context: Trees, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
         project = context.project_of(projects.get(tx, ticket.project))
@@ -97,13 +97,13 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     )
 
 
-def _statements(context: Context, run: Run | None) -> Statements:
+def _statements(context: Board, run: Run | None) -> Statements:
     if run is None:
         return Statements()
     return statements_in(output_end(RunFolder(run_dir(context, run)).output, _READ))
 
 
-def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:
+def _conflict_lines(context: Board, ticket: Ticket) -> list[PredictedConflictLine]:
     return [
         PredictedConflictLine(
             ticket=conflict.theirs,
@@ -155,7 +155,7 @@ def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
     return sorted({receipt.id: receipt for receipt in all_receipts}.values(), key=lambda receipt: receipt.id)
 
 
-def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
+def _receipt_line(context: Board, receipt: Receipt) -> ReceiptLine:
     return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
 
 
@@ -165,7 +165,7 @@ _MOST_COUNTED = 100_000
 """More are not counted, because a person waits for the page."""
 
 
-def environment_line(context: Context, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
+def environment_line(context: Board, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
     """None before the first run."""
     if latest is None:
         return None
@@ -178,7 +178,7 @@ def environment_line(context: Context, latest: Run | None, worktree: str | None)
         run=latest.id,
         slot=slot.number if slot else None,
         ports=list(slot.ports) if slot else [],
-        listening=list(slots.listening(slot.ports)) if slot else [],
+        listening=list(slots.listening(context, slot.ports, latest)) if slot else [],
         temp=str(temp) if temp.exists() else None,
         temp_bytes=temp_size.bytes,
         worktree_bytes=tree_size.bytes,

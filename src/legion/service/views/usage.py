@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from legion.domain.errors import BadInput
 from legion.domain.scheduling.usage import UsageBy, UsageSlice, clipped, report, summed
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.service.views.days import start_of
 from legion.store.work import usage
+from legion.wire.history import UsageReport, UsageShare
 from legion.wire.tickets import UsageLine
-from legion.wire.usage import UsageReport, UsageShare
 
 
-def usage_report(context: Context, cwd: str | None, by: str, since: str = "") -> UsageReport:
+def usage_report(context: Board, cwd: str | None, by: str, since: str = "") -> UsageReport:
     """The usage of the folder's project, or of all projects if the folder belongs to none. `since`: a day of UTC."""
     cut = _cut(by)
     start = start_of(since)

@@ -9,14 +9,15 @@ from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import ENDED, ParkReason, State, Ticket
-from legion.jobs.context import Context
+from legion.jobs.board import Board
+from legion.jobs.trees import Trees
 from legion.service.projects import registry
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.views.ticket_line import TicketLines
 from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.projects import WaitState
+from legion.wire.board import WaitState
 
 _LONGEST = 25.0
 _RECENT = 200
@@ -39,7 +40,7 @@ _NEEDS_A_PERSON = (
 
 
 def wait(
-    context: Context, news: CommitSignal, cwd: str | None, ids: list[int], after_event: int, timeout: float
+    context: Trees, news: CommitSignal, cwd: str | None, ids: list[int], after_event: int, timeout: float
 ) -> WaitState:
     """Return when all are settled, when an event follows `after_event`, or when the time is up."""
     deadline = time.monotonic() + min(timeout, _LONGEST)
@@ -58,7 +59,7 @@ def wait(
             return state
 
 
-def _ended_within(context: Context, project: int | None, ids: list[int], seconds: float) -> bool:
+def _ended_within(context: Board, project: int | None, ids: list[int], seconds: float) -> bool:
     """Wait so long, or until all of them have ended."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
@@ -71,7 +72,7 @@ def _ended_within(context: Context, project: int | None, ids: list[int], seconds
     return False
 
 
-def _state(context: Context, project: int | None, ids: list[int]) -> WaitState:
+def _state(context: Trees, project: int | None, ids: list[int]) -> WaitState:
     with context.store.read() as tx:
         wanted = tickets.get_many(tx, ids) if ids else _unresolved(tx, project)
         stuck = _stuck(context, tx, wanted)
@@ -90,7 +91,7 @@ def _unresolved(tx: ReadTransaction, project: int | None) -> tuple[Ticket, ...]:
     return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is State.FAILED))
 
 
-def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
+def _stuck(context: Board, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
     """Tickets that will not end without a person, so that waiting for them is useless."""
     live = {ticket.id: ticket for ticket in tickets.live(tx)}
     edges = {number: list(ticket.spec.after) for number, ticket in live.items()}
@@ -106,7 +107,7 @@ def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) ->
     return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
 
 
-def _needs_a_person(context: Context, ticket: Ticket, blocked_projects: set[int]) -> bool:
+def _needs_a_person(context: Board, ticket: Ticket, blocked_projects: set[int]) -> bool:
     hold = context.live.scheduler.holds.get(ticket.id)
     if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
         return True
@@ -116,14 +117,14 @@ def _needs_a_person(context: Context, ticket: Ticket, blocked_projects: set[int]
     return ticket.project in blocked_projects or _keeps_breaking(context, kind, ticket.id)
 
 
-def _is_blocked(context: Context, tx: ReadTransaction, project: Project) -> bool:
+def _is_blocked(context: Board, tx: ReadTransaction, project: Project) -> bool:
     """Nothing moves in it until a person acts: it is not trusted, or its merge queue fails again and again."""
     untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
     unreadable = project.id in context.live.scheduler.unreadable.current
     return untrusted or unreadable or _keeps_breaking(context, JobKind.LAND, project.id)
 
 
-def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
+def _keeps_breaking(context: Board, kind: JobKind, subject: int) -> bool:
     """The job is retried, but it failed several times in a row, so the waiting client should know."""
     backoff = context.live.scheduler.backoffs.get((kind, subject))
     return backoff is not None and backoff.length >= _LONG_BACKOFF

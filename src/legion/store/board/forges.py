@@ -16,8 +16,6 @@ _FORGES = schema.forges.c
 _ISSUES = forge_tables.forge_issues.c
 _PULLS = forge_tables.forge_pulls.c
 _FEEDBACK = forge_tables.forge_feedback.c
-_DELIVERIES = forge_tables.forge_deliveries.c
-_WEEK = 7 * 86_400.0
 OPEN_STAGES = (PullStage.OFFERED, PullStage.OPEN, PullStage.AWAY, PullStage.MERGED)
 
 
@@ -153,13 +151,3 @@ def answered(tx: Transaction, one: TakenFeedback) -> None:
 
 
 # Webhooks
-
-
-def is_new_delivery(tx: Transaction, delivery: str) -> bool:
-    """Whether this delivery was never seen within a week. It is from now on."""
-    tx.execute(delete(forge_tables.forge_deliveries).where(_DELIVERIES.at < tx.now - _WEEK))
-    there = tx.execute(select(_DELIVERIES.id).where(_DELIVERIES.id == delivery)).one_or_none()
-    if there is not None:
-        return False
-    tx.execute(insert(forge_tables.forge_deliveries), [{"id": delivery, "at": tx.now}])
-    return True

@@ -20,9 +20,9 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-_TABLE = schema.goals.c
-_ROUNDS = schema.goal_rounds.c
-_TICKETS = schema.goal_tickets.c
+_TABLE = schema.plans.c
+_ROUNDS = schema.plan_rounds.c
+_TICKETS = schema.plan_tickets.c
 _ORIGIN = FixedQuery(
     select(_TICKETS.plan, _TICKETS.key).where(_TICKETS.ticket == bindparam("mine")),
     lambda row: (int(row.plan), str(row.key)),
@@ -52,7 +52,7 @@ def create(tx: Transaction, plan: GoalPlan) -> GoalPlan:
     made = replace(
         plan, id=tx.next("plan"), version=1, conversation=str(uuid.uuid4()), created_at=tx.now, moved_at=tx.now
     )
-    tx.execute(insert(schema.goals), [_values(made)])
+    tx.execute(insert(schema.plans), [_values(made)])
     data = {"plan": made.id, "goal": made.goal[:200], "state": made.state.value, "source": made.source.value}
     tx.record(EventKind.PLAN_CREATED, project=made.project, data=data)
     return made
@@ -62,7 +62,7 @@ def save(tx: Transaction, before: GoalPlan, after: GoalPlan) -> GoalPlan:
     """Store a move of the plan. Raises StateConflict if it moved since `before` was read."""
     moved = replace(after, version=before.version + 1, moved_at=tx.now)
     same = (_TABLE.id == before.id, _TABLE.version == before.version)
-    if tx.execute(update(schema.goals).where(*same).values(_values(moved))).rowcount == 0:
+    if tx.execute(update(schema.plans).where(*same).values(_values(moved))).rowcount == 0:
         raise StateConflict(f"{before.name} changed meanwhile. See `legion plan show {before.name}`.")
     data = {
         "plan": moved.id,
@@ -97,11 +97,11 @@ def record_round(
         "message": message[:_LONGEST_MESSAGE],
         "at": tx.now,
     }
-    tx.execute(insert(schema.goal_rounds), [values])
+    tx.execute(insert(schema.plan_rounds), [values])
 
 
 def get(tx: ReadTransaction, plan: int) -> GoalPlan:
-    row = tx.execute(select(schema.goals).where(_TABLE.id == plan)).one_or_none()
+    row = tx.execute(select(schema.plans).where(_TABLE.id == plan)).one_or_none()
     if row is None:
         raise NotFound(f"There is no plan P{plan}: see `legion plan list`.")
     return _plan(row)
@@ -109,7 +109,7 @@ def get(tx: ReadTransaction, plan: int) -> GoalPlan:
 
 def of_project(tx: ReadTransaction, project: int) -> tuple[GoalPlan, ...]:
     """Oldest first."""
-    found = select(schema.goals).where(_TABLE.project == project).order_by(_TABLE.id)
+    found = select(schema.plans).where(_TABLE.project == project).order_by(_TABLE.id)
     return tuple(_plan(row) for row in tx.execute(found))
 
 
@@ -132,7 +132,7 @@ def undecided(tx: ReadTransaction, project: int | None = None) -> int:
 
 
 def rounds(tx: ReadTransaction, plan: int) -> tuple[PlanRound, ...]:
-    found = tx.execute(select(schema.goal_rounds).where(_ROUNDS.plan == plan).order_by(_ROUNDS.number))
+    found = tx.execute(select(schema.plan_rounds).where(_ROUNDS.plan == plan).order_by(_ROUNDS.number))
     return tuple(
         PlanRound(
             number=row.number,
@@ -160,7 +160,7 @@ def dispatch(tx: Transaction, plan: int, tickets: Mapping[str, int], each: PlanE
         }
         for key, ticket in tickets.items()
     ]
-    tx.execute(insert(schema.goal_tickets), rows)
+    tx.execute(insert(schema.plan_tickets), rows)
 
 
 def dispatched(tx: ReadTransaction, plan: int) -> dict[str, int]:
@@ -181,7 +181,7 @@ def landed(tx: ReadTransaction, project: int) -> tuple[LandedTicket, ...]:
 
 def past_estimates(tx: ReadTransaction, project: int) -> tuple[PastEstimate, ...]:
     took = _took(tx, project)
-    found = select(schema.goal_tickets).where(_TICKETS.ticket.in_(took), _TICKETS.usd.is_not(None))
+    found = select(schema.plan_tickets).where(_TICKETS.ticket.in_(took), _TICKETS.usd.is_not(None))
     return tuple(PastEstimate(usd=row.usd, seconds=row.seconds, took=took[row.ticket]) for row in tx.execute(found))
 
 
@@ -233,7 +233,7 @@ def _made(values: Mapping[str, Any]) -> GoalPlan:
 
 
 _WITH_PLANNER = FixedQuery(
-    select(schema.goals).where(literal_column("state IN ('planning', 'asking')")).order_by(_TABLE.id),
+    select(schema.plans).where(literal_column("state IN ('planning', 'asking')")).order_by(_TABLE.id),
     lambda row: _made(vars(row)),
     remember=100,
 )

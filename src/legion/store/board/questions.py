@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
-from legion.domain.questions import CHOICES, FALLBACKS, MORE, Question, QuestionKind, SettledBy
+from legion.domain.questions import CHOICES, FALLBACKS, MORE, YES, Question, QuestionKind, SettledBy
 from legion.domain.scheduling.budgets import scope_of
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
@@ -122,6 +122,13 @@ def open_ones(
     """Open questions, oldest first."""
     found = _OPEN.all(tx) if ticket is None else _OPEN_OF_TICKET.all(tx, of_ticket=ticket)
     return tuple(one for one in found if run in (None, one.run) and agent in ("", one.agent))
+
+
+def reachable(tx: ReadTransaction, project: int) -> dict[str, bool]:
+    """The hosts that the person allowed or refused to the project's agents: the last answer about each."""
+    said = (_TABLE.kind == QuestionKind.NETWORK, _TABLE.project == project, _TABLE.settled_by == SettledBy.PERSON)
+    rows = tx.execute(select(_TABLE.facts, _TABLE.choice).where(*said).order_by(_TABLE.settled_at))
+    return {row.facts["host"]: row.choice == YES for row in rows}
 
 
 def more_money(tx: ReadTransaction) -> dict[str, float]:

@@ -8,13 +8,13 @@ from legion.domain.plans.specification import SpecStage
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-_TABLE = schema.goal_documents.c
+_TABLE = schema.plan_documents.c
 
 
 def add(tx: Transaction, plan: int, stage: SpecStage, text: str, run: int) -> None:
     """The table refuses a second document of a stage."""
     values = {"plan": plan, "stage": stage, "text": text, "run": run, "at": tx.now}
-    tx.execute(insert(schema.goal_documents), [values])
+    tx.execute(insert(schema.plan_documents), [values])
 
 
 def runs_of(tx: ReadTransaction, plan: int) -> dict[SpecStage, int]:

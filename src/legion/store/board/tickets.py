@@ -1,6 +1,6 @@
 """Tickets: their specs, their states, and the edges between them.
 
-Lists (`live`, `recent`) leave out the four long texts of the wish; `get`, `get_many` and `move` bring everything.
+Lists (`live`, `recent`) leave out the four long texts; `get`, `get_many` and `move` bring everything.
 No function here costs more because many tickets have ended, but `edges` and `counts`, which are about all of them.
 """
 
@@ -45,7 +45,7 @@ from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
-_TEXTS = schema.wishes.c
+_TEXTS = schema.ticket_details.c
 _LIVE = _TABLE.live == literal_column("1")
 """Spelt as in the partial index: a bound value would hide the index from the planner."""
 _ENDED = _TABLE.live == literal_column("0")
@@ -56,7 +56,7 @@ _TEXT_COLUMNS = ("text", "context", "criteria", "plan")
 """Long texts, which are in a table of their own."""
 _WHOLE: Select[Any] = (
     select(schema.tickets, *(_TEXTS[name] for name in _TEXT_COLUMNS))
-    .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
+    .select_from(schema.tickets.join(schema.ticket_details, _TEXTS.ticket == _TABLE.id))
     .where(_ON_BOARD)
 )
 _ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
@@ -313,7 +313,7 @@ def edit(tx: Transaction, ticket: int, values: Mapping[str, Any], *, feedback: s
     columns["version"] = before.version + 1
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(columns))
     if texts:
-        tx.execute(update(schema.wishes).where(_TEXTS.ticket == ticket).values(texts))
+        tx.execute(update(schema.ticket_details).where(_TEXTS.ticket == ticket).values(texts))
     if "after" in values:
         tx.execute(delete(schema.edges).where(schema.edges.c.ticket == ticket))
         if values["after"]:
@@ -413,7 +413,7 @@ _HOW_MANY_LIVE = FixedQuery(
     lambda row: int(row.many),
     remember=10,
 )
-_INSERT, _INSERT_TEXTS = inserting(schema.tickets), inserting(schema.wishes)
+_INSERT, _INSERT_TEXTS = inserting(schema.tickets), inserting(schema.ticket_details)
 _MOVE = updating(
     schema.tickets,
     _TABLE.id == bindparam("this"),

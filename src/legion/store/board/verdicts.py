@@ -23,23 +23,23 @@ _WANTED = FixedQuery(
 )
 
 
-def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str = "") -> ReviewRequest:
+def ask(tx: Transaction, ticket: Ticket, reviewer: str, *, binding: bool, why: str = "") -> ReviewRequest:
     """Request a review of the ticket's change. No reviewer is asked twice, but the ticket may start to wait for one."""
     assert ticket.change is not None, "there is nothing to review without a change"
     base, commit = ticket.change.base, ticket.change.commit
-    mine = (_TABLE.ticket == ticket.id, _TABLE.reader == reader)
+    mine = (_TABLE.ticket == ticket.id, _TABLE.reviewer == reviewer)
     same = tx.execute(select(schema.verdicts).where(*mine, _TABLE.commit_id == commit, _OPEN)).one_or_none()
     if same is not None:
         tx.execute(update(schema.verdicts).where(_TABLE.id == same.id).values(binding=same.binding or binding))
         return get(tx, same.id)
     given = (_TABLE.verdict.is_not(None), ~_OPEN)
     before: int = tx.execute(select(func.count()).where(*mine, *given)).scalar_one()
-    reading = ReviewRequest(
+    review = ReviewRequest(
         id=tx.next("verdict"),
         project=ticket.project,
         ticket=ticket.id,
         attempt=ticket.attempt,
-        reader=reader,
+        reviewer=reviewer,
         round=before + 1,
         base=base,
         commit=commit,
@@ -47,27 +47,27 @@ def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str
         why=why,
         asked_at=tx.now,
     )
-    tx.execute(insert(schema.verdicts), [_values(reading)])
-    data = {"reader": reader, "round": reading.round, "commit": commit, "binding": binding, "why": why}
+    tx.execute(insert(schema.verdicts), [_values(review)])
+    data = {"reader": reviewer, "round": review.round, "commit": commit, "binding": binding, "why": why}
     tx.record(EventKind.REVIEW_ASKED, project=ticket.project, ticket=ticket.id, data=data)
-    return reading
+    return review
 
 
-def refuse(tx: Transaction, reading: int, complaint: str) -> ReviewRequest:
+def refuse(tx: Transaction, review: int, complaint: str) -> ReviewRequest:
     """Record an answer that cannot be used."""
-    before = _still_open(tx, reading)
+    before = _still_open(tx, review)
     values = {"refused": before.refused + 1, "complaint": complaint}
-    tx.execute(update(schema.verdicts).where(_TABLE.id == reading).values(values))
-    return get(tx, reading)
+    tx.execute(update(schema.verdicts).where(_TABLE.id == review).values(values))
+    return get(tx, review)
 
 
-def give(tx: Transaction, reading: int, verdict: Verdict | None, notes: tuple[str, ...] = ()) -> ReviewRequest:
+def give(tx: Transaction, review: int, verdict: Verdict | None, notes: tuple[str, ...] = ()) -> ReviewRequest:
     """Record the verdict as it counts; None where no usable one came and none is asked for again."""
-    before = _still_open(tx, reading)
+    before = _still_open(tx, review)
     given = replace(before, given_at=tx.now, verdict=verdict, notes=notes)
     values = {name: _values(given)[name] for name in ("given_at", "verdict", "notes")}
-    tx.execute(update(schema.verdicts).where(_TABLE.id == reading).values(values))
-    data: dict[str, object] = {"reader": given.reader, "round": given.round, "commit": given.commit}
+    tx.execute(update(schema.verdicts).where(_TABLE.id == review).values(values))
+    data: dict[str, object] = {"reader": given.reviewer, "round": given.round, "commit": given.commit}
     if verdict is None:
         data |= {"verdict": "none", "why": given.complaint}
     else:
@@ -78,11 +78,11 @@ def give(tx: Transaction, reading: int, verdict: Verdict | None, notes: tuple[st
     return given
 
 
-def get(tx: ReadTransaction, reading: int) -> ReviewRequest:
-    row = tx.execute(select(schema.verdicts).where(_TABLE.id == reading)).one_or_none()
+def get(tx: ReadTransaction, review: int) -> ReviewRequest:
+    row = tx.execute(select(schema.verdicts).where(_TABLE.id == review)).one_or_none()
     if row is None:
-        raise NotFound(f"There is no reading {reading}: see `legion ticket N`.")
-    return _reading(row)
+        raise NotFound(f"There is no review {review}: see `legion ticket N`.")
+    return _review(row)
 
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[ReviewRequest, ...]:
@@ -90,9 +90,9 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[ReviewRequest, ...]:
     return _found(tx, _TABLE.ticket == ticket)
 
 
-def said_by(tx: ReadTransaction, ticket: int, reader: str) -> tuple[ReviewRequest, ...]:
+def said_by(tx: ReadTransaction, ticket: int, reviewer: str) -> tuple[ReviewRequest, ...]:
     """Reviews in which this reviewer gave a verdict, oldest first."""
-    return _found(tx, _TABLE.ticket == ticket, _TABLE.reader == reader, ~_OPEN, _TABLE.verdict.is_not(None))
+    return _found(tx, _TABLE.ticket == ticket, _TABLE.reviewer == reviewer, ~_OPEN, _TABLE.verdict.is_not(None))
 
 
 def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[ReviewRequest, ...]:
@@ -114,23 +114,23 @@ def optional_reviews(tx: ReadTransaction) -> Mapping[int, int]:
     return {row.id: row.project for row in found if row.state in aside and (row.id, row.change_commit) in wanted}
 
 
-def _still_open(tx: ReadTransaction, reading: int) -> ReviewRequest:
-    found = get(tx, reading)
+def _still_open(tx: ReadTransaction, review: int) -> ReviewRequest:
+    found = get(tx, review)
     if found.given_at is not None:
-        raise StateConflict(f"Reading {reading} of ticket {found.ticket} was given already: look at it again.")
+        raise StateConflict(f"Review {review} of ticket {found.ticket} was given already: look at it again.")
     return found
 
 
 def _found(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> tuple[ReviewRequest, ...]:
-    return tuple(_reading(row) for row in tx.execute(select(schema.verdicts).where(*conditions).order_by(_TABLE.id)))
+    return tuple(_review(row) for row in tx.execute(select(schema.verdicts).where(*conditions).order_by(_TABLE.id)))
 
 
-def _values(reading: ReviewRequest) -> dict[str, Any]:
+def _values(review: ReviewRequest) -> dict[str, Any]:
     facts = {
-        name: getattr(reading, name) for name in ReviewRequest.__dataclass_fields__ if name not in ("commit", "verdict")
+        name: getattr(review, name) for name in ReviewRequest.__dataclass_fields__ if name not in ("commit", "verdict")
     }
-    verdict = None if reading.verdict is None else _json(reading.verdict)
-    return facts | {"commit_id": reading.commit, "verdict": verdict, "notes": list(reading.notes)}
+    verdict = None if review.verdict is None else _json(review.verdict)
+    return facts | {"commit_id": review.commit, "verdict": verdict, "notes": list(review.notes)}
 
 
 def _json(verdict: Verdict) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _json(verdict: Verdict) -> dict[str, Any]:
     return asdict(verdict) | {"ruling": verdict.ruling.value, "findings": findings}
 
 
-def _reading(row: Row[Any]) -> ReviewRequest:
+def _review(row: Row[Any]) -> ReviewRequest:
     facts = dict(row._mapping)
     commit, verdict = facts.pop("commit_id"), facts.pop("verdict")
     return ReviewRequest(

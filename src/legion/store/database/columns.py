@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Dialect, Integer, MetaData, Text, TypeDecorator
+from sqlalchemy import Column, Dialect, Integer, MetaData, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
+from sqlalchemy.types import TypeEngine
 
 from legion.domain.text import from_json, storable, to_json
 
@@ -51,3 +52,17 @@ class Flag(TypeDecorator[bool]):
 def one_of(kind: type[Enum]) -> SqlEnum:
     """An enum by its value, not by its name."""
     return SqlEnum(kind, native_enum=False, length=None, values_callable=lambda members: [m.value for m in members])
+
+
+def keys(kind: type[TypeEngine[Any]], *names: str) -> tuple[Column[Any], ...]:
+    """Columns of the primary key. Numbers are given by `counters`."""
+    return tuple(Column(name, kind, primary_key=True, autoincrement=False) for name in names)
+
+
+def required(kind: type[TypeEngine[Any]], *names: str) -> tuple[Column[Any], ...]:
+    return tuple(Column(name, kind, nullable=False) for name in names)
+
+
+def optional(kind: type[TypeEngine[Any]], *names: str) -> tuple[Column[Any], ...]:
+    """Columns that may be null."""
+    return tuple(Column(name, kind) for name in names)

@@ -1,111 +1,50 @@
-"""The tables of plans, memories and adoptions, as the last migration leaves them."""
+"""The tables of plans, epics, races, notes and routines, as the last migration leaves them."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, Double, Integer, Table, Text
 
-from legion.domain.plans.conditions import StepResult
+from legion.domain.notes import NoteKind
 from legion.domain.plans.plan import PlanAuthor, PlanSource, PlanState
 from legion.domain.plans.specification import SpecStage
 from legion.domain.tickets.policy import LandingGate
-from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.columns import AnyText, Flag, Json, keys, metadata, one_of, optional, required
 
-goals = Table(
-    "goals",
+plans = Table(
+    "plans",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("project", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
+    *keys(Integer, "id"),
+    *required(Integer, "project", "version"),
     Column("state", one_of(PlanState), nullable=False),
     Column("source", one_of(PlanSource), nullable=False),
-    Column("goal", AnyText, nullable=False),
-    Column("epic", AnyText, nullable=False),
-    Column("team", AnyText, nullable=False),
-    Column("model", AnyText, nullable=False),
+    *required(AnyText, "goal", "epic", "team", "model"),
     Column("budget", Double),
     Column("may_ask", Flag, nullable=False),
     Column("about", Integer),
-    Column("rounds", Integer, nullable=False),
-    Column("tries", Integer, nullable=False),
+    *required(Integer, "rounds", "tries"),
     Column("draft", Json),
-    Column("findings", Json, nullable=False),
-    Column("asked", Json, nullable=False),
-    Column("guidance", AnyText, nullable=False),
-    Column("reason", AnyText, nullable=False),
+    *required(Json, "findings", "asked"),
+    *required(AnyText, "guidance", "reason"),
     Column("held_until", Double),
-    Column("conversation", Text, nullable=False),
-    Column("dispatcher", Text, nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("moved_at", Double, nullable=False),
-    Column("spec", Flag, nullable=False),
-    Column("keep_docs", Flag, nullable=False),
+    *required(Text, "conversation", "dispatcher"),
+    *required(Double, "created_at", "moved_at"),
+    *required(Flag, "spec", "keep_docs"),
 )
 
-goal_documents = Table(
-    "goal_documents",
+plan_documents = Table(
+    "plan_documents",
     metadata,
-    Column("plan", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "plan"),
     Column("stage", one_of(SpecStage), primary_key=True),
     Column("text", AnyText, nullable=False),
     Column("run", Integer),
     Column("at", Double, nullable=False),
 )
 
-conditions = Table(
-    "conditions",
+plan_rounds = Table(
+    "plan_rounds",
     metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("about", Json, nullable=False),
-    Column("result", one_of(StepResult), nullable=False),
-    Column("word", AnyText, nullable=False),
-    Column("negated", Flag, nullable=False),
-)
-
-epics = Table(
-    "epics",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("name", AnyText, primary_key=True),
-    Column("budget", Double, nullable=False),
-)
-
-epic_gates = Table(
-    "epic_gates",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("name", AnyText, primary_key=True),
-    Column("gate", one_of(LandingGate), nullable=False),
-)
-
-memories = Table(
-    "memories",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("project", Integer, nullable=False),
-    Column("text", AnyText, nullable=False),
-    Column("files", Json, nullable=False),
-    Column("labels", Json, nullable=False),
-    Column("ticket", Integer),
-    Column("created_at", Double, nullable=False),
-    Column("forgotten_at", Double),
-    Column("lesson", Flag, nullable=False),
-    Column("accepted_at", Double),
-    Column("accepted_by", Text, nullable=False),
-)
-
-recalled = Table(
-    "recalled",
-    metadata,
-    Column("memory", Integer, primary_key=True, autoincrement=False),
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("at", Double, nullable=False),
-)
-
-goal_rounds = Table(
-    "goal_rounds",
-    metadata,
-    Column("plan", Integer, primary_key=True, autoincrement=False),
-    Column("number", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "plan", "number"),
     Column("author", one_of(PlanAuthor), nullable=False),
     Column("run", Integer),
     Column("usable", Flag, nullable=False),
@@ -114,22 +53,79 @@ goal_rounds = Table(
     Column("at", Double, nullable=False),
 )
 
-goal_tickets = Table(
-    "goal_tickets",
+plan_tickets = Table(
+    "plan_tickets",
     metadata,
-    Column("plan", Integer, primary_key=True, autoincrement=False),
-    Column("key", Text, primary_key=True),
+    *keys(Integer, "plan"),
+    *keys(Text, "key"),
     Column("ticket", Integer, nullable=False),
-    Column("usd", Double),
-    Column("seconds", Double),
+    *optional(Double, "usd", "seconds"),
     Column("at", Double, nullable=False),
 )
 
-adoptions = Table(
-    "adoptions",
+epics = Table(
+    "epics",
     metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "project"),
+    *keys(AnyText, "name"),
+    Column("budget", Double),
+    Column("gate", one_of(LandingGate)),
+)
+
+race_lanes = Table(
+    "race_lanes",
+    metadata,
+    *keys(Integer, "ticket"),
+    *required(Integer, "race", "origin"),
+    Column("label", AnyText, nullable=False),
+    *optional(Integer, "lines", "findings"),
+    Column("won", Flag),
+    Column("why", AnyText, nullable=False),
+    Column("decided_at", Double),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    *keys(Integer, "id"),
+    Column("project", Integer, nullable=False),
+    Column("kind", one_of(NoteKind), nullable=False),
+    Column("text", AnyText, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("ticket", Integer),
+    Column("created_at", Double, nullable=False),
+    Column("closed_at", Double),
+    Column("closed_by", Text, nullable=False),
+    Column("outcome", AnyText, nullable=False),
+    *required(Json, "files", "labels"),
+    Column("pinned", Flag, nullable=False),
+    Column("accepted_at", Double),
+    Column("accepted_by", Text, nullable=False),
+)
+
+note_uses = Table(
+    "note_uses",
+    metadata,
+    *keys(Integer, "note", "ticket"),
     Column("at", Double, nullable=False),
-    Column("conversation", Text, nullable=False),
-    Column("source", Text, nullable=False),
+)
+
+routines = Table(
+    "routines",
+    metadata,
+    *keys(Integer, "id"),
+    *required(Integer, "project", "version"),
+    Column("starts", AnyText, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("text", AnyText, nullable=False),
+    Column("variables", Json, nullable=False),
+    Column("team", AnyText, nullable=False),
+    Column("budget", Double),
+    Column("created_at", Double, nullable=False),
+    *optional(Double, "removed_at", "due_at"),
+    Column("seen", Integer, nullable=False),
+    *required(Json, "tags", "last_tickets"),
+    Column("last_at", Double),
+    Column("last_result", AnyText, nullable=False),
+    Column("runs", Integer, nullable=False),
 )

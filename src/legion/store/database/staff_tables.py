@@ -6,25 +6,20 @@ from sqlalchemy import Column, Double, Integer, Table, Text
 
 from legion.domain.agents.agent import Planning, Tier
 from legion.domain.agents.mail import Delivery, MessageKind
-from legion.domain.tickets.attendance import AttendMode
-from legion.domain.wheel import WheelStage
-from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.domain.takeovers import TakeoverMode, TakeoverStage
+from legion.store.database.columns import AnyText, Flag, Json, keys, metadata, one_of, optional, required
 
 agents = Table(
     "agents",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "number"),
     Column("id", Text, nullable=False),
     Column("project", Integer, nullable=False),
     Column("parent", Text, nullable=False),
-    Column("name", AnyText, nullable=False),
-    Column("role", AnyText, nullable=False),
-    Column("task", AnyText, nullable=False),
-    Column("model", AnyText, nullable=False),
+    *required(AnyText, "name", "role", "task", "model"),
     Column("tools", Json),
     Column("budget", Double),
-    Column("headcount", Integer),
-    Column("depth", Integer),
+    *optional(Integer, "headcount", "depth"),
     Column("tier", one_of(Tier), nullable=False),
     Column("base", Text),
     Column("owes", Flag, nullable=False),
@@ -33,38 +28,36 @@ agents = Table(
     Column("hired_at", Double, nullable=False),
     Column("fired_at", Double),
     Column("plan", one_of(Planning), nullable=False),
-    Column("leaving", Text, nullable=False),
-    Column("hirer", Text, nullable=False),
+    *required(Text, "leaving", "hirer"),
     Column("delegates", Flag, nullable=False),
     Column("driver", Text, nullable=False),
+    *(Column(name, Integer, nullable=False, server_default="0") for name in ("seen", "shown", "noticed", "tokens")),
+    Column("compacted", Flag, nullable=False, server_default="0"),
+    Column("handovers", Integer, nullable=False, server_default="0"),
 )
 
 agent_spending = Table(
     "agent_spending",
     metadata,
-    Column("agent", Text, primary_key=True),
-    Column("own_usd", Double, nullable=False),
-    Column("given_usd", Double, nullable=False),
+    *keys(Text, "agent"),
+    *required(Double, "own_usd", "given_usd"),
 )
 
-holdings = Table(
-    "holdings",
+claimed_tickets = Table(
+    "claimed_tickets",
     metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "ticket"),
     Column("number", Integer, nullable=False),
     Column("agent", Text, nullable=False),
-    Column("planted", Flag, nullable=False),
-    Column("submitted", Flag, nullable=False),
+    *required(Flag, "planted", "submitted"),
     Column("since", Double, nullable=False),
 )
 
 mail = Table(
     "mail",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("sender", Text, nullable=False),
-    Column("recipient", Text, nullable=False),
+    *keys(Integer, "number"),
+    *required(Text, "id", "sender", "recipient"),
     Column("kind", one_of(MessageKind), nullable=False),
     Column("text", AnyText, nullable=False),
     Column("sent_at", Double, nullable=False),
@@ -76,19 +69,10 @@ mail = Table(
     Column("archived_at", Double),
 )
 
-calls = Table(
-    "calls",
-    metadata,
-    Column("caller", Text, primary_key=True),
-    Column("request", AnyText, primary_key=True),
-    Column("answer", Json, nullable=False),
-    Column("at", Double, nullable=False),
-)
-
 tokens = Table(
     "tokens",
     metadata,
-    Column("hash", Text, primary_key=True),
+    *keys(Text, "hash"),
     Column("agent", Text, nullable=False),
     Column("ticket", Integer),
     Column("run", Integer, nullable=False),
@@ -99,7 +83,7 @@ tokens = Table(
 devices = Table(
     "devices",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
+    *keys(Integer, "id"),
     Column("name", AnyText, nullable=False),
     Column("code_hash", Text, nullable=False),
     Column("code_ends_at", Double, nullable=False),
@@ -107,28 +91,16 @@ devices = Table(
     Column("host", Text, nullable=False),
     Column("read_only", Flag, nullable=False),
     Column("made_at", Double, nullable=False),
-    Column("seen_at", Double),
-    Column("revoked_at", Double),
+    *optional(Double, "seen_at", "revoked_at"),
 )
 
-agent_wheels = Table(
-    "agent_wheels",
+takeovers = Table(
+    "takeovers",
     metadata,
-    Column("agent", Integer, primary_key=True, autoincrement=False),
-    Column("owes", Flag, nullable=False),
+    *keys(Integer, "ticket", "agent"),
+    Column("mode", one_of(TakeoverMode), nullable=False),
+    *required(Flag, "submitted", "accepts", "owes"),
     Column("since", Double, nullable=False),
     Column("alone", Integer),
-    Column("stage", one_of(WheelStage), nullable=False),
-)
-
-attendances = Table(
-    "attendances",
-    metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("mode", one_of(AttendMode), nullable=False),
-    Column("submitted", Flag, nullable=False),
-    Column("accepts", Flag, nullable=False),
-    Column("since", Double, nullable=False),
-    Column("alone", Integer),
-    Column("stage", one_of(WheelStage), nullable=False),
+    Column("stage", one_of(TakeoverStage), nullable=False),
 )

@@ -109,6 +109,8 @@ class Transaction(ReadTransaction):
         super().__init__(connection, now)
         self.tells = False
         """Are listeners notified after the commit?"""
+        self.taken_back = False
+        """Does the block end without a commit?"""
 
     def next(self, counter: str) -> int:
         """The next number of this counter; a rollback gives it back."""
@@ -144,6 +146,10 @@ class Transaction(ReadTransaction):
     def tell(self) -> None:
         """Notify listeners after the commit, even without an event."""
         self.tells = True
+
+    def take_back(self) -> None:
+        """Leave nothing at the end of the block: what was written was only to be looked at."""
+        self.taken_back = True
 
 
 class Store:
@@ -184,7 +190,7 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Commits at the end of the block, or leaves nothing when the block raises."""
+        """Commits at the end of the block, or leaves nothing when the block raises or takes it back."""
         if getattr(self._inside, "writing", False):
             raise RuntimeError("write() inside write(): pass the transaction on instead.")
         self._inside.writing = True
@@ -194,6 +200,9 @@ class Store:
                 _become_the_writer(transaction)
                 _refuse_replaced(transaction, self._generation)
                 yield transaction
+                if transaction.taken_back:
+                    connection.rollback()
+                    return
                 crash.reach(Point.STORE_WRITE_BEFORE_COMMIT)
         finally:
             self._inside.writing = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,18 +12,20 @@ from sqlalchemy import func, insert, select, update
 
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent, Allowance, Planning, Rights
-from legion.domain.errors import NotFound, StateConflict
+from legion.domain.errors import NotAllowed, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.usage import AgentSpending
 from legion.domain.text import count
-from legion.store.board import questions
+from legion.store.board import projects, questions
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import usage
 
 _TABLE = schema.agents.c
+_COLUMNS = [_TABLE[one.name] for kind in (Agent, Rights) for one in fields(kind) if one.name != "rights"]
+"""Without what a leader has read, which `leaders` keeps."""
 _STANDING = _TABLE.fired_at.is_(None)
 _SHORTEST_PREFIX = 4
 
@@ -60,8 +62,12 @@ def hire(
         delegates=delegates,
         driver=driver,
     )
-    if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
-        raise StateConflict(f"There is an agent called {agent.name} already: choose another name.")
+    other = tx.execute(select(_TABLE.project).where(_STANDING, _TABLE.name == agent.name)).first()
+    if other is not None:
+        # No agent gets to know what other projects there are.
+        named = parent == ROOT and other.project != project
+        where = f" in project {projects.get(tx, other.project).name}" if named else ""
+        raise StateConflict(f"There is an agent called {agent.name} already{where}: choose another name.")
     tx.execute(insert(schema.agents), [_values(agent)])
     data = {"agent": agent.id, "name": agent.name, "parent": parent, "role": role}
     tx.record(EventKind.AGENT_HIRED, project=project, data=data)
@@ -125,14 +131,14 @@ def plant(tx: Transaction, agent: Agent, base: str) -> Agent:
 
 
 def get(tx: ReadTransaction, id: str) -> Agent:
-    row = tx.execute(select(schema.agents).where(_TABLE.id == id)).one_or_none()
+    row = tx.execute(select(*_COLUMNS).where(_TABLE.id == id)).one_or_none()
     if row is None:
         raise NotFound(f"Session not found: {id}. `legion agents` lists the agents.")
     return _agent(row)
 
 
 def numbered(tx: ReadTransaction, number: int) -> Agent:
-    row = tx.execute(select(schema.agents).where(_TABLE.number == number)).one_or_none()
+    row = tx.execute(select(*_COLUMNS).where(_TABLE.number == number)).one_or_none()
     if row is None:
         raise NotFound(f"There is no agent number {number}: see `legion agents`.")
     return _agent(row)
@@ -140,9 +146,7 @@ def numbered(tx: ReadTransaction, number: int) -> Agent:
 
 def find(tx: ReadTransaction, word: str, *, by: str) -> Agent:
     """By id, the start of an id, or name; standing ones before fired ones. An agent finds those of its project."""
-    visible = (
-        select(schema.agents) if by == ROOT else select(schema.agents).where(_TABLE.project == get(tx, by).project)
-    )
+    visible = select(*_COLUMNS) if by == ROOT else select(*_COLUMNS).where(_TABLE.project == get(tx, by).project)
     exact = visible.where((_TABLE.id == word) | (_TABLE.name == word)).order_by(_TABLE.number.desc())
     found = [_agent(row) for row in tx.execute(exact)]
     if not found and len(word) >= _SHORTEST_PREFIX:
@@ -163,7 +167,7 @@ def standing(tx: ReadTransaction) -> tuple[Agent, ...]:
 
 def every(tx: ReadTransaction) -> tuple[Agent, ...]:
     """Fired ones included, in the order of their hire."""
-    return tuple(_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number)))
+    return tuple(_agent(row) for row in tx.execute(select(*_COLUMNS).order_by(_TABLE.number)))
 
 
 def gone(tx: ReadTransaction, project: int) -> frozenset[str]:
@@ -223,6 +227,13 @@ def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Allo
     }
 
 
+def refuse_expense(tx: ReadTransaction, id: str, usd: float) -> None:
+    """The budgets of new tickets and plans come out of what their dispatcher has left to give."""
+    money = all_means(tx)[id].money
+    if money is not None and usd > money:
+        raise NotAllowed(f"You cannot give {usd:g} dollars: {money:.2f} are left to give.")
+
+
 def _from_the_top(all_of_them: Iterable[Agent]) -> list[Agent]:
     """Parents before their reports, fired ones included. An adopted agent may be older than its new parent."""
     reports: dict[str, list[Agent]] = {}
@@ -253,5 +264,5 @@ def _agent(row: Stored) -> Agent:
     return Agent(**facts, rights=rights)
 
 
-_ALL_STANDING = FixedQuery(select(schema.agents).where(_STANDING).order_by(_TABLE.number), _agent, remember=None)
+_ALL_STANDING = FixedQuery(select(*_COLUMNS).where(_STANDING).order_by(_TABLE.number), _agent, remember=None)
 _NAMES = FixedQuery(select(_TABLE.id, _TABLE.name), lambda row: (str(row.id), str(row.name)), remember=None)

@@ -1,10 +1,10 @@
-"""Rows of leaders: the last event that each has read, the size of its conversation, how often it started again."""
+"""The last event that each leader has read, the size of its conversation, and how often it started a fresh one."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select, update
 
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -27,13 +27,15 @@ class LeaderState:
     handovers: int = 0
 
 
+_TABLE = schema.agents.c
+_COLUMNS = (_TABLE.number.label("agent"), *(_TABLE[one.name] for one in fields(LeaderState) if one.name != "agent"))
+
+
 def get(tx: ReadTransaction, agent: int) -> LeaderState:
-    row = tx.execute(select(schema.leaders).where(schema.leaders.c.agent == agent)).one_or_none()
+    row = tx.execute(select(*_COLUMNS).where(_TABLE.number == agent)).one_or_none()
     return LeaderState(agent=agent) if row is None else LeaderState(**row._mapping)
 
 
 def change(tx: Transaction, agent: int, **values: int) -> LeaderState:
-    changed = replace(get(tx, agent), **values)  # type: ignore[arg-type]  # names of columns
-    tx.execute(delete(schema.leaders).where(schema.leaders.c.agent == agent))
-    tx.execute(insert(schema.leaders), [asdict(changed)])
-    return changed
+    tx.execute(update(schema.agents).where(_TABLE.number == agent).values(values))
+    return get(tx, agent)

@@ -20,7 +20,7 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 _TABLE = schema.mail.c
 _OPEN: ColumnElement[bool] = literal_column("delivery IN ('waiting', 'offered')")
 """Spelt as in the partial index: bound values would hide the index from the planner."""
-_EVENTS = {Delivery.HEARD: EventKind.MAIL_HEARD, Delivery.RETURNED: EventKind.MAIL_RETURNED}
+_EVENTS = {Delivery.HEARD: EventKind.MAIL_DELIVERED, Delivery.RETURNED: EventKind.MAIL_RETURNED}
 _WAITING_SINCE = FixedQuery(
     select(_TABLE.recipient, func.min(_TABLE.sent_at).label("since"))
     .where(_OPEN, _TABLE.delivery == Delivery.WAITING)

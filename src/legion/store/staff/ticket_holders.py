@@ -12,7 +12,7 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-_TABLE = schema.holdings.c
+_TABLE = schema.claimed_tickets.c
 _LIVE = FixedQuery(
     select(_TABLE.ticket)
     .join(schema.tickets, schema.tickets.c.id == _TABLE.ticket)
@@ -28,22 +28,22 @@ def hold(tx: Transaction, ticket: int, agent: str) -> ClaimedTicket:
     drop(tx, ticket)
     number = tx.next("holding")
     holding = ClaimedTicket(ticket=ticket, number=number, agent=agent, planted=False, submitted=False, since=tx.now)
-    tx.execute(insert(schema.holdings), [asdict(holding)])
+    tx.execute(insert(schema.claimed_tickets), [asdict(holding)])
     return holding
 
 
 def drop(tx: Transaction, ticket: int) -> None:
-    tx.execute(delete(schema.holdings).where(_TABLE.ticket == ticket))
+    tx.execute(delete(schema.claimed_tickets).where(_TABLE.ticket == ticket))
 
 
 def note(tx: Transaction, ticket: int, *, planted: bool | None = None, submitted: bool | None = None) -> None:
     values = {"planted": planted, "submitted": submitted}
     told = {name: value for name, value in values.items() if value is not None}
-    tx.execute(update(schema.holdings).where(_TABLE.ticket == ticket).values(told))
+    tx.execute(update(schema.claimed_tickets).where(_TABLE.ticket == ticket).values(told))
 
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> ClaimedTicket | None:
-    row = tx.execute(select(schema.holdings).where(_TABLE.ticket == ticket)).one_or_none()
+    row = tx.execute(select(schema.claimed_tickets).where(_TABLE.ticket == ticket)).one_or_none()
     return None if row is None else ClaimedTicket(**row._mapping)
 
 
@@ -51,7 +51,7 @@ def current(tx: ReadTransaction, agent: str) -> ClaimedTicket | None:
     """The ticket that the agent works on: not stopped, and in no queue."""
     tickets = schema.tickets.c
     found = (
-        select(schema.holdings)
+        select(schema.claimed_tickets)
         .join(schema.tickets, tickets.id == _TABLE.ticket)
         .where(_TABLE.agent == agent, tickets.state == State.WORKING)
         .order_by(_TABLE.number.desc())

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Select, bindparam, insert, select
+from sqlalchemy import bindparam, select, update
 
 from legion.domain.events import EventKind
-from legion.domain.tickets.adoptions import Adoption
 from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-_TABLE = schema.adoptions.c
-_OF_TICKET = FixedQuery(
-    select(schema.adoptions).where(_TABLE.ticket == bindparam("mine")), lambda row: Adoption(**vars(row)), remember=100
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Adoption:
+    ticket: int
+    at: float
+    conversation: str
+    """The ticket's own, which starts as a copy."""
+    source: str
+    """The person's."""
+
+
+_TABLE = schema.ticket_details.c
+_ALL = select(
+    _TABLE.ticket,
+    _TABLE.adopted_at.label("at"),
+    _TABLE.adopted_conversation.label("conversation"),
+    _TABLE.adopted_source.label("source"),
+).where(_TABLE.adopted_conversation.is_not(None))
+_OF_TICKET = FixedQuery(_ALL.where(_TABLE.ticket == bindparam("mine")), lambda row: Adoption(**vars(row)), remember=100)
 
 
 def add(tx: Transaction, *, ticket: int, project: int, source: str) -> None:
     """The first run of the ticket starts its conversation as a copy of `source`."""
-    adoption = Adoption(ticket=ticket, at=tx.now, conversation=str(uuid.uuid4()), source=source)
-    tx.execute(insert(schema.adoptions), [asdict(adoption)])
+    values = {"adopted_at": tx.now, "adopted_conversation": str(uuid.uuid4()), "adopted_source": source}
+    tx.execute(update(schema.ticket_details).where(_TABLE.ticket == ticket).values(values))
     tx.record(EventKind.TICKET_ADOPTED, project=project, ticket=ticket, data={"source": source})
 
 
@@ -32,15 +45,12 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Adoption | None:
 
 
 def by_conversation(tx: ReadTransaction, conversation: str) -> Adoption | None:
-    return _one(tx, select(schema.adoptions).where(_TABLE.conversation == conversation))
+    row = tx.execute(_ALL.where(_TABLE.adopted_conversation == conversation)).one_or_none()
+    return None if row is None else Adoption(**row._mapping)
 
 
 def latest_of(tx: ReadTransaction, source: str) -> Adoption | None:
     """The last ticket that continues this conversation of the person's."""
-    found = select(schema.adoptions).where(_TABLE.source == source)
-    return _one(tx, found.order_by(_TABLE.ticket.desc()).limit(1))
-
-
-def _one(tx: ReadTransaction, found: Select[Any]) -> Adoption | None:
+    found = _ALL.where(_TABLE.adopted_source == source).order_by(_TABLE.ticket.desc()).limit(1)
     row = tx.execute(found).one_or_none()
     return None if row is None else Adoption(**row._mapping)

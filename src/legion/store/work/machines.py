@@ -215,6 +215,17 @@ def note_loss(tx: Transaction, run: PlacedRun) -> None:
         _move(tx, machine, MachineState.PAUSED, project=run.project, reason=why)
 
 
+def note_copy(tx: Transaction, machine: Machine) -> None:
+    """Two workers have its token. It is paused, and the person gets to know it."""
+    if machine.state is MachineState.ACTIVE:
+        why = (
+            f"two workers call themselves machine {machine.name}, so its folder was copied, and neither gets more "
+            f"runs: remove the copy, `legion machine invite` it under a name of its own, then "
+            f"`legion machine resume {machine.name}`"
+        )
+        _move(tx, machine, MachineState.PAUSED, reason=why)
+
+
 def note_end(tx: Transaction, machine: int) -> None:
     """A run ended there as it should."""
     tx.execute(update(schema.machines).where(_TABLE.id == machine, _TABLE.lost > 0).values(lost=0))

@@ -58,12 +58,12 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
 
 def _charge(tx: Transaction, spent: Spending) -> None:
     """Add it to what the standing agent spent whose turn it was, or that started the ticket or the planner."""
-    runs, given = schema.runs.c, func.coalesce(schema.tickets.c.dispatcher, schema.goals.c.dispatcher, "")
+    runs, given = schema.runs.c, func.coalesce(schema.tickets.c.dispatcher, schema.plans.c.dispatcher, "")
     run = tx.execute(
         select(runs.agent, runs.conversation, given.label("dispatcher"))
         .select_from(
             schema.runs.outerjoin(schema.tickets, schema.tickets.c.id == runs.ticket).outerjoin(
-                schema.goals, schema.goals.c.id == runs.plan
+                schema.plans, schema.plans.c.id == runs.plan
             )
         )
         .where(runs.id == spent.run)
@@ -165,7 +165,7 @@ def by_agents(tx: ReadTransaction) -> Mapping[str, AgentSpending]:
 
 def reserved(tx: ReadTransaction) -> Mapping[str, float]:
     """Dollars that agents gave to tickets and planners which may still run, and which these have not spent yet."""
-    tickets, plans = schema.tickets.c, schema.goals.c
+    tickets, plans = schema.tickets.c, schema.plans.c
     at_work = plans.state.in_((PlanState.PLANNING, PlanState.ASKING))
     found: dict[str, float] = {}
     for owner, id, run, lives in (
@@ -194,10 +194,10 @@ def work(tx: ReadTransaction, project: int | None = None, *, since: float | None
         table.id, table.ticket, table.plan, table.role, table.driver, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name, schema.agents.c.role.label("post"), schema.projects.c.name.label("place"),
-        schema.goals.c.epic.label("planned"),
+        schema.plans.c.epic.label("planned"),
     ).select_from(
         schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
-        .outerjoin(schema.goals, schema.goals.c.id == table.plan)
+        .outerjoin(schema.plans, schema.plans.c.id == table.plan)
         .outerjoin(schema.agents, schema.agents.c.number == table.agent)
         .join(schema.projects, schema.projects.c.id == table.project)
     )  # fmt: skip
@@ -239,7 +239,7 @@ def spending(tx: ReadTransaction, project: int | None = None, *, since: str = ""
 def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
     """What was spent in all, by project, epic and day. A planner belongs to the epic of its plan, turns of standing
     agents and questions to none."""
-    ticket, run, plan = schema.tickets.c, schema.runs.c, schema.goals.c
+    ticket, run, plan = schema.tickets.c, schema.runs.c, schema.plans.c
     found = (
         select(
             run.project,
@@ -252,7 +252,7 @@ def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
         .select_from(
             schema.usage.join(schema.runs, run.id == _TABLE.run)
             .outerjoin(schema.tickets, ticket.id == run.ticket)
-            .outerjoin(schema.goals, plan.id == run.plan)
+            .outerjoin(schema.plans, plan.id == run.plan)
         )
         .group_by(run.project, ticket.epic, run.plan, plan.epic, _TABLE.day)
     )
@@ -272,7 +272,7 @@ def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
 
 def have_read(tx: Transaction, source: str, file: str, place: int) -> None:
     if tx.run(_HAVE_READ, {"of_source": source, **new({"file": file, "place": place})}) == 0:
-        tx.execute(insert(schema.readings), [{"source": source, "file": file, "place": place}])
+        tx.execute(insert(schema.read_positions), [{"source": source, "file": file, "place": place}])
 
 
 def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
@@ -315,8 +315,10 @@ _OF_TICKET = FixedQuery(
 )
 _LIMITS = FixedQuery(select(schema.limits), lambda row: ProviderLimit(**vars(row)), remember=None)
 _READ_UP_TO = FixedQuery(
-    select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
+    select(schema.read_positions).where(schema.read_positions.c.source == bindparam("of_source")),
     lambda row: (str(row.file), int(row.place)),
     remember=10,
 )
-_HAVE_READ = updating(schema.readings, schema.readings.c.source == bindparam("of_source"), columns=("file", "place"))
+_HAVE_READ = updating(
+    schema.read_positions, schema.read_positions.c.source == bindparam("of_source"), columns=("file", "place")
+)

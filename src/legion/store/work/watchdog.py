@@ -15,27 +15,27 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import QueryByIds
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-_WATCHES = schema.watches.c
-_HELPS = schema.helps.c
+_OBSERVATIONS = schema.observations.c
+_INTERVENTIONS = schema.interventions.c
 _OF_RUNS = QueryByIds(
-    select(schema.helps).order_by(_HELPS.run, _HELPS.number),
-    _HELPS.run,
+    select(schema.interventions).order_by(_INTERVENTIONS.run, _INTERVENTIONS.number),
+    _INTERVENTIONS.run,
     lambda row: Intervention(**vars(row)),
     remember=100,
 )
 
 
-def watches(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, Observation]:
-    found = select(schema.watches).where(_WATCHES.run.in_(list(runs)))
+def observations(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, Observation]:
+    found = select(schema.observations).where(_OBSERVATIONS.run.in_(list(runs)))
     return {row.run: Observation(**row._mapping) for row in tx.execute(found)}
 
 
 def keep(tx: Transaction, watch: Observation) -> None:
-    tx.execute(delete(schema.watches).where(_WATCHES.run == watch.run))
-    tx.execute(insert(schema.watches), [asdict(watch)])
+    tx.execute(delete(schema.observations).where(_OBSERVATIONS.run == watch.run))
+    tx.execute(insert(schema.observations), [asdict(watch)])
 
 
-def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervention, ...]]:
+def interventions(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervention, ...]]:
     """The interventions in each run, oldest first; runs without any are left out."""
     by_run: dict[int, tuple[Intervention, ...]] = {}
     for one in _OF_RUNS.all(tx, runs):
@@ -45,7 +45,7 @@ def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervent
 
 def note(tx: Transaction, run: Run, wanted: Intervention) -> Intervention:
     """Record that the intervention is about to happen, with its event. The table refuses a repeated number."""
-    tx.execute(insert(schema.helps), [asdict(wanted)])
+    tx.execute(insert(schema.interventions), [asdict(wanted)])
     data: dict[str, object] = {
         "run": run.id,
         "step": wanted.action.value,
@@ -53,17 +53,17 @@ def note(tx: Transaction, run: Run, wanted: Intervention) -> Intervention:
         "rule": wanted.rule.value,
         **({"agent": run.conversation} if run.agent is not None else {}),
     }
-    tx.record(EventKind.HELPED, project=run.project, ticket=run.ticket, data=data)
+    tx.record(EventKind.WATCHDOG_STEP, project=run.project, ticket=run.ticket, data=data)
     return wanted
 
 
 def taken(tx: Transaction, one: Intervention, *, after: int) -> None:
     """The intervention reached the run, after this event of its journal."""
-    mine = update(schema.helps).where(_HELPS.run == one.run, _HELPS.number == one.number)
+    mine = update(schema.interventions).where(_INTERVENTIONS.run == one.run, _INTERVENTIONS.number == one.number)
     tx.execute(mine.values(taken_at=tx.now, after=after))
 
 
 def ended_by(tx: ReadTransaction, run: int) -> Intervention | None:
     """The intervention that ended the run, if one did."""
-    last = helps(tx, [run]).get(run, ())[-1:]
+    last = interventions(tx, [run]).get(run, ())[-1:]
     return last[0] if last and last[0].action is WatchdogStep.END else None

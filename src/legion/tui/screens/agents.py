@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, question_before
+from legion.client.text import agents as view
+from legion.client.text.rows import BLANK, Row, clean, head
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.screens.list_and_page import ListAndPage
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
-from legion.tui.views import agents as view
-from legion.tui.views.rows import BLANK, Row, clean, head
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.agents import AgentLine, AgentPage, FireAgent, InterruptAgent, PlanVerdict, SetDelegation
@@ -40,7 +41,10 @@ class AgentsPlace(ListAndPage[AgentPage]):
         return next((one for one in agents.agents if one.id == self.selected), None) if agents is not None else None
 
     def list_rows(self, width: int) -> list[Row]:
-        return view.tree_rows(self.store.agents.value, width, self.legion_app.keys.shown()["hire"])
+        found = self.store.agents.value
+        if found is not None:
+            found = replace(found, agents=[one for one in found.agents if one.fired_at is None])
+        return view.rows(found, width, self.legion_app.keys.shown()["hire"])
 
     def page_feed(self, key: str) -> Feed[AgentPage]:
         return self.store.feed(lambda legion: legion.agent(key), of_kinds("agent.", "mail.", "run.", "plan."))
@@ -96,7 +100,7 @@ class AgentsPlace(ListAndPage[AgentPage]):
         if agent is not None:
             verdict = PlanVerdict(agent=agent.id, approve=True)
             self.legion_app.ask(
-                f"Approve the plan of {clean(agent.name)}? It may change files from then on.",
+                question_before("decide_plan", clean(agent.name)),
                 lambda legion: legion.decide_plan(verdict).message,
             )
 
@@ -104,7 +108,7 @@ class AgentsPlace(ListAndPage[AgentPage]):
         agent = self.agent
         if agent is not None:
             self.legion_app.ask(
-                f"Fire {clean(agent.name)}? Its work is kept, its unread mail is returned.",
+                question_before("fire", clean(agent.name)),
                 lambda legion: legion.fire(FireAgent(id=agent.id)).message,
             )
 

@@ -8,17 +8,17 @@ from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 from textual.widget import Widget
 
+from legion.client.text import board as view
+from legion.client.text.board import BoardColumn, BoardMode
+from legion.client.text.rows import Row, note, row
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import KeyContext
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
-from legion.tui.views import board as view
-from legion.tui.views.board import BoardMode, Column
-from legion.tui.views.rows import Row, note, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine
 from legion.tui.widgets.row_list import RowList
-from legion.wire.projects import Graph
+from legion.wire.board import Graph
 from legion.wire.tickets import TicketLine
 
 _MOST_COLUMNS = 10
@@ -98,7 +98,7 @@ class BoardColumns(Vertical):
         if len(waves) > fit:
             # The last column holds all waves for which there is no room.
             rest = tuple(ticket for wave in waves[fit - 1 :] for ticket in wave.tickets)
-            waves = [*waves[: fit - 1], Column(f"Waves {fit} to {len(waves)}", rest)]
+            waves = [*waves[: fit - 1], BoardColumn(f"Waves {fit} to {len(waves)}", rest)]
         room = width // max(1, len(waves)) - 2
         chain = view.longest_chain(graph)
         self._lists([(wave.title, view.wave_cards(wave.tickets, room, chain)) for wave in waves])

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 from textual.widget import Widget
 
 from legion.client.legion import Legion
+from legion.client.text import catalog as view
+from legion.client.text.providers import provider_rows
+from legion.client.text.rows import BLANK, Row, clean, paragraph, row
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.editor import edited
 from legion.tui.feed import Feed
@@ -17,18 +20,16 @@ from legion.tui.screens.forms import Form
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import of_kinds
-from legion.tui.views import catalog as view
 from legion.tui.views.form_fields import (
     NAME_FIELDS,
     PROVIDER_FIELDS,
     SESSION_FIELDS,
     WORKER_FIELDS,
 )
-from legion.tui.views.rows import BLANK, Row, clean, paragraph, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
-from legion.wire.controls import Numbers, SetNumbers
 from legion.wire.errors import LegionError
+from legion.wire.projects import Numbers, SetNumbers
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.sessions import DeleteSession, NamedSession, NewSession, SessionLine, SessionList
 from legion.wire.teams import SaveDefinition
@@ -40,19 +41,27 @@ _WITH_ADD = ("providers", "teams", "roles", "sessions")
 
 @dataclass(frozen=True, kw_only=True)
 class _List:
-    """One list of the menu: the request that reads it, and the answer as rows."""
+    """One list of the menu: the request that reads it, the answer as rows, and what can be done there."""
 
     fetch: Callable[[Legion, str], object]
     rows: Callable[[Any, int], list[Row]]
+    hint: str = ""
 
 
+_EDITS = "Enter edits; a shipped one becomes yours."
+_SWITCHES = "● gets your tickets; Enter switches, Esc continues with it."
+_SETS = "Edit a file; changes count without a restart. `agents.parallel` is the number of workers."
 _LISTS = {
-    "providers": _List(fetch=lambda legion, _: legion.providers(), rows=view.provider_rows),
-    "teams": _List(fetch=lambda legion, cwd: legion.teams(cwd), rows=view.team_rows),
-    "roles": _List(fetch=lambda legion, cwd: legion.roles(cwd), rows=view.role_rows),
-    "workers": _List(fetch=lambda legion, cwd: legion.numbers(cwd), rows=view.number_rows),
-    "sessions": _List(fetch=lambda legion, cwd: legion.sessions(cwd, all=True), rows=view.session_rows),
-    "settings": _List(fetch=lambda legion, cwd: legion.config(cwd), rows=view.setting_rows),
+    "providers": _List(fetch=lambda legion, _: legion.providers(), rows=provider_rows),
+    "teams": _List(fetch=lambda legion, cwd: legion.teams(cwd), rows=view.team_rows, hint=_EDITS),
+    "roles": _List(fetch=lambda legion, cwd: legion.roles(cwd), rows=view.role_rows, hint=_EDITS),
+    "workers": _List(
+        fetch=lambda legion, cwd: legion.numbers(cwd),
+        rows=view.number_rows,
+        hint="Enter changes these numbers at once, without a commit.",
+    ),
+    "sessions": _List(fetch=lambda legion, cwd: legion.sessions(cwd, all=True), rows=view.session_rows, hint=_SWITCHES),
+    "settings": _List(fetch=lambda legion, cwd: legion.config(cwd), rows=view.setting_rows, hint=_SETS),
     "worktrees": _List(fetch=lambda legion, cwd: legion.worktrees(cwd), rows=view.worktree_rows),
 }
 
@@ -107,7 +116,9 @@ class CatalogPlace(Place):
         return self._feed.value if self._feed is not None else None
 
     def rows_of(self, value: object, width: int) -> list[Row]:
-        return _LISTS[self.kind].rows(value, width)
+        one = _LISTS[self.kind]
+        told = [BLANK, *paragraph(one.hint, width, colour=Colour.DIM)] if one.hint else []
+        return [*one.rows(value, width), *told]
 
     @property
     def _selected(self) -> str:

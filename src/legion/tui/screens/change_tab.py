@@ -8,6 +8,7 @@ from typing import cast
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from legion.client.text.rows import clean, note, row
 from legion.client.text.terminal import Cell, Colour, count
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
@@ -16,11 +17,11 @@ from legion.tui.screens.prompts import LinePrompt, YesNo
 from legion.tui.store import BoardStore
 from legion.tui.views import diff as view
 from legion.tui.views.diff import CommentPlace, ShownFile
-from legion.tui.views.rows import clean, note, row
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine
 from legion.tui.widgets.row_list import RowList
-from legion.wire.tickets import Action, Diff
+from legion.wire.ticket_pages import Diff
+from legion.wire.tickets import Action
 
 
 class ChangeList(RowList):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from legion.client.legion import Legion
-from legion.tui.views.rows import clean
+from legion.client.text.rows import clean
 
 Offer = Callable[[Legion, str], list[tuple[str, str]]]
 """Reads the choices for a folder, as (value, text). Called in a thread of the requests."""

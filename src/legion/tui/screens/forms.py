@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Switch, TextArea
 
 from legion.client.legion import Legion
+from legion.client.text.rows import clean
 from legion.tui.keys import KeyContext
 from legion.tui.screens.field_offers import OFFERS, Offer
 from legion.tui.screens.host import UiHost
@@ -28,17 +29,15 @@ from legion.tui.views.form_fields import (
     values,
     with_title,
 )
-from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import KeyLine
 from legion.tui.widgets.text_line import TextLine
 from legion.wire.agents import HireAgent
-from legion.wire.controls import EditTicket
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
 from legion.wire.terminal import NewByHand
 from legion.wire.ticket_fields import FieldKind
-from legion.wire.tickets import Action
+from legion.wire.tickets import Action, EditTicket
 
 Request = Callable[[dict[str, object]], Callable[[Legion], str]]
 """Makes the request of what was filled in. Raises ValueError with a sentence."""

@@ -8,6 +8,8 @@ from typing import cast
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from legion.client.text import proofs as view
+from legion.client.text.rows import BLANK, Row, clean, flow, head, note, paragraph
 from legion.client.text.terminal import Cell, count
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
@@ -16,8 +18,6 @@ from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Reader
 from legion.tui.store import BoardStore
 from legion.tui.views import diff as changes
-from legion.tui.views import ticket as view
-from legion.tui.views.rows import BLANK, Row, clean, flow, head, note, paragraph
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList

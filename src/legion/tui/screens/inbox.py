@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable
 from textual.widget import Widget
 
 from legion.client.legion import Legion
+from legion.client.text import inbox as view
+from legion.client.text.plans import KEY as PLAN
+from legion.client.text.plans import waiting
+from legion.client.text.questions import asker
+from legion.client.text.rows import clean
 from legion.client.text.terminal import count
 from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
-from legion.tui.views import inbox as view
-from legion.tui.views.plans import KEY as PLAN
-from legion.tui.views.plans import waiting
-from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
-from legion.wire.questions import AnswerQuestion, QuestionLine
+from legion.wire.mail import AnswerQuestion, QuestionLine
 
 _WITH_A_REASON = ("no", "reject", "back", "changes")
 _SHOWN = 400
@@ -103,7 +104,7 @@ class InboxPlace(Place):
         if choice == _RULE:
             self._confirm_rule(question)
             return
-        text = f"Answer `{clean(choice)}` to question {question.id} of {view.asker(question)}?"
+        text = f"Answer `{clean(choice)}` to question {question.id} of {asker(question)}?"
 
         def go(yes: bool | None) -> None:
             if yes:

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 from textual.containers import Horizontal
 from textual.widget import Widget
 
+from legion.client.text.rows import Row
 from legion.tui.feed import Feed
 from legion.tui.screens.place import Place
-from legion.tui.views.rows import Row
 from legion.tui.widgets.row_list import RowList
 
 _NARROW = 76

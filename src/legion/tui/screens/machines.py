@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, question_before
+from legion.client.text.machines import log_rows, rows
+from legion.client.text.rows import Row, clean
 from legion.tui.keys import KeyContext
 from legion.tui.screens.catalog import CatalogPlace
-from legion.tui.views import machines as view
-from legion.tui.views.rows import Row, clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
-from legion.wire.machine_pages import MachineLine, MachineList, RemoveMachine
+from legion.wire.machines import MachineLine, MachineList, RemoveMachine
+
+_OPERATIONS = {
+    "update": {"update_machine"},
+    "pause_machine": {"pause_machine", "resume_machine"},
+    "remove_machine": {"remove_machine"},
+}
+"""By action of the key map: the operations of which one must be offered."""
 
 
 class MachinesPlace(CatalogPlace, inherit_bindings=False):
@@ -28,7 +35,7 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
 
     def rows_of(self, value: object, width: int) -> list[Row]:
         assert isinstance(value, MachineList)
-        return view.rows(value, width)
+        return rows(value, width)
 
     @property
     def machine(self) -> MachineLine | None:
@@ -37,8 +44,8 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
         return next((one for one in lines if one.name == self._selected), None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("update", "pause_machine", "remove_machine"):
-            return self.machine is not None and not self.machine.head
+        if action in _OPERATIONS:
+            return self.machine is not None and bool(_OPERATIONS[action] & {*self.machine.offers})
         return True if action == "clean" else super().check_action(action, parameters)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
@@ -50,7 +57,7 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
         await self.show_answer(
             f"Runs of {clean(name)}",
             lambda legion: legion.machine_log(name),
-            lambda found, width: view.log_rows(found, width),
+            lambda found, width: log_rows(found, width),
         )
 
     def action_update(self) -> None:
@@ -73,7 +80,7 @@ class MachinesPlace(CatalogPlace, inherit_bindings=False):
         if machine is not None:
             wanted = RemoveMachine()
             self.legion_app.ask(
-                f"Remove {clean(machine.name)}? Its token opens nothing from then on. Drain it first if it has runs.",
+                question_before("remove_machine", clean(machine.name)),
                 lambda legion: self._removed(legion, lambda one: one.remove_machine(machine.name, wanted).message),
             )
 

@@ -14,10 +14,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from legion.client.text.rows import Row, definitions, flow, note
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import BY_ID, KeyContext, shown_key
 from legion.tui.screens.host import UiHost
-from legion.tui.views.rows import Row, definitions, flow, note
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
 from legion.tui.widgets.text_line import TextLine

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from legion.client.legion import Legion
+from legion.client.text import models as view
+from legion.client.text.rows import Row, clean
 from legion.tui.feed import Feed
 from legion.tui.screens.catalog import CatalogPlace
 from legion.tui.screens.forms import Form
 from legion.tui.screens.prompts import Picker
 from legion.tui.store import of_kinds
-from legion.tui.views import models as view
 from legion.tui.views.form_fields import ROUTE_FIELDS
-from legion.tui.views.rows import Row, clean
 from legion.tui.widgets.row_list import RowList
 from legion.wire.providers import Models, RemoveRoute, RouteLine, SetRoute
 

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from legion.client.text.plans import waiting
+from legion.client.text.rows import BLANK, Row, flow
 from legion.tui.keys import KeyContext
 from legion.tui.screens.host import UiHost
 from legion.tui.store import BoardStore
-from legion.tui.views.plans import waiting
-from legion.tui.views.rows import BLANK, Row, flow
 from legion.tui.views.status_line import next_step, status_line, top_line
 from legion.tui.widgets.lines import KeyLine, RowLine, RowLines
 from legion.wire.tickets import TicketLine

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 
-from legion.client.legion import Legion
+from legion.client.legion import Legion, question_before
+from legion.client.text import plans as view
+from legion.client.text.rows import Row, clean
 from legion.client.text.terminal import count
 from legion.tui.editor import edited
 from legion.tui.feed import Feed
@@ -15,9 +17,7 @@ from legion.tui.screens.host import UiHost
 from legion.tui.screens.list_and_page import ListAndPage
 from legion.tui.screens.prompts import LinePrompt
 from legion.tui.store import of_kinds
-from legion.tui.views import plans as view
 from legion.tui.views.form_fields import PLAN_FIELDS
-from legion.tui.views.rows import Row, clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
@@ -55,7 +55,7 @@ class PlansPlace(ListAndPage[PlanPage]):
         return next((one for one in found if view.key_of(one) == self.selected), None)
 
     def list_rows(self, width: int) -> list[Row]:
-        return view.list_rows(self.store.plans.value, width, self.legion_app.keys.shown())
+        return view.list_rows(self.store.plans.value, width, f"{self.legion_app.keys.shown()['new_plan']} plans a goal")
 
     def page_feed(self, key: str) -> Feed[PlanPage] | None:
         self._chosen = set()
@@ -65,7 +65,7 @@ class PlansPlace(ListAndPage[PlanPage]):
         return self.store.feed(lambda legion: legion.plan_page(id), of_kinds("plan.", "ticket.", "run."))
 
     def page_rows(self, width: int) -> list[Row]:
-        return view.page_rows(self.page, self._chosen, width)
+        return view.page_rows(self.page, width, chosen=self._chosen)
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         if event.rows is self._list:
@@ -74,14 +74,14 @@ class PlansPlace(ListAndPage[PlanPage]):
             self.action_mark()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        state = self.plan.state if self.plan is not None else ""
+        offers = self.plan.offers if self.plan is not None else []
         offered = {
-            "approve": state in view.APPROVABLE,
-            "mark": state in view.APPROVABLE and self.is_mounted and self._page_rows.has_focus,
-            "reject": state in (*view.APPROVABLE, "failed"),
-            "edit": state in view.APPROVABLE,
-            "retry_plan": state == "failed",
-            "drop_plan": bool(state) and state not in ("approved", "dropped"),
+            "approve": "approve_plan" in offers,
+            "mark": "approve_plan" in offers and self.is_mounted and self._page_rows.has_focus,
+            "reject": "reject_plan" in offers,
+            "edit": {"plan_text", "save_plan"} <= {*offers},
+            "retry_plan": "retry_plan" in offers,
+            "drop_plan": "drop_plan" in offers,
         }
         return offered[action] if action in offered else super().check_action(action, parameters)
 
@@ -134,7 +134,7 @@ class PlansPlace(ListAndPage[PlanPage]):
         plan = self.plan
         if plan is not None:
             self.legion_app.ask(
-                f"Drop {plan.id} ({clean(plan.goal)[:200]})? Its approved tickets stay.",
+                question_before("drop_plan", f"{plan.id} ({clean(plan.goal)[:200]})"),
                 lambda legion: f"{legion.drop_plan(view.number_of(plan)).plan.id} is dropped.",
             )
 

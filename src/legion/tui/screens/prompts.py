@@ -13,9 +13,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from legion.client.text.rows import BLANK, Row, clean, definitions, flow, note, paragraph
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.screens.host import UiHost
-from legion.tui.views.rows import BLANK, Row, clean, definitions, flow, note, paragraph
 from legion.tui.widgets.lines import RowLines
 from legion.tui.widgets.row_list import RowList
 from legion.tui.widgets.text_line import TextLine

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
-from legion.tui.actions import TICKET_ACTIONS
+from legion.client.text.queue import landed_ticket, queue_rows
+from legion.client.text.rows import clean
+from legion.tui.actions import question_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
-from legion.tui.views import queue as view
-from legion.tui.views.rows import clean
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 from legion.wire.tickets import TicketLine
@@ -31,7 +31,7 @@ class QueuePlace(Place):
     def renew(self) -> None:
         if self.is_mounted:
             rows = self.query_one("#body", RowList)
-            rows.put(view.rows(self.store.status.value, self.store.recent.value, self.size.width - 1))
+            rows.put(queue_rows(self.store.status.value, self.store.recent.value, self.size.width - 1))
             if self.focused is None:
                 rows.focus()
             self.refresh_bindings()
@@ -41,7 +41,7 @@ class QueuePlace(Place):
         status = self.store.status.value
         if status is None or not self.is_mounted:
             return None
-        return view.landed_ticket(status.tickets, self.query_one("#body", RowList).selected)
+        return landed_ticket(status.tickets, self.query_one("#body", RowList).selected)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self.landed is not None if action == "undo_landed" else super().check_action(action, parameters)
@@ -56,6 +56,6 @@ class QueuePlace(Place):
         landed = self.landed
         if landed is not None:
             self.legion_app.ask(
-                TICKET_ACTIONS["undo"].question.format(id=landed.id, title=clean(landed.title)),
+                question_of("undo", landed.id, clean(landed.title)),
                 lambda legion: legion.undo(landed.id).message,
             )

@@ -10,16 +10,16 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
+from legion.client.text import board as board_view
+from legion.client.text.plans import KEY as PLAN
+from legion.client.text.plans import plan_row, waiting
+from legion.client.text.rows import Row, clean, note
 from legion.client.text.states import Group
 from legion.client.text.tickets import group_of
 from legion.tui.keys import KeyContext
 from legion.tui.screens.agents import switch_delegation
 from legion.tui.screens.ticket_place import COUNTED_EVERY, TicketPlace
-from legion.tui.views import board as board_view
 from legion.tui.views import squad as view
-from legion.tui.views.plans import KEY as PLAN
-from legion.tui.views.plans import plan_row, waiting
-from legion.tui.views.rows import Row, clean, note
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.divider import STEP, Divider, moved
 from legion.tui.widgets.row_list import RowList

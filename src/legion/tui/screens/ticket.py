@@ -9,6 +9,8 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from legion.client.text import proofs, ticket_page
+from legion.client.text.rows import Row, clean, note, paragraph
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.feed import Feed
 from legion.tui.keys import KeyContext
@@ -17,12 +19,13 @@ from legion.tui.screens.change_tab import ChangeTab
 from legion.tui.screens.history_tab import HistoryTab
 from legion.tui.screens.ticket_place import TicketPlace
 from legion.tui.views import ticket as view
-from legion.tui.views.rows import Row, clean, note, paragraph
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.lines import RowLine, RowLines
 from legion.tui.widgets.row_list import RowList
-from legion.wire.tickets import TicketLine, TicketPage
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import TicketLine
 
+_HEAD_LINES = 3
 TABS = ("live", "about", "diff", "terminal", "receipts", "review", "history")
 
 
@@ -46,7 +49,7 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         self._first_tab = tab
         self._page: Feed[TicketPage] | None = None
         self._log: LogFeed | None = None
-        self._opened_receipt = ""
+        self._opened_receipt: str | None = None
 
     def compose_body(self) -> Iterable[Widget]:
         with Vertical(id="body"):
@@ -116,9 +119,11 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         page, width = self.page, self.size.width - 1
         if page is not None:
             self._read_on()
-            self.query_one("#about", RowList).put(view.about_rows(page, width))
-            self.query_one("#receipts", RowList).put(view.receipt_rows(page, width, self._opened_receipt))
-            self.query_one("#review", RowList).put(view.review_rows(page, self.legion_app.keys.shown(), width))
+            self.query_one("#about", RowList).put(ticket_page.about_rows(page, width))
+            self.query_one("#receipts", RowList).put(proofs.receipt_rows(page, width, opened=self._opened_receipt))
+            self.query_one("#review", RowList).put(
+                proofs.review_rows(page, width, ask=self.legion_app.keys.shown().get("review", "the menu"))
+            )
         self.query_one(ChangeTab).renew()
         self.query_one(HistoryTab).renew()
         self.refresh_bindings()
@@ -127,8 +132,8 @@ class TicketScreen(TicketPlace, inherit_bindings=False):
         width, page = self.size.width, self.page
         trouble = self._page.trouble if self._page is not None else ""
         if page is not None:
-            self.query_one("#head", RowLines).show_all(view.head_rows(page.ticket, width))
-            self.query_one("#step", RowLines).show_all(view.next_rows(page, self.legion_app.keys.shown(), width))
+            self.query_one("#head", RowLines).show_all(ticket_page.head_rows(page.ticket, width)[:_HEAD_LINES])
+            self.query_one("#step", RowLines).show_all(ticket_page.next_rows(page, self.legion_app.keys.shown(), width))
         else:
             title = clean(trouble) or f"#{self.id_of_ticket}"
             self.query_one("#head", RowLines).show_all(paragraph(title, width, colour=Colour.BOLD))

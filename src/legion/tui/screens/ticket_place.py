@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
+from legion.client.text.rows import Row, clean, paragraph
 from legion.client.text.terminal import Cell, Colour, count
-from legion.tui.actions import OPERATIONS, TICKET_ACTIONS, offers, run_checks
+from legion.tui.actions import OPERATIONS, TICKET_ACTIONS, offers, question_of, run_checks
 from legion.tui.screens.place import Place
 from legion.tui.screens.prompts import Choice, LinePrompt, YesNo
-from legion.tui.views.rows import Row, clean, paragraph
 from legion.tui.widgets.row_list import RowList
 from legion.wire.errors import LegionError
-from legion.wire.questions import MessageText
+from legion.wire.mail import MessageText
 from legion.wire.terminal import OfferWork
 from legion.wire.tickets import Action, TicketLine
 
@@ -215,8 +215,7 @@ class TicketPlace(Place):
         elif able:
             id = able[0].id
             perform = lambda legion: action.perform(legion, id)  # noqa: E731 - a name for the callback
-            if action.question:
-                question = action.question.format(id=id, title=clean(able[0].title))
+            if question := question_of(name, id, clean(able[0].title)):
                 self.legion_app.ask(question, perform, waits=action.waits)
             else:
                 self.legion_app.send(perform, waits=action.waits)

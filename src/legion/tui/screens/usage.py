@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 
 from textual.widget import Widget
 
+from legion.client.text.usage import cut_rows
 from legion.tui.keys import KeyContext
 from legion.tui.screens.place import Place
 from legion.tui.store import USAGE_CUTS
-from legion.tui.views import usage as view
 from legion.tui.widgets.bindings import bindings_of
 from legion.tui.widgets.row_list import RowList
 
@@ -35,7 +35,7 @@ class UsagePlace(Place):
         if self.is_mounted:
             feed = self.store.usage[self.cut]
             rows = self.query_one("#body", RowList)
-            rows.put(view.rows(feed.value, self.store.providers.value, self.size.width - 1, USAGE_CUTS))
+            rows.put(cut_rows(feed.value, self.store.providers.value, self.size.width - 1, USAGE_CUTS))
             if self.focused is None:
                 rows.focus()
 

@@ -8,9 +8,9 @@ import time
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
+from legion.client.text.rows import BLANK, note, paragraph
 from legion.client.text.terminal import duration
 from legion.tui.screens.prompts import TextBox
-from legion.tui.views.rows import BLANK, note, paragraph
 
 
 class WaitDialog(ModalScreen[None]):

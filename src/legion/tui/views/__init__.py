@@ -1,1 +1,1 @@
-"""Screens as rows of plain text: pure functions of what the store has. `--plain` prints them, widgets draw them."""
+"""Parts of screens as rows of text that the terminal UI alone has: pure functions of what the store has."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.client.text.rows import Row, clean, fit, paragraph, row
 from legion.client.text.terminal import Cell, Colour, cut, reveal_lines, width
-from legion.tui.views.rows import Row, clean, fit, paragraph, row
 from legion.tui.views.syntax import Colouring
 
 SIDE_BY_SIDE = 118

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from legion.client.text.rows import BLANK, Row, definitions, head, table
 from legion.client.text.terminal import Cell, Colour
 from legion.tui.keys import Key, KeyContext, KeyMap, shown_key
-from legion.tui.views.rows import BLANK, Row, definitions, head, table
 
 _TITLES = {
     KeyContext.EVERYWHERE: "Everywhere",

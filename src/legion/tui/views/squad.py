@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from legion.client.text.rows import BLANK, Row, clean, fit, head, note, paragraph, row
 from legion.client.text.terminal import Cell, Colour, clock, count, cut, duration, thousands, width, wrap
 from legion.client.text.tickets import dollars
-from legion.tui.views.rows import BLANK, Row, clean, fit, head, note, paragraph, row
 from legion.wire.agents import AgentLine, AgentList
-from legion.wire.live import RunningLine
+from legion.wire.history import RunningLine
 from legion.wire.mail import Mail, MessageLine
 from legion.wire.tickets import TicketLine, UsageLine
 

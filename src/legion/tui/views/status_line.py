@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
+from legion.client.text.providers import limit_text
+from legion.client.text.rows import Row, clean, fit
 from legion.client.text.states import STYLES, style_of
-from legion.client.text.terminal import Cell, Colour, clock, count, width
+from legion.client.text.terminal import Cell, Colour, count, width
 from legion.client.text.tickets import dollars, questions_wait
 from legion.tui.link.connection import Phase
-from legion.tui.views.rows import Row, clean, fit
+from legion.wire.board import Status
 from legion.wire.plans import PlanLine
-from legion.wire.projects import Status
-from legion.wire.providers import LimitLine, Providers
+from legion.wire.providers import Providers
 
 _PHASES = {
     Phase.CONNECTING: Cell("… connecting", Colour.YELLOW),
@@ -88,16 +88,10 @@ def limits(providers: Providers | None, *, short: bool = False) -> list[Cell]:
     for provider in providers.providers if providers is not None else ():
         if provider.limit is not None and provider.limit.utilization is not None:
             full = provider.limit.utilization >= _FULL
-            used = f"{provider.limit.utilization:.0%}" if short else describe_limit(provider.limit)
+            used = f"{provider.limit.utilization:.0%}" if short else limit_text(provider.limit)
             text = f"{clean(provider.name)} {used}  "
             found.append(Cell(text, Colour.RED if full else Colour.DIM))
     return found
-
-
-def describe_limit(limit: LimitLine) -> str:
-    used = f"{limit.utilization:.0%}" if limit.utilization is not None else "?"
-    reset = f" until {clock(limit.resets_at)}" if limit.resets_at and limit.resets_at > time.time() else ""
-    return f"{used} of {clean(limit.window) or 'its limit'}{reset}"
 
 
 def next_step(

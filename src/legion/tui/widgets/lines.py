@@ -8,9 +8,9 @@ from textual import events
 from textual.geometry import Size
 from textual.message import Message
 
+from legion.client.text.rows import Row, fit
 from legion.client.text.terminal import Cell, Colour, width
 from legion.tui.keys import BY_ID, Key, KeyContext, shown_key
-from legion.tui.views.rows import Row, fit
 from legion.tui.widgets.row_list import RowList
 
 _ALWAYS = ("menu", "help")

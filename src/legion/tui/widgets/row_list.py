@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from legion.client.text.rows import Row
 from legion.client.text.terminal import Colour
 from legion.tui.keys import KeyContext
-from legion.tui.views.rows import Row
 from legion.tui.widgets.bindings import bindings_of
 
 _CLASSES = {colour: f"rows--{colour.name.lower()}" for colour in Colour}

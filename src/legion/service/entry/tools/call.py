@@ -8,7 +8,7 @@ from typing import Any
 
 from legion.domain.agents.tools import Parameter, Tool
 from legion.domain.errors import BadInput
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 
@@ -17,7 +17,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRequest:
-    context: Context
+    context: Board
     news: CommitSignal
     service: Service
     """As the caller may use it."""

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 from legion.domain.errors import BadInput
 from legion.service.entry.tools.call import Data, ToolRequest
-from legion.wire.lessons import AcceptLesson
 from legion.wire.notes import AddNote, CloseNote, NoteLine
 from legion.wire.plans import ApprovePlan, NewPlan, PlanPage, RejectPlan
 from legion.wire.text import plan_number
@@ -22,7 +21,7 @@ def note(call: ToolRequest) -> Data:
     if [number is not None, bool(text), lesson is not None].count(True) > 1:
         raise BadInput("Record a note, close one or accept a lesson, not two of them in one call.")
     if lesson is not None:
-        accepted = call.service.accept_lesson(lesson, AcceptLesson(cwd=cwd))
+        accepted = call.service.accept_lesson(lesson, CloseNote(cwd=cwd))
         return {"accepted": [one.id for one in accepted.lessons]}
     if number is not None:
         wanted = CloseNote(cwd=cwd, outcome=call.text("outcome"), request=call.request)

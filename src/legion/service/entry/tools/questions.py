@@ -16,7 +16,7 @@ from legion.store import events
 from legion.store.board import questions
 from legion.store.database.transactions import Transaction
 from legion.store.work import runs
-from legion.wire.questions import AnswerQuestion, QuestionLine
+from legion.wire.mail import AnswerQuestion, QuestionLine
 
 _PATIENCE = 20.0
 """Seconds of one wait; then the caller asks again, and finds the same question."""

@@ -11,14 +11,14 @@ from legion.domain.agents.tools import Tool
 from legion.domain.errors import NotAllowed, NotFound
 from legion.domain.text import to_json
 from legion.jobs.agent import extra_rights, plan_approval
-from legion.jobs.context import Context
+from legion.jobs.board import Board
 from legion.service.entry.tools import agents as people
 from legion.service.entry.tools import leader, questions, tickets
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest, checked
 from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.staff import agents
-from legion.wire.tools import ToolAnswer, ToolCall, ToolLine, Tools
+from legion.wire.agents import ToolAnswer, ToolCall, ToolLine, Tools
 
 _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {
     Tool.DISPATCH: tickets.dispatch,
@@ -44,7 +44,7 @@ _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {
 
 
 class ToolRegistry:
-    def __init__(self, context: Context, news: CommitSignal) -> None:
+    def __init__(self, context: Board, news: CommitSignal) -> None:
         self._context = context
         self._news = news
 

@@ -21,7 +21,8 @@ from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.mail import NewMessage
 from legion.wire.projects import Where
 from legion.wire.text import names_a_ticket
-from legion.wire.tickets import Action, TicketLine, TicketPage
+from legion.wire.ticket_pages import TicketPage
+from legion.wire.tickets import Action, TicketLine
 
 _LONGEST = 2000
 _LOG_LINES = 20
@@ -119,14 +120,14 @@ def report(call: ToolRequest) -> Data:
         sent = call.service.tell_agent(NewMessage(to=parent, text=text, request=call.request))
         return {"reported_to": "the person" if parent == ROOT else parent, "message": sent.message}
     with call.context.store.write() as tx:
-        if call.request and (first := idempotency.recall_call(tx, caller.id, call.request)) is not None:
+        if call.request and (first := idempotency.recall(tx, caller.id, call.request)) is not None:
             refuse_other_operation(first, "reported")
             return {"reported": status}
         ticket = tickets.get(tx, caller.ticket)
         data = {"status": status, "summary": summary[:_LONGEST], "run": caller.run}
         tx.record(EventKind.TICKET_REPORTED, project=ticket.project, ticket=ticket.id, data=data)
         if call.request:
-            idempotency.remember_call(tx, caller.id, call.request, {"reported": status})
+            idempotency.remember(tx, caller.id, call.request, {"reported": status})
     return {"reported": status, "next": "Your word is a claim: the change is judged when you end."}
 
 

@@ -4,12 +4,15 @@ const SECRET = "legion.device";
 let secret = "";
 try {
   secret = localStorage.getItem(SECRET) ?? "";
-} catch { /* a browser that keeps nothing: let in until the page is closed */ }
+} catch {
+  /* a browser that keeps nothing: let in until the page is closed */
+}
+/** @returns {Record<string, string>} */
 const headers = () => (secret ? { "legion-device": secret } : { "legion-page": "1" });
 const SECONDS = 20;
 const WAITING_SECONDS = 45;
 window.early ??= new Map();
-export const VERSION = document.querySelector("meta[name=legion-version]").content;
+const VERSION = document.querySelector("meta[name=legion-version]")?.getAttribute("content") ?? "";
 
 export class Problem extends Error {
   constructor(message, status) {
@@ -18,8 +21,8 @@ export class Problem extends Error {
   }
 }
 
-let onVersion = () => {};
-let onShutOut = () => {};
+let onVersion = (/** @type {string} */ _) => {};
+let onShutOut = (/** @type {string} */ _) => {};
 
 export function watchAnswers({ version, shutOut }) {
   onVersion = version;
@@ -30,17 +33,21 @@ export async function call(method, path, body, { waits = false } = {}) {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), (waits ? WAITING_SECONDS : SECONDS) * 1000);
   try {
-    return await answerOf(await (early(method, path) ?? fetch(path, {
-      method,
-      headers: body === undefined ? headers() : { ...headers(), "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-      credentials: "omit",
-      signal: abort.signal,
-    })));
+    return await answerOf(
+      await (early(method, path) ??
+        fetch(path, {
+          method,
+          headers: body === undefined ? headers() : { ...headers(), "content-type": "application/json" },
+          body: body === undefined ? undefined : JSON.stringify(body),
+          credentials: "omit",
+          signal: abort.signal,
+        })),
+    );
   } catch (error) {
     if (error instanceof Problem) throw error;
     throw new Problem(
-      error.name === "AbortError" ? "Legion does not answer; try again." : "Legion is not reachable; is it running?", 0,
+      error.name === "AbortError" ? "Legion does not answer; try again." : "Legion is not reachable; is it running?",
+      0,
     );
   } finally {
     clearTimeout(timer);
@@ -62,7 +69,9 @@ async function answerOf(response) {
   let message = `Legion answered with ${response.status}.`;
   try {
     message = JSON.parse(text).message || message;
-  } catch { /* not ours: keep the number */ }
+  } catch {
+    /* not ours: keep the number */
+  }
   if (response.status === 401) onShutOut(message);
   throw new Problem(message, response.status);
 }
@@ -74,14 +83,18 @@ export async function logIn(code, name) {
   secret = session.secret;
   try {
     localStorage.setItem(SECRET, secret);
-  } catch { /* until the page is closed */ }
+  } catch {
+    /* until the page is closed */
+  }
 }
 
 function forget() {
   secret = "";
   try {
     localStorage.removeItem(SECRET);
-  } catch { /* nothing is kept */ }
+  } catch {
+    /* nothing is kept */
+  }
 }
 
 export const get = (path, query) => call("GET", withQuery(path, query));
@@ -93,8 +106,8 @@ export function withQuery(path, query = {}) {
 }
 
 // A browser has six connections to an address, for all its windows; WebSockets are not counted. So everything that
-// waits for something to happen does so in one of these, and in a request where none can be opened: some browsers refuse
-// them behind a certificate that is accepted, but not installed; some proxies do not pass them on.
+// waits for something to happen does so in one of these, and in a request where none can be opened: some browsers
+// refuse them behind a certificate that is accepted, but not installed; some proxies do not pass them on.
 export const openSocket = (path, query) =>
   new WebSocket(withQuery(`${location.origin.replace(/^http/, "ws")}${path}`, query), secret ? ["legion", secret] : []);
 
@@ -111,19 +124,31 @@ export async function* events(after, signal) {
   const socket = openSocket("/ws/events", { after });
   const arrived = [];
   let ended = false;
-  let wake = () => {};
-  const end = () => { ended = true; wake(); };
-  signal.addEventListener("abort", () => { socket.close(); end(); });
-  if (!await isReady(socket)) {
+  let wake = (/** @type {any} */ _) => {};
+  const end = () => {
+    ended = true;
+    wake(null);
+  };
+  signal.addEventListener("abort", () => {
+    socket.close();
+    end();
+  });
+  if (!(await isReady(socket))) {
     if (!signal.aborted) yield* streamed(after, signal);
     return;
   }
-  socket.onmessage = (event) => { arrived.push(JSON.parse(event.data)); wake(); };
+  socket.onmessage = (event) => {
+    arrived.push(JSON.parse(event.data));
+    wake(null);
+  };
   socket.onclose = end;
   try {
     while (arrived.length || !ended) {
       if (arrived.length) yield arrived.shift();
-      else await new Promise((resolve) => { wake = resolve; });
+      else
+        await new Promise((resolve) => {
+          wake = resolve;
+        });
     }
   } finally {
     socket.close();
@@ -134,34 +159,47 @@ export async function* events(after, signal) {
 async function* streamed(after, signal) {
   const response = await fetch(withQuery("/v1/events", { after }), { headers: headers(), credentials: "omit", signal });
   if (!response.ok) await answerOf(response);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {any} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
     const blocks = (rest + value).split("\n\n");
-    rest = blocks.pop();
+    rest = blocks.pop() ?? "";
     yield blocks.flatMap(parse);
   }
 }
 
 function parse(block) {
-  const data = block.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+  const data = block
+    .split("\n")
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(5))
+    .join("\n");
   return data ? [JSON.parse(data)] : [];
 }
 
 // Requests for output, one after the other: each is answered when something was printed.
 export function outputRequests() {
-  let socket = null;
-  const close = () => { socket?.close(); socket = null; };
+  let socket = /** @type {any} */ (null);
+  const close = () => {
+    socket?.close();
+    socket = null;
+  };
   const ask = async (wanted) => {
     if (!socket || socket.readyState > WebSocket.OPEN) socket = openSocket("/ws/output");
     const mine = socket;
     let timer = 0;
     try {
-      return await Promise.race([answered(mine, wanted, () => socket === mine), new Promise((_, reject) => {
-        timer = setTimeout(() => { mine.close(); reject(new Problem("Legion does not answer; try again.", 0)); }, WAITING_SECONDS * 1000);
-      })]);
+      return await Promise.race([
+        answered(mine, wanted, () => socket === mine),
+        new Promise((_, reject) => {
+          timer = setTimeout(() => {
+            mine.close();
+            reject(new Problem("Legion does not answer; try again.", 0));
+          }, WAITING_SECONDS * 1000);
+        }),
+      ]);
     } finally {
       clearTimeout(timer);
     }
@@ -170,7 +208,7 @@ export function outputRequests() {
 }
 
 async function answered(socket, wanted, isWanted) {
-  if (!await isReady(socket)) {
+  if (!(await isReady(socket))) {
     if (!isWanted()) throw new Problem("The view was left.", 0);
     return post("/v1/output?timeout=25", wanted, { waits: true });
   }

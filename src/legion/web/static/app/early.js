@@ -7,7 +7,9 @@
   try {
     secret = localStorage.getItem("legion.device") ?? "";
     project = JSON.parse(localStorage.getItem("legion.project")) ?? "";
-  } catch { /* a browser that keeps nothing */ }
+  } catch {
+    /* a browser that keeps nothing */
+  }
   if (!secret) return;
   const read = (path) => fetch(path, { headers: { "legion-device": secret }, credentials: "omit" });
   const status = project ? `/v1/status?${new URLSearchParams({ cwd: project })}` : "/v1/status";

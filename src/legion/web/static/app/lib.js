@@ -16,11 +16,14 @@ const before = options.vnode;
 options.vnode = (vnode) => {
   before?.(vnode);
   const { type, props } = vnode;
-  if (type === null && typeof props === "string" && odd(props).length) Object.assign(vnode, { type: Marked, props: { text: props } });
+  if (type === null && typeof props === "string" && odd(props).length)
+    Object.assign(vnode, { type: Marked, props: { text: props } });
   if (typeof type !== "string") return;
   for (const name of SHOWN) if (typeof props[name] === "string") props[name] = spelled(props[name]);
   if (ONLY_TEXT.has(type)) props.children = inText(props.children);
 };
 
-const inText = (child) => (Array.isArray(child) ? child.map(inText) : typeof child === "string" ? spelled(child) : child);
-const Marked = ({ text }) => split(text).map((part, n) => (n % 2 ? h("span", { class: "odd", title: nameOf(part) }, part) : part));
+const inText = (child) =>
+  Array.isArray(child) ? child.map(inText) : typeof child === "string" ? spelled(child) : child;
+const Marked = ({ text }) =>
+  split(text).map((part, n) => (n % 2 ? h("span", { class: "odd", title: nameOf(part) }, part) : part));

@@ -11,7 +11,10 @@ function inline(text) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
-    parts.push(text.slice(at, found.index), found[1] === undefined ? html`<b>${found[2]}</b>` : html`<code>${found[1]}</code>`);
+    parts.push(
+      text.slice(at, found.index),
+      found[1] === undefined ? html`<b>${found[2]}</b>` : html`<code>${found[1]}</code>`,
+    );
     at = found.index + found[0].length;
   }
   return [...parts, text.slice(at)];
@@ -26,7 +29,9 @@ function blocksOf(text) {
     if (last?.kind === kind && !last.ended) last.lines.push(line);
     else blocks.push({ kind, lines: [line], ...more });
   };
-  const end = () => { if (blocks.length) blocks.at(-1).ended = true; };
+  const end = () => {
+    if (blocks.length) blocks.at(-1).ended = true;
+  };
   for (const line of text.replace(/\r\n/g, "\n").split("\n")) {
     const item = ITEM.exec(line);
     if (FENCE.test(line)) {
@@ -35,12 +40,15 @@ function blocksOf(text) {
       const rest = line.trim().replace(/^[`~]+\s*/, "");
       // The name of a language; anything else must not be hidden here.
       if (rest && !/^[\w+#-]{1,20}$/.test(rest)) add(fenced ? "pre" : "p", rest);
-    }
-    else if (fenced) add("pre", line);
+    } else if (fenced) add("pre", line);
     else if (!line.trim()) end();
-    else if (HEAD.test(line)) { end(); add("b", HEAD.exec(line)[1]); end(); }
-    else if (item) add(/\d/.test(item[1]) ? "ol" : "ul", item[2], { first: parseInt(item[1], 10) });
-    else if (/^\s{2,}\S/.test(line) && /^[ou]l$/.test(blocks.at(-1)?.kind) && !blocks.at(-1).ended) blocks.at(-1).lines.push(`${blocks.at(-1).lines.pop()} ${line.trim()}`);
+    else if (HEAD.test(line)) {
+      end();
+      add("b", HEAD.exec(line)?.[1]);
+      end();
+    } else if (item) add(/\d/.test(item[1]) ? "ol" : "ul", item[2], { first: parseInt(item[1], 10) });
+    else if (/^\s{2,}\S/.test(line) && /^[ou]l$/.test(blocks.at(-1)?.kind) && !blocks.at(-1).ended)
+      blocks.at(-1).lines.push(`${blocks.at(-1).lines.pop()} ${line.trim()}`);
     else add("p", line);
   }
   return blocks;
@@ -54,4 +62,5 @@ function Block({ kind, lines, first }) {
   return kind === "ol" ? html`<ol start=${first}>${items}</ol>` : html`<ul>${items}</ul>`;
 }
 
-export const Prose = ({ text, className = "prose" }) => html`<div class=${className}>${blocksOf(text).map((one, n) => html`<${Block} key=${n} ...${one} />`)}</div>`;
+export const Prose = ({ text, className = "prose" }) =>
+  html`<div class=${className}>${blocksOf(text).map((one, n) => html`<${Block} key=${n} ...${one} />`)}</div>`;

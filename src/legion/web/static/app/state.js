@@ -1,14 +1,14 @@
 // What the page knows: the session, the connection, the board. The stream of events says when to read again.
 import { computed, signal, useEffect, useRef, useState } from "./lib.js";
-import { events, get, Problem, watchAnswers } from "./api.js";
+import { events, get, Problem, watchAnswers, withQuery } from "./api.js";
 import { isWriting } from "./writing.js";
 
-export const session = signal(null);
+export const session = signal(/** @type {any} */ (null));
 export const shutOut = signal("");
 export const connection = signal("connecting"); // connecting, live, lost
-export const board = signal(null);
+export const board = signal(/** @type {any} */ (null));
 export const boardAt = signal(0);
-export const questions = signal([]);
+export const questions = signal(/** @type {any[]} */ ([]));
 export const inboxRead = signal(false); // Without it, no question is known, and none may wait.
 // What only the person can settle. A failed ticket that asks is a question.
 export const waits = computed(() => ({
@@ -18,7 +18,7 @@ export const waits = computed(() => ({
 }));
 export const outdated = signal("");
 export const project = signal(stored("project", ""));
-export const toasts = signal([]);
+export const toasts = signal(/** @type {any[]} */ ([]));
 export const mayAct = computed(() => session.value?.rights !== "read-only");
 export const isFull = computed(() => session.value?.rights === "full");
 
@@ -45,7 +45,9 @@ export function store(key, value) {
   try {
     if (value === null) localStorage.removeItem(`legion.${key}`);
     else localStorage.setItem(`legion.${key}`, JSON.stringify(value));
-  } catch { /* a browser that keeps nothing: the page works, and forgets */ }
+  } catch {
+    /* a browser that keeps nothing: the page works, and forgets */
+  }
 }
 
 export function toast(message, kind = "info") {
@@ -54,7 +56,9 @@ export function toast(message, kind = "info") {
   setTimeout(() => dismiss(one), kind === "error" ? 12_000 : 6_000);
 }
 
-export const dismiss = (one) => { toasts.value = toasts.value.filter((other) => other !== one); };
+export const dismiss = (one) => {
+  toasts.value = toasts.value.filter((other) => other !== one);
+};
 
 // Runs an action of the person, and reports how it ended.
 export async function act(action) {
@@ -76,16 +80,24 @@ export function subscribe(listener) {
 }
 
 // A function that runs `work` one at a time and not more often than every GAP; calls in between become one.
-export function paced(work) {
+function paced(work) {
   let running = false;
   let wanted = false;
   const run = async () => {
-    if (running) { wanted = true; return; }
+    if (running) {
+      wanted = true;
+      return;
+    }
     running = true;
-    try { await work(); } finally {
+    try {
+      await work();
+    } finally {
       setTimeout(() => {
         running = false;
-        if (wanted) { wanted = false; run(); }
+        if (wanted) {
+          wanted = false;
+          run();
+        }
       }, GAP);
     }
   };
@@ -93,9 +105,9 @@ export function paced(work) {
 }
 
 // Data of the daemon, read again whenever an event matters to it, and by `again.current()`.
-export function useLive(load, deps, wants = () => true) {
+export function useLive(load, deps, wants = (/** @type {any} */ _) => true) {
   const again = useRef(() => {});
-  const [state, set] = useState({ data: null, error: null });
+  const [state, set] = useState({ data: /** @type {any} */ (null), error: /** @type {any} */ (null) });
   useEffect(() => {
     let gone = false;
     set({ data: null, error: null });
@@ -108,13 +120,35 @@ export function useLive(load, deps, wants = () => true) {
         if (!gone) set((old) => ({ data: old.data, error }));
       }
     });
-    const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || wants(one))) run(); });
+    const off = subscribe((batch) => {
+      if (batch.some((one) => one.kind === "reconnected" || wants(one))) run();
+    });
     again.current = run;
     run();
-    return () => { gone = true; off(); };
+    return () => {
+      gone = true;
+      off();
+    };
   }, deps);
   return { ...state, again };
 }
+
+/**
+ * What the daemon answers at a path, read again when an event of such a kind, or one that `wants`, happens. No path, no
+ * request.
+ * @param {any} path
+ * @param {object} query
+ * @param {RegExp | ((event: any) => boolean)} wants
+ */
+export const useRead = (path, query = {}, wants = () => false) =>
+  useLive(
+    async () => (path ? get(path, query) : null),
+    [path && withQuery(path, query)],
+    wants instanceof RegExp ? (one) => wants.test(one.kind) : wants,
+  );
+
+// The project that an act of a view without one is about.
+export const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
 
 const readBoard = paced(async () => {
   try {
@@ -153,11 +187,18 @@ function renew(version) {
       location.reload();
       return;
     }
-  } catch { /* a browser that keeps nothing: the person reloads */ }
+  } catch {
+    /* a browser that keeps nothing: the person reloads */
+  }
   outdated.value = version;
 }
 
-watchAnswers({ version: renew, shutOut: (message) => { shutOut.value = message; } });
+watchAnswers({
+  version: renew,
+  shutOut: (message) => {
+    shutOut.value = message;
+  },
+});
 
 export async function start() {
   const last = stored("last", null);
@@ -179,7 +220,10 @@ async function enter(reading) {
       shutOut.value = "";
       break;
     } catch (error) {
-      if (error instanceof Problem && error.status === 401) { shutOut.value = error.message; return; }
+      if (error instanceof Problem && error.status === 401) {
+        shutOut.value = error.message;
+        return;
+      }
       connection.value = "lost";
       await pause(failed);
     }
@@ -190,7 +234,7 @@ async function enter(reading) {
 async function follow(reading) {
   let after = null;
   for (let failed = 0; shutOut.value === ""; failed += 1) {
-    await wanted();
+    await lookedAt(() => notifies);
     const abort = new AbortController();
     const restful = rest(abort);
     let timer = 0;
@@ -200,7 +244,9 @@ async function follow(reading) {
       clearTimeout(timer);
       timer = setTimeout(() => abort.abort(), SILENCE);
     };
-    const awake = onWaking((networkChanged) => { if (networkChanged || Date.now() - heard > HEARTBEAT) abort.abort(); });
+    const awake = onWaking((networkChanged) => {
+      if (networkChanged || Date.now() - heard > HEARTBEAT) abort.abort();
+    });
     try {
       alive();
       if (after === null) await reading;
@@ -226,14 +272,17 @@ async function follow(reading) {
     clearTimeout(timer);
     restful();
     awake();
-    if (abort.signal.reason === HIDDEN) { failed = -1; continue; }
+    if (abort.signal.reason === HIDDEN) {
+      failed = -1;
+      continue;
+    }
     connection.value = "lost";
     await pause(failed);
   }
 }
 
-// A tab in the background gives up its stream, which costs the daemon a thread, and resumes behind the last event when it
-// is looked at; one of them keeps it where notifications are wanted.
+// A tab in the background gives up its stream, which costs the daemon a thread, and resumes behind the last event when
+// it is looked at; one of them keeps it where notifications are wanted.
 function rest(abort) {
   let timer = 0;
   const look = () => {
@@ -242,34 +291,48 @@ function rest(abort) {
   };
   look();
   document.addEventListener("visibilitychange", look);
-  return () => { clearTimeout(timer); document.removeEventListener("visibilitychange", look); };
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
 }
 
 // A phone that slept, or has another network now, holds a connection that is dead and does not know it.
 function onWaking(act) {
   const online = () => act(true);
-  const seen = () => { if (!document.hidden) act(false); };
+  const seen = () => {
+    if (!document.hidden) act(false);
+  };
   window.addEventListener("online", online);
   document.addEventListener("visibilitychange", seen);
-  return () => { window.removeEventListener("online", online); document.removeEventListener("visibilitychange", seen); };
+  return () => {
+    window.removeEventListener("online", online);
+    document.removeEventListener("visibilitychange", seen);
+  };
 }
 
-function wanted() {
-  if (!document.hidden || notifies) return undefined;
-  return new Promise((resolve) => {
+// Waits until the page is looked at, or `orElse` holds when that changes.
+export function lookedAt(orElse = () => false) {
+  if (!document.hidden || orElse()) return undefined;
+  /** @type {Promise<void>} */
+  const seen = new Promise((resolve) => {
     const look = () => {
-      if (document.hidden && !notifies) return;
+      if (document.hidden && !orElse()) return;
       document.removeEventListener("visibilitychange", look);
       resolve();
     };
     document.addEventListener("visibilitychange", look);
   });
+  return seen;
 }
 
 // One tab of a browser that may notify stays connected in the background. Such an address always has locks.
 export function keepNotifying() {
   if (!("Notification" in window) || Notification.permission !== "granted" || !navigator.locks) return;
-  navigator.locks.request("legion-notifies", () => { notifies = true; return new Promise(() => {}); });
+  navigator.locks.request("legion-notifies", () => {
+    notifies = true;
+    return new Promise(() => {});
+  });
 }
 
 function tell(batch) {
@@ -282,6 +345,7 @@ function spread(batch) {
 }
 
 // Waits longer after each failure; a phone that wakes up or finds its network tries at once.
+/** @returns {Promise<void>} */
 function pause(failed) {
   return new Promise((resolve) => {
     const done = () => {

@@ -7,7 +7,12 @@ const RETRIES = [300, 1000, 2000, 5000];
 // Codes of a closed WebSocket: the person left; the person looks at another part of the page.
 const LEFT = 1000;
 const AWAY = 4001;
-const LOOK = { fontFamily: "ui-monospace, Menlo, Consolas, monospace", fontSize: 14, scrollback: 5000, theme: { background: "#11141a", foreground: "#e4e8ee", cursor: "#e4e8ee" } };
+const LOOK = {
+  fontFamily: "ui-monospace, Menlo, Consolas, monospace",
+  fontSize: 14,
+  scrollback: 5000,
+  theme: { background: "#11141a", foreground: "#e4e8ee", cursor: "#e4e8ee" },
+};
 const [KEYS, SIZE, DRAWN] = ["k", "s", "d"].map((kind) => kind.charCodeAt(0));
 const [OUTPUT, END] = ["o", "e"].map((kind) => kind.charCodeAt(0));
 
@@ -42,20 +47,31 @@ function adoptText(element) {
 export function loadStyle() {
   if (document.getElementById("terminal-style")) return Promise.resolve();
   return new Promise((resolve, reject) => {
-    const link = Object.assign(document.createElement("link"), { id: "terminal-style", rel: "stylesheet", href: "/web/vendor/xterm.css", onload: resolve, onerror: reject });
+    const link = Object.assign(document.createElement("link"), {
+      id: "terminal-style",
+      rel: "stylesheet",
+      href: "/web/vendor/xterm.css",
+      onload: resolve,
+      onerror: reject,
+    });
     document.head.append(link);
   });
 }
 
 // `wanted` is {ticket, kind, onlyLooks, run}. `report` gets {news, message, run, wheel} of the daemon, and "ended".
 export function openTerminal(box, wanted, report) {
-  const screen = new Terminal({ ...LOOK, documentOverride: strictDocument(), disableStdin: wanted.onlyLooks, linkHandler: { activate() {} } });
+  const screen = new Terminal({
+    ...LOOK,
+    documentOverride: strictDocument(),
+    disableStdin: wanted.onlyLooks,
+    linkHandler: { activate() {} },
+  });
   const fit = new FitAddon();
   screen.loadAddon(fit);
   screen.open(box);
   fit.fit();
   const bytes = new TextEncoder();
-  let socket = null;
+  let socket = /** @type {any} */ (null);
   let run = wanted.run ?? "";
   let failed = 0;
   let timer = 0;
@@ -74,12 +90,20 @@ export function openTerminal(box, wanted, report) {
   const type = (text) => send(KEYS, bytes.encode(text));
 
   function connect() {
-    const query = { kind: wanted.kind, only_looks: wanted.onlyLooks ? 1 : 0, columns: screen.cols, rows: screen.rows, run };
+    const query = {
+      kind: wanted.kind,
+      only_looks: wanted.onlyLooks ? 1 : 0,
+      columns: screen.cols,
+      rows: screen.rows,
+      run,
+    };
     const mine = openSocket(`/ws/tickets/${wanted.ticket}/terminal`, query);
     socket = mine;
     mine.binaryType = "arraybuffer";
     mine.onmessage = ({ data }) => (typeof data === "string" ? notice(JSON.parse(data)) : frame(new Uint8Array(data)));
-    mine.onclose = () => { if (mine === socket && !over) again(); };
+    mine.onclose = () => {
+      if (mine === socket && !over) again();
+    };
   }
 
   function again() {
@@ -113,8 +137,16 @@ export function openTerminal(box, wanted, report) {
     }
   }
 
-  screen.onData((text) => { if (!replaying) type(text); });
-  screen.onBinary((text) => { if (!replaying) send(KEYS, Uint8Array.from(text, (one) => one.charCodeAt(0))); });
+  screen.onData((text) => {
+    if (!replaying) type(text);
+  });
+  screen.onBinary((text) => {
+    if (!replaying)
+      send(
+        KEYS,
+        Uint8Array.from(text, (one) => one.charCodeAt(0)),
+      );
+  });
   screen.onResize(size);
   const watch = new ResizeObserver(() => fit.fit());
   watch.observe(box);
@@ -122,14 +154,19 @@ export function openTerminal(box, wanted, report) {
   if (!wanted.onlyLooks) screen.focus();
 
   return {
-    type: (text) => { type(text); screen.focus(); },
-    onLeaveKey: (leave) => screen.attachCustomKeyEventHandler((event) => {
-      const isQ = event.code === "KeyQ" || event.key.toLowerCase() === "q";
-      if (event.type !== "keydown" || !isQ || !event.ctrlKey || event.altKey || event.shiftKey || event.metaKey) return true;
-      event.preventDefault();
-      leave();
-      return false;
-    }),
+    type: (text) => {
+      type(text);
+      screen.focus();
+    },
+    onLeaveKey: (leave) =>
+      screen.attachCustomKeyEventHandler((event) => {
+        const isQ = event.code === "KeyQ" || event.key.toLowerCase() === "q";
+        if (event.type !== "keydown" || !isQ || !event.ctrlKey || event.altKey || event.shiftKey || event.metaKey)
+          return true;
+        event.preventDefault();
+        leave();
+        return false;
+      }),
     // An agent that was interrupted works alone again: at once when the person left, else after a while.
     close(left) {
       over = true;

@@ -1,13 +1,15 @@
 // Every operation of the API as a form, for what has no view of its own. The forms follow the daemon's own description.
 import { html, useEffect, useState } from "../lib.js";
 import { Writing, useDraft } from "../writing.js";
-import { Act, Empty, Trouble } from "../parts.js";
-import { board, isFull, mayAct, project } from "../state.js";
+import { Act, Badge, Empty, Hint, Output, Table, Trouble } from "../parts.js";
+import { Field } from "../fields.js";
+import { cwdOf, isFull, mayAct } from "../state.js";
 import { call, get, withQuery } from "../api.js";
 import { plural } from "../format.js";
 
 // What a browser cannot do (the daemon refuses it), and what only agents do.
-const LEFT_OUT = /^\/v1\/(shutdown|web\/(offers|addresses)|tools|output|agents\/(claim|submit|plan)$|tickets\/\{id\}\/(attach|shell|give-back))|^(?!\/v1\/)/;
+const LEFT_OUT = /^\/v1\/(shutdown|web\/(offers|addresses)|tools|output|agents\/(claim|submit|plan)$)|^(?!\/v1\/)/;
+const WITH_TERMINALS = /^\/v1\/tickets\/\{id\}\/(attach|shell|give-back)/;
 // A key or a secret: only where nobody on the way can read it.
 const WITH_KEYS = new Set(["post /v1/providers", "post /v1/forges", "post /v1/forges/secret", "post /v1/drivers"]);
 const SECRET = /^(key|secret|token)$/;
@@ -20,16 +22,46 @@ export function Actions({ ticket = "", group = "", verb = "" }) {
   const [error, setError] = useState(null);
   const [words, setWords] = useState("");
   const [open, setOpen] = useState("");
-  useEffect(() => { if (!described) get("/v1/openapi.json").then((all) => { described = all; setDocument(all); }, setError); }, []);
-  useEffect(() => { if (document && verb) setOpen(operations(document).find((one) => one.path.endsWith(`/${verb}`))?.key ?? ""); }, [document, verb]);
-  if (!document) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading what Legion can do</${Empty}>`}`;
+  useEffect(() => {
+    if (!described)
+      get("/v1/openapi.json").then((all) => {
+        described = all;
+        setDocument(all);
+      }, setError);
+  }, []);
+  useEffect(() => {
+    if (document && verb) setOpen(operations(document).find((one) => one.path.endsWith(`/${verb}`))?.key ?? "");
+  }, [document, verb]);
+  if (!document)
+    return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading what Legion can do</${Empty}>`}`;
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = operations(document).filter((one) => (mayAct.value || one.reads) && (!ticket || one.path.includes("/tickets/{id}")) && (!group || one.path.startsWith(`/v1/${group}`)) && wanted.every((word) => one.text.includes(word)));
-  return html`<section><h1>${ticket ? `All actions on ticket ${ticket}` : "All actions"}</h1>
-    <div class="toolbar"><input type="search" id="filter" aria-label="Filter actions" placeholder="Filter ( / )" value=${words} onInput=${(event) => setWords(event.target.value)} /><span class="hint">${plural(shown.length, "action")}</span></div>
-    <div class="tree">${shown.map((one) => html`<div key=${one.key}><button class="row" aria-expanded=${open === one.key} onClick=${() => setOpen(open === one.key ? "" : one.key)}>
-      <span class="state ${one.reads ? "quiet" : "busy"}">${one.reads ? "shows" : "changes"}</span><span class="title">${one.summary}</span><span class="about">${one.group}</span></button>
-      ${open === one.key && html`<${Form} one=${one} document=${document} ticket=${ticket} close=${() => setOpen("")} />`}</div>`)}</div></section>`;
+  const shown = operations(document).filter(
+    (one) =>
+      (mayAct.value || one.reads) &&
+      (!ticket || one.path.includes("/tickets/{id}")) &&
+      (!group || one.path.startsWith(`/v1/${group}`)) &&
+      wanted.every((word) => one.text.includes(word)),
+  );
+  const row = (one) => {
+    const now = open === one.key;
+    const close = () => setOpen("");
+    return html`<div key=${one.key}>
+      <button class="row" aria-expanded=${now} onClick=${() => setOpen(now ? "" : one.key)}>
+        <${Badge} of=${one.reads ? "shows" : "changes"} kind=${one.reads ? "quiet" : "busy"} />
+        <span class="title">${one.summary}</span><span class="about">${one.group}</span>
+      </button>
+      ${now && html`<${Operation} one=${one} document=${document} ticket=${ticket} close=${close} />`}
+    </div>`;
+  };
+  return html`<section>
+    <h1>${ticket ? `All actions on ticket ${ticket}` : "All actions"}</h1>
+    <div class="toolbar">
+      <input type="search" id="filter" aria-label="Filter actions" placeholder="Filter ( / )" value=${words}
+        onInput=${(event) => setWords(event.target.value)} />
+      <${Hint} of=${plural(shown.length, "action")} />
+    </div>
+    <div class="tree">${shown.map(row)}</div>
+  </section>`;
 }
 
 function operations(document) {
@@ -37,9 +69,18 @@ function operations(document) {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, about] of Object.entries(methods)) {
       const key = `${method} ${path}`;
-      if (LEFT_OUT.test(path) || (WITH_KEYS.has(key) && !isFull.value)) continue;
+      if (LEFT_OUT.test(path) || WITH_TERMINALS.test(path) || (WITH_KEYS.has(key) && !isFull.value)) continue;
       const group = about.tags?.[0] ?? "";
-      found.push({ key, path, method, group, about, summary: about.summary.replace("the caller", "you"), reads: method === "get" || READS.has(key), text: `${about.summary} ${path}`.toLowerCase() });
+      found.push({
+        key,
+        path,
+        method,
+        group,
+        about,
+        summary: about.summary.replace("the caller", "you"),
+        reads: method === "get" || READS.has(key),
+        text: `${about.summary} ${path}`.toLowerCase(),
+      });
     }
   }
   return found.sort((a, b) => a.group.localeCompare(b.group));
@@ -52,81 +93,123 @@ function resolved(schema, document) {
 
 function fieldsOf(one, document) {
   const body = resolved(one.about.requestBody?.content?.["application/json"]?.schema, document);
-  const asked = (one.about.parameters ?? []).filter((field) => field.in !== "header").map((field) => ({ name: field.name, place: field.in, required: field.required, help: field.description, schema: resolved(field.schema, document), start: field.schema.default }));
-  const sent = Object.entries(body.properties ?? {}).map(([name, schema]) => ({ name, place: "body", required: body.required?.includes(name), help: schema.description, schema: resolved(schema, document), start: schema.default }));
+  const asked = (one.about.parameters ?? [])
+    .filter((field) => field.in !== "header")
+    .map((field) => ({
+      name: field.name,
+      place: field.in,
+      required: field.required,
+      help: field.description,
+      schema: resolved(field.schema, document),
+      start: field.schema.default,
+    }));
+  const sent = Object.entries(body.properties ?? {}).map(([name, schema]) => ({
+    name,
+    place: "body",
+    required: body.required?.includes(name),
+    help: schema.description,
+    schema: resolved(schema, document),
+    start: schema.default,
+  }));
   return [...asked, ...sent];
 }
 
-function Form({ one, document, ticket, close }) {
+function Operation({ one, document, ticket, close }) {
   const fields = fieldsOf(one, document);
-  const root = project.value || board.value?.projects[0]?.root || "";
-  const known = { cwd: root, id: one.path.includes("/tickets/{id}") ? ticket : "" };
-  const [form, setForm] = useDraft(one.key, {});
+  const known = { cwd: cwdOf(), id: one.path.includes("/tickets/{id}") ? ticket : "" };
+  const [form, setForm] = useDraft(one.key, /** @type {any} */ ({}));
   const [secrets, setSecrets] = useState({});
   const [answer, setAnswer] = useState(null);
-  const [fault, setFault] = useState("");
+  const [fault, setFault] = useState(null);
   const value = ({ name }) => secrets[name] ?? form[name] ?? known[name] ?? "";
-  const change = (name, text) => (SECRET.test(name) ? setSecrets({ ...secrets, [name]: text }) : setForm({ ...form, [name]: text }));
+  const change =
+    ({ name }) =>
+    (text) =>
+      SECRET.test(name) ? setSecrets({ ...secrets, [name]: text }) : setForm({ ...form, [name]: text });
   const send = async () => {
-    setFault("");
+    setFault(null);
     try {
       const path = one.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(value({ name })));
-      const query = Object.fromEntries(fields.filter((field) => field.place === "query").map((field) => [field.name, value(field)]));
-      const body = Object.fromEntries(fields.filter((field) => field.place === "body" && value(field) !== "").map((field) => [field.name, read(field, value(field))]));
-      const got = await call(one.method.toUpperCase(), withQuery(path, query), one.method === "get" || one.method === "delete" ? undefined : body, { waits: true });
+      const placed = (place) => fields.filter((field) => field.place === place && value(field) !== "");
+      const query = Object.fromEntries(placed("query").map((field) => [field.name, value(field)]));
+      const body = Object.fromEntries(placed("body").map((field) => [field.name, read(field, value(field))]));
+      const bare = one.method === "get" || one.method === "delete";
+      const got = await call(one.method.toUpperCase(), withQuery(path, query), bare ? undefined : body, {
+        waits: true,
+      });
       setAnswer({ got });
       setSecrets({});
       if (!one.reads) setForm(null);
       return got;
     } catch (problem) {
-      setFault(problem.message);
+      setFault(problem);
       throw problem;
     }
   };
+  // The row's question, with the thing that it acts on.
+  const what = [one.about["x-on"], value({ name: "id" }) || value({ name: "name" })].filter(Boolean).join(" ");
+  const asks = one.about["x-asks"]?.replace("{what}", what || "it");
   const missing = fields.some((field) => field.required && value(field) === "");
-  return html`<${Writing} close=${close}><form class="form action" onSubmit=${(event) => event.preventDefault()}>
-    ${fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${value(field)} set=${(text) => change(field.name, text)} />`)}
-    ${fault && html`<p class="trouble" role="alert">${fault}</p>`}
-    <div class="actions"><${Act} kind=${one.reads ? "" : "primary"} disabled=${missing} run=${send}>${one.reads ? "Show" : "Do it"}</${Act}>
-      <button type="button" onClick=${close}>Close</button></div>
-    ${answer && html`<div class="answer"><${Value} of=${answer.got} /></div>`}</form></${Writing}>`;
+  const shown = (field) => (value(field) === "" && field.schema.type === "boolean" ? field.start : value(field));
+  const box = (field) =>
+    html`<${Field} key=${field.name} of=${boxOf(field)} value=${shown(field)} set=${change(field)} />`;
+  return html`<${Writing} close=${close}>
+    <form class="form action" autocomplete="off" onSubmit=${(event) => event.preventDefault()}>
+      ${fields.map(box)}<${Trouble} error=${fault} />
+      <div class="actions">
+        <${Act} kind=${one.reads ? "" : "primary"} disabled=${missing} run=${send} ask=${asks}>
+          ${one.reads ? "Show" : "Do it"}
+        </${Act}>
+        <button type="button" onClick=${close}>Close</button>
+      </div>
+      ${answer && html`<div class="answer"><${Value} of=${answer.got} /></div>`}
+    </form>
+  </${Writing}>`;
 }
 
-function Field({ field, value, set }) {
-  const label = `${field.name.replaceAll("_", " ")}${field.required ? " (needed)" : ""}`;
-  const hint = field.help && html`<span class="hint">${field.help}</span>`;
-  const change = (event) => set(event.target.value);
-  if (field.schema.type === "boolean") return html`<label class="check"><input type="checkbox" checked=${value === "" ? Boolean(field.start) : value === "true"} onChange=${(event) => set(String(event.target.checked))} /> ${label} ${hint}</label>`;
-  if (field.schema.enum) return html`<label>${label}<select value=${value} onChange=${change}><option value="">as usual</option>${field.schema.enum.map((one) => html`<option key=${one}>${one}</option>`)}</select>${hint}</label>`;
-  const lines = field.schema.type === "array";
-  if (lines || field.schema.type === "object" || LONG.test(field.name)) {
-    return html`<label>${label}<textarea rows=${lines ? 2 : 4} value=${value} placeholder=${lines ? "one per line" : field.schema.type === "object" ? "JSON" : ""} onInput=${change}></textarea>${hint}</label>`;
-  }
-  return html`<label>${label}<input value=${value} type=${SECRET.test(field.name) ? "password" : undefined} autocomplete="off" placeholder=${field.start ?? ""} inputmode=${/integer|number/.test(field.schema.type) ? "decimal" : undefined} onInput=${change} />${hint}</label>`;
+// What the form shows of a field.
+function boxOf({ name, required, help, schema, start }) {
+  const one = { name, label: `${name.replaceAll("_", " ")}${required ? " (needed)" : ""}`, hint: help };
+  if (schema.type === "boolean") return { ...one, kind: "check" };
+  if (schema.enum) return { ...one, kind: "choice", choices: schema.enum };
+  const lines = schema.type === "array";
+  const json = schema.type === "object";
+  const placeholder = lines ? "one per line" : json ? "JSON" : "";
+  if (lines || json || LONG.test(name)) return { ...one, kind: "long", rows: lines ? 2 : 4, placeholder };
+  const kind = SECRET.test(name) ? "secret" : /integer|number/.test(schema.type) ? "number" : "";
+  return { ...one, kind, placeholder: start ?? "" };
 }
 
 function read(field, text) {
-  const type = field.schema.type;
-  if (type === "boolean") return text === "true";
+  const { type, items } = field.schema;
   if (type === "integer" || type === "number") return Number(text);
+  if (type === "boolean") return String(text) === "true";
   if (type === "object") return JSON.parse(text);
   if (type !== "array") return text;
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  return lines.map((line) => (field.schema.items?.type === "integer" ? Number(line.replace(/^#/, "")) : field.schema.items?.type === "string" ? line : JSON.parse(line)));
+  const one = { integer: (line) => Number(line.replace(/^#/, "")), string: String }[items?.type] ?? JSON.parse;
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.filter(Boolean).map((line) => one(line));
 }
 
 const isPlain = (one) => one === null || typeof one !== "object";
 const word = (one) => (one === null ? "" : typeof one === "boolean" ? (one ? "yes" : "no") : String(one));
+const spaced = (name) => name.replaceAll("_", " ");
+const MOST_ROWS = 200;
 
 // Any answer: facts, tables and texts.
 function Value({ of }) {
-  if (isPlain(of)) return word(of).includes("\n") ? html`<pre class="output short" tabindex="0">${word(of)}</pre>` : html`<span>${word(of)}</span>`;
+  if (isPlain(of)) return word(of).includes("\n") ? html`<${Output} of=${word(of)} />` : html`<span>${word(of)}</span>`;
   if (Array.isArray(of)) {
-    if (!of.length) return html`<span class="hint">none</span>`;
+    if (!of.length) return html`<${Hint} of="none" />`;
     if (of.every(isPlain)) return html`<span>${of.map(word).join(", ")}</span>`;
-    const names = [...new Set(of.flatMap((one) => Object.keys(one)))].filter((name) => of.some((one) => word(isPlain(one[name]) ? one[name] : "x")));
-    return html`<table><thead><tr>${names.map((name) => html`<th key=${name}>${name.replaceAll("_", " ")}</th>`)}</tr></thead><tbody>${of.slice(0, 200).map((one, n) => html`<tr key=${n}>${names.map((name) => html`<td key=${name}><${Value} of=${one[name] ?? null} /></td>`)}</tr>`)}</tbody></table>`;
+    const names = [...new Set(of.flatMap((one) => Object.keys(one)))];
+    const filled = names.filter((name) => of.some((one) => word(isPlain(one[name]) ? one[name] : "x")));
+    const columns = filled.map((name) => [spaced(name), (one) => html`<${Value} of=${one[name] ?? null} />`]);
+    return html`<${Table} of=${of.slice(0, MOST_ROWS)} columns=${columns} />`;
   }
   const facts = Object.entries(of).filter(([name, value]) => name !== "schema" && value !== null && value !== "");
-  return html`<dl class="facts">${facts.map(([name, value]) => html`<div key=${name} class=${isPlain(value) ? "" : "across"}><dt>${name.replaceAll("_", " ")}</dt><dd><${Value} of=${value} /></dd></div>`)}</dl>`;
+  const fact = ([name, value]) => html`<div key=${name} class=${isPlain(value) ? "" : "across"}>
+    <dt>${spaced(name)}</dt><dd><${Value} of=${value} /></dd>
+  </div>`;
+  return html`<dl class="facts">${facts.map(fact)}</dl>`;
 }

@@ -1,36 +1,58 @@
 // The conversation with a project's leader: its messages, what it writes now, its open notes.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Act, Empty, Line, Trouble } from "../parts.js";
-import { board, mayAct, project, useLive } from "../state.js";
+import { Acts, Empty, Hint, Line, Output, Trouble, Working } from "../parts.js";
+import { cwdOf, mayAct, useLive } from "../state.js";
 import { post } from "../api.js";
 import { followAll } from "../output.js";
-import { amount, clock, dollars, plain } from "../format.js";
+import { amount, clock, dollars, lastLines } from "../format.js";
 import { Prose } from "../prose.js";
 
-const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
-const about = (one) => /^(mail|agent|run|note)\./.test(one.kind);
+const NONE =
+  "This project has no leader. A leader plans, dispatches, watches, answers its agents within what you allow, " +
+  "and tells you what matters.";
+const TASK = "Lead this project: plan its goals, dispatch tickets, watch them, and report to me.";
+const ABOUT = /^(mail|agent|run|note)\./;
 
 export function Chat() {
   const cwd = cwdOf();
-  const { data, error } = useLive(() => post("/v1/leader/conversation", { cwd }), [cwd], about);
+  const { data, error } = useLive(
+    () => post("/v1/leader/conversation", { cwd }),
+    [cwd],
+    (one) => ABOUT.test(one.kind),
+  );
   const writing = useWriting(cwd, data?.leader?.id);
   const end = useRef(null);
   useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [data?.messages.length, writing]);
   if (!data) return html`<${Trouble} error=${error} />`;
   if (!data.leader) return html`<${NoLeader} cwd=${cwd} />`;
   const one = data.leader;
+  const tokens = data.tokens ? `, ${amount(data.tokens)} of ${amount(data.handover_tokens)} tokens` : "";
+  const may = `${data.approves ? ", may approve plans" : ""}${data.answers ? ", may answer agents" : ""}`;
+  const whose = ({ kind, sender }) => (kind === "notice" ? kind : sender === one.id ? "theirs" : "mine");
+  const message = (said) => html`<li key=${said.id} class=${whose(said)}>
+    <${Prose} text=${said.text} />
+    <${Hint} of=${`${clock(said.sent_at)}${said.delivery === "waiting" ? ", waits for its next turn" : ""}`} />
+  </li>`;
+  const tell = (text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true });
   return html`<section class="chat">
-    <p class="path"><a href=${`#/agent/${encodeURIComponent(one.id)}`}>${one.name || one.id}</a> <span class="state ${one.working ? "busy" : "quiet"}">${one.working ? "at work" : "idle"}</span>
-      <span class="hint">${dollars(one.spent)}${data.tokens ? `, ${amount(data.tokens)} of ${amount(data.handover_tokens)} tokens` : ""}${data.approves ? ", may approve plans" : ""}${data.answers ? ", may answer agents" : ""}</span></p>
+    <p class="path">
+      <a href=${`#/agent/${encodeURIComponent(one.id)}`}>${one.name || one.id}</a> ${""}
+      <${Working} of=${one.working} /> ${""}<${Hint} of=${`${dollars(one.spent)}${tokens}${may}`} />
+    </p>
     <${Trouble} error=${error} />
     ${!data.messages.length && html`<${Empty}>Nothing said yet. Tell it a goal, or ask what is going on.</${Empty}>`}
-    <ol class="messages">${data.messages.map((message) => html`<li key=${message.id} class=${message.kind === "notice" ? "notice" : message.sender === one.id ? "theirs" : "mine"}><${Prose} text=${message.text} /><span class="hint">${clock(message.sent_at)}${message.delivery === "waiting" ? ", waits for its next turn" : ""}</span></li>`)}</ol>
-    ${writing && html`<pre class="output tail" tabindex="0" aria-label="What it writes now">${writing}</pre>`}
-    <span ref=${end}></span>
-    <${Line} label=${`Write to ${one.name || one.id}`} send=${(text) => post("/v1/agents/tell", { to: one.id, text }, { waits: true })} />
-    ${data.notes.length > 0 && html`<details><summary>Open notes: ${data.notes.length}</summary><ul>${data.notes.map((note, n) => html`<li key=${n}>${note}</li>`)}</ul></details>`}
+    <ol class="messages">${data.messages.map(message)}</ol>
+    ${writing && html`<${Output} kind="tail" label="What it writes now" of=${writing} />`}<span ref=${end}></span>
+    <${Line} label=${`Write to ${one.name || one.id}`} send=${tell} />
+    ${data.notes.length > 0 && html`<${Notes} of=${data.notes} />`}
   </section>`;
 }
+
+const Notes = ({ of }) =>
+  html`<details>
+    <summary>Open notes: ${of.length}</summary>
+    <ul>${of.map((note, n) => html`<li key=${n}>${note}</li>`)}</ul>
+  </details>`;
 
 // The last lines of its turn, while it has one.
 function useWriting(cwd, leader) {
@@ -40,15 +62,20 @@ function useWriting(cwd, leader) {
     if (!leader || !mayAct.value) return undefined;
     return followAll(cwd, (running, texts) => {
       const turn = running.find((one) => one.agent === leader);
-      setText(turn ? plain(texts.get(turn.run) ?? "").trimEnd().split("\n").slice(-12).join("\n") : "");
+      setText(turn ? lastLines(texts.get(turn.run), 12) : "");
     });
   }, [cwd, leader]);
   return text;
 }
 
 function NoLeader({ cwd }) {
-  return html`<section><${Empty}>This project has no leader. A leader plans, dispatches, watches, answers its agents within what you allow, and tells you what matters.</${Empty}>
-    ${mayAct.value && html`<div class="actions">
-    <${Act} kind="primary" disabled=${!cwd} run=${() => post("/v1/agents", { task: "Lead this project: plan its goals, dispatch tickets, watch them, and report to me.", name: "leader", role: "leader", cwd })}>Hire a leader</${Act}>
-    <a class="button" href="#/new">Write a ticket</a> <a class="button" href="#/plans">Plan a goal</a></div>`}</section>`;
+  const hire = { at: "/v1/agents", body: { task: TASK, name: "leader", role: "leader", cwd } };
+  const links = html`<a class="button" href="#/new">Write a ticket</a><a class="button" href="#/plans">Plan a goal</a>`;
+  return html`<section>
+    <${Empty}>${NONE}</${Empty}>
+    ${
+      mayAct.value &&
+      html`<${Acts} of=${[{ words: "Hire a leader", kind: "primary", disabled: !cwd, ...hire }]}>${links}</${Acts}>`
+    }
+  </section>`;
 }

@@ -1,44 +1,69 @@
 // Machines that run tickets for this Legion: what each does, and how to let one in.
 import { html, useState } from "../lib.js";
-import { useDraft } from "../writing.js";
-import { Act, Empty, Trouble } from "../parts.js";
-import { isFull, useLive } from "../state.js";
-import { get, post } from "../api.js";
+import { Acts, Badge, Empty, Flag, Output, Step, Trouble } from "../parts.js";
+import { Form } from "../fields.js";
+import { isFull, useRead } from "../state.js";
+import { post } from "../api.js";
 import { ago, plural } from "../format.js";
 
-const KINDS = { open: "good", paused: "needs", draining: "needs", quiet: "quiet", silent: "bad", outdated: "bad", "disk full": "bad" };
-
-export function Machines() {
-  const { data, error } = useLive(() => get("/v1/machines"), [], (one) => /^(machine|run)\./.test(one.kind));
-  const [invitation, setInvitation] = useState(null);
-  if (!data) return html`<${Trouble} error=${error} />`;
-  const others = data.machines.filter((one) => !one.head);
-  const go = (one, verb, body = {}) => () => post(`/v1/machines/${encodeURIComponent(one.name)}/${verb}`, body, { waits: true });
-  return html`<section><h1>Machines</h1><${Trouble} error=${error} />
-    ${!others.length && html`<${Empty}>Everything runs on this machine. Let another one in, and tickets run there, too.</${Empty}>`}
-    ${data.machines.map((one) => html`<article class="project" key=${one.name} tabindex=${one.head ? undefined : "-1"} data-what=${one.name}><h2>${one.name} <span class="state ${KINDS[one.state] ?? "quiet"}">${one.state}</span> ${one.head && html`<span class="flag">this Legion</span>`} ${one.labels.map((label) => html`<span class="flag" key=${label}>${label}</span>`)}</h2>
-      <p class="hint">${one.runs} of ${plural(one.slots, "slot")} taken, version ${one.version}${one.heard_at ? `, last report ${ago(one.heard_at)} ago` : ""}${one.quiet_hours ? `, quiet ${one.quiet_hours}` : ""}</p>
-      ${one.advice && html`<p class="step needs">${one.advice}</p>`}
-      ${!one.head && html`<div class="actions">
-        ${one.state === "paused" || one.state === "draining" ? html`<${Act} keys="p" kind="primary" run=${go(one, "resume")}>Resume</${Act}>` : html`<${Act} keys="p" run=${go(one, "pause")}>Pause</${Act}><${Act} run=${go(one, "drain")}>Drain</${Act}>`}
-        ${isFull.value && html`<${Act} keys="u" run=${go(one, "update")}>Update</${Act}><${Act} keys="d" ask=${`Remove ${one.name}? Its token opens nothing from then on. Drain it first if it has runs.`} run=${go(one, "remove")}>Remove</${Act}>`}</div>`}</article>`)}
-    ${isFull.value && html`<h2>Let a machine in</h2><${Invite} done=${setInvitation} />`}
-    ${invitation && html`<p>Run this there within ${plural(Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60)), "minute")}:</p><pre class="output short" tabindex="0">legion machine join '${invitation.line}'</pre>`}</section>`;
-}
-
+const KINDS = { open: "good", paused: "needs", draining: "needs", silent: "bad", outdated: "bad", "disk full": "bad" };
 const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
 
+export function Machines() {
+  const { data, error } = useRead("/v1/machines", {}, /^(machine|run)\./);
+  const [invitation, setInvitation] = useState(null);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  const minutes = invitation && Math.max(1, Math.round((invitation.ends_at - Date.now() / 1000) / 60));
+  return html`<section>
+    <h1>Machines</h1>
+    <${Trouble} error=${error} />${data.machines.every((one) => one.head) && html`<${Empty}>${ALONE}</${Empty}>`}
+    ${data.machines.map((one) => html`<${Machine} key=${one.name} one=${one} />`)}
+    ${isFull.value && html`<h2>Let a machine in</h2><${Invite} done=${setInvitation} />`}
+    ${minutes && html`<p>Run this there within ${plural(minutes, "minute")}:</p>`}
+    ${minutes && html`<${Output} of=${`legion machine join '${invitation.line}'`} />`}
+  </section>`;
+}
+
+const ALONE = "Everything runs on this machine. Let another one in, and tickets run there, too.";
+
+function Machine({ one }) {
+  const at = (verb) => `/v1/machines/${encodeURIComponent(one.name)}/${verb}`;
+  const rests = one.offers.includes("resume_machine");
+  const act = (offer, verb, words, more = {}) => ({ offer, at: at(verb), words, ...more });
+  const remove = `Remove ${one.name}? Its token opens nothing from then on. Drain it first if it has runs.`;
+  const acts = [
+    act("resume_machine", "resume", "Resume", { keys: rests ? "p" : undefined, kind: "primary" }),
+    act("pause_machine", "pause", "Pause", { keys: rests ? undefined : "p" }),
+    act("drain_machine", "drain", "Drain"),
+    isFull.value && act("update_machine", "update", "Update", { keys: "u" }),
+    isFull.value && act("remove_machine", "remove", "Remove", { keys: "d", ask: remove }),
+  ];
+  const heard = one.heard_at ? `, last report ${ago(one.heard_at)} ago` : "";
+  return html`<article class="project" tabindex=${one.head ? undefined : "-1"} data-what=${one.name}>
+    <h2>
+      ${one.name} <${Badge} of=${one.state} kind=${KINDS[one.state]} /> ${""}
+      <${Flag} of=${one.head && "this Legion"} /> ${""}
+      ${one.labels.map((label) => html`<${Flag} key=${label} of=${label} />`)}
+    </h2>
+    <p class="hint">
+      ${one.runs} of ${plural(one.slots, "slot")} taken, version ${one.version}${heard}
+      ${one.quiet_hours ? `, quiet ${one.quiet_hours}` : ""}
+    </p>
+    <${Step} of=${one.advice} />${!one.head && html`<${Acts} of=${acts} offers=${one.offers} />`}
+  </article>`;
+}
+
 function Invite({ done }) {
-  const [name, setName] = useDraft("name");
-  const [host, setHost] = useDraft("host", LOOPBACK.test(location.hostname) ? "" : location.hostname);
-  const invite = async () => {
+  const invite = async ({ name, host }) => {
     done(await post("/v1/machines", { name: name.trim(), host: host.trim() }, { waits: true }));
-    setName(null);
     return { message: `${name.trim()} can join now, once.` };
   };
-  return html`<form class="form" onSubmit=${(event) => event.preventDefault()}>
-    <div class="fields"><label>Its name<input value=${name} onInput=${(event) => setName(event.target.value)} placeholder="desk" /></label>
-      <label>Legion's address<input value=${host} onInput=${(event) => setHost(event.target.value)} placeholder="as the machine reaches it" /></label></div>
+  const fields = [
+    { name: "name", label: "Its name", placeholder: "desk" },
+    { name: "host", label: "Legion's address", placeholder: "as the machine reaches it" },
+  ];
+  const start = { name: "", host: LOOPBACK.test(location.hostname) ? "" : location.hostname };
+  return html`<${Form} name="invite" fields=${[fields]} start=${start} needs=${["name"]} verb="Invite" send=${invite}>
     <p class="hint">The address is needed for the first machine; later ones use the same.</p>
-    <div class="actions"><${Act} kind="primary" disabled=${!name.trim()} run=${invite}>Invite</${Act}></div></form>`;
+  </${Form}>`;
 }

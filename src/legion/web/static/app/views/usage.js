@@ -1,33 +1,66 @@
 // What work cost: by day, ticket, agent, model or epic; waste; the providers' limits.
-import { html, useState } from "../lib.js";
-import { Empty, Tabs, Trouble } from "../parts.js";
-import { project, useLive } from "../state.js";
-import { get } from "../api.js";
+import { html } from "../lib.js";
+import { Empty, Hint, Table, Tabs, TicketLink, Trouble } from "../parts.js";
+import { project, useRead } from "../state.js";
 import { amount, dollars, duration, until } from "../format.js";
 
-const BY = [["day", "Day"], ["ticket", "Ticket"], ["agent", "Agent"], ["model", "Model"], ["epic", "Epic"]];
-const ends = (one) => one.kind === "run.ended" || one.kind === "pace.changed" || one.kind === "landing.landed";
+const BY = [
+  ["day", "Day"],
+  ["ticket", "Ticket"],
+  ["agent", "Agent"],
+  ["model", "Model"],
+  ["epic", "Epic"],
+];
+const ENDS = /^(run\.ended|throttle\.changed|landing\.landed)$/;
 
 export function Usage({ by = "day" }) {
-  const { data, error } = useLive(() => get("/v1/usage", { cwd: project.value, by }), [by, project.value], ends);
-  const limits = useLive(() => get("/v1/providers"), [], ends);
+  const { data, error } = useRead("/v1/usage", { cwd: project.value, by }, ENDS);
+  const limits = useRead("/v1/providers", {}, ENDS).data?.providers ?? [];
   return html`<section>
     <${Tabs} names=${BY} now=${by} base="#/usage" /><${Trouble} error=${error} />
-    ${data && html`<p class="big">${dollars(data.total.usage.usd)} <span class="hint">${amount(data.total.usage.input + data.total.usage.cache_read + data.total.usage.cache_write)} tokens in, ${amount(data.total.usage.output)} out, ${duration(data.total.seconds)} of agents at work, ${data.total.landed} landed${data.total.usd_per_landed === null ? "" : ` for ${dollars(data.total.usd_per_landed)} each`}, ${dollars(data.total.wasted.usd)} in attempts that did not land</span></p>`}
-    ${data && (data.shares.length ? html`<${Bars} shares=${data.shares} by=${by} />` : html`<${Empty}>Nothing was spent yet.</${Empty}>`)}
+    ${data && html`<p class="big">${dollars(data.total.usage.usd)} <${Hint} of=${summary(data.total)} /></p>`}
+    ${data?.shares.length > 0 && html`<${Bars} shares=${data.shares} by=${by} />`}
+    ${data?.shares.length === 0 && html`<${Empty}>Nothing was spent yet.</${Empty}>`}
     <h2>Limits</h2>
-    ${limits.data?.providers.length === 0 && html`<${Empty}>No provider yet: <a href="#/models">add one</a>.</${Empty}>`}
-    ${(limits.data?.providers ?? []).map((one) => html`<p key=${one.name}><b>${one.name}</b> ${one.limit ? html`<meter min="0" max="1" value=${one.limit.utilization ?? 0}></meter> ${one.limit.window} ${one.limit.utilization === null ? "" : `${Math.round(one.limit.utilization * 100)} %`}
-      ${one.limit.resets_at ? `, resets in ${until(one.limit.resets_at)}` : ""}` : html`<span class="hint">has reported no limit</span>`}</p>`)}
+    ${!limits.length && html`<${Empty}>No provider yet: <a href="#/models">add one</a>.</${Empty}>`}
+    ${limits.map((one) => html`<p key=${one.name}><b>${one.name}</b> <${Limit} of=${one.limit} /></p>`)}
   </section>`;
+}
+
+const summary = ({ usage, seconds, landed, usd_per_landed: each, wasted }) =>
+  [
+    `${amount(usage.input + usage.cache_read + usage.cache_write)} tokens in`,
+    `${amount(usage.output)} out`,
+    `${duration(seconds)} of agents at work`,
+    `${landed} landed${each === null ? "" : ` for ${dollars(each)} each`}`,
+    `${dollars(wasted.usd)} in attempts that did not land`,
+  ].join(", ");
+
+function Limit({ of }) {
+  if (!of) return html`<${Hint} of="has reported no limit" />`;
+  const used = of.utilization === null ? "" : `${Math.round(of.utilization * 100)} %`;
+  const ends = of.resets_at ? `, resets in ${until(of.resets_at)}` : "";
+  return html`<meter min="0" max="1" value=${of.utilization ?? 0}></meter> ${of.window} ${used} ${ends}`;
 }
 
 function Bars({ shares, by }) {
   const most = Math.max(...shares.map((one) => one.usage.usd), 0.01);
-  return html`<table class="bars"><thead><tr><th>${BY.find(([key]) => key === by)[1]}</th><th>Cost</th><th class="wide">Spent, and the part that did not land</th><th>Tokens out</th><th>Landed</th></tr></thead><tbody>
-    ${shares.slice(0, 100).map((one) => html`<tr key=${one.key}><td>${by === "ticket" && one.key ? html`<a href=${`#/ticket/${one.key}`}>#${one.key}</a> ${one.title}` : one.key || "none"}</td>
-      <td>${dollars(one.usage.usd)}</td>
-      <td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`${dollars(one.usage.usd)}, ${dollars(one.wasted.usd)} did not land`}>
-        <rect width=${(one.usage.usd / most) * 100} height="8" class="spent" /><rect width=${(one.wasted.usd / most) * 100} height="8" class="wasted" /></svg></td>
-      <td>${amount(one.usage.output)}</td><td>${one.landed}</td></tr>`)}</tbody></table>`;
+  const part = (usd) => (usd / most) * 100;
+  const name = (one) =>
+    by === "ticket" && one.key ? html`<${TicketLink} id=${one.key} /> ${one.title}` : one.key || "none";
+  const bar = ({ usage, wasted }) =>
+    html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"
+      aria-label=${`${dollars(usage.usd)}, ${dollars(wasted.usd)} did not land`}>
+      <rect width=${part(usage.usd)} height="8" class="spent" />
+      <rect width=${part(wasted.usd)} height="8" class="wasted" />
+    </svg>`;
+  const columns = [
+    [BY.find(([key]) => key === by)?.[1], name],
+    ["Cost", (one) => dollars(one.usage.usd)],
+    ["Spent, and the part that did not land", bar],
+    ["Tokens out", (one) => amount(one.usage.output)],
+    ["Landed", (one) => one.landed],
+  ];
+  return html`<${Table} className="bars" of=${shares.slice(0, 100)} columns=${columns}
+    row=${(one) => ({ key: one.key })} />`;
 }

@@ -1,0 +1,131 @@
+"""An agent with a network of its own: what it reaches of this machine, and how a person opens a host to it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import shlex
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from legion.domain.questions import MOST_OPEN, QuestionKind
+from legion.wire.mail import AnswerQuestion, QuestionLine
+from tests.support.attacks import Attacker, Door, attack
+from tests.support.gates import Gate
+from tests.support.legion import Project, Squad, squad
+from tests.support.looking import until_seen
+from tests.support.repository import Repository
+
+CONFIG = '[checks.test]\nrun = "true"\n[agents]\nattempts = 1\n'
+SETTINGS = '[sandbox]\nnetwork = "public"\nwrite = ["{folder}/gates"]\n'
+KNOCK = """
+for port in {ports}; do
+  for host in 127.0.0.1 {address}; do
+    (exec 3<>/dev/tcp/$host/$port) 2>/dev/null && echo "$host:$port answered"
+    curl -s -o /dev/null -m 5 -x socks5h://127.0.0.1:3128 http://$host:$port/ && echo "$host:$port by the proxy"
+  done
+done
+curl -s -m 5 -H "Authorization: Bearer guess" "$LEGION_URL/v1/status" && echo "the API answered"
+echo done
+"""
+
+
+def own_address() -> str:
+    found = [one.address for of in psutil.net_if_addrs().values() for one in of if one.family is socket.AF_INET]
+    return next(one for one in found if not one.startswith("127."))
+
+
+@pytest.fixture(scope="module")
+def legion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    folder = tmp_path_factory.mktemp("network")
+    (folder / "gates").mkdir()
+    with squad(folder, settings=SETTINGS.format(folder=folder)) as one:
+        yield one
+
+
+@pytest.fixture
+def project(legion: Squad, tmp_path: Path) -> Project:
+    return legion.adopt(Repository(tmp_path / "ada", CONFIG))
+
+
+@contextlib.contextmanager
+def page() -> Iterator[int]:
+    server = http.server.ThreadingHTTPServer((own_address(), 0), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def one_question(legion: Squad, ticket: int) -> QuestionLine:
+    until_seen(legion, lambda: asked(legion, ticket), "the question")
+    (question,) = asked(legion, ticket)
+    return question
+
+
+def asked(legion: Squad, ticket: int) -> list[QuestionLine]:
+    return [
+        one
+        for one in legion.client.inbox().questions
+        if one.ticket == ticket and one.kind == QuestionKind.NETWORK.value
+    ]
+
+
+@attack(Attacker.AGENT, Door.SANDBOX)
+def test_no_port_of_this_machine_answers_an_agent(project: Project):
+    listening = {
+        one.laddr.port for one in psutil.net_connections("tcp") if one.laddr and one.status == psutil.CONN_LISTEN
+    }
+    script = KNOCK.format(ports=" ".join(map(str, sorted(listening))), address=own_address())
+    ticket = project.dispatch("Knock", f"bash -c {shlex.quote(script)}")
+    project.until_settled(ticket)
+    log = project.squad.client.log(ticket).text
+    assert log.strip().splitlines()[-1:] == ["done"], log
+    assert "answered" not in log, log
+    assert "by the proxy" not in log, log
+
+
+def test_a_person_opens_a_host_to_an_agent_that_works(project: Project, legion: Squad):
+    gate = Gate(legion.folder / "gates", "open")
+    with page() as port, contextlib.closing(gate):
+        url = f"http://{own_address()}:{port}/"
+        script = f"curl -s {url} -o first.txt; {gate.pause}; curl -sf {url} -o second.txt && echo reached > reached.txt"
+        ticket = project.dispatch("Read a page", script)
+        question = one_question(legion, ticket)
+        assert f"{own_address()}:{port}" in question.words
+        assert question.choices == ["yes", "no"]
+        answered = legion.client.answer(question.id, AnswerQuestion(choice="yes"))
+        assert answered.message == f"Agents of this project may reach {own_address()}:{port} from now on."
+        gate.open()
+        project.until_settled(ticket)
+        assert "reached" in legion.client.diff(ticket).text
+        again = project.dispatch("Read it again", f"curl -sf {url} -o page.txt && echo again > again.txt")
+        project.until_settled(again)
+        assert "again" in legion.client.diff(again).text
+        assert not asked(legion, again)
+
+
+@attack(Attacker.AGENT, Door.BOUNDS)
+def test_an_agent_cannot_fill_the_inbox_with_hosts(project: Project, legion: Squad):
+    script = "for n in $(seq 30); do curl -s http://10.0.0.$n/ -o page.txt; done; echo done > done.txt"
+    ticket = project.dispatch("Ask for many", script)
+    project.until_settled(ticket)
+    assert len(asked(legion, ticket)) == MOST_OPEN
+
+
+def test_a_host_that_the_person_refused_is_not_asked_for_again(project: Project, legion: Squad):
+    with page() as port:
+        script = f"curl -s http://{own_address()}:{port}/ -o page.txt; echo done > done.txt"
+        ticket = project.dispatch("Read a page", script)
+        question = one_question(legion, ticket)
+        legion.client.answer(question.id, AnswerQuestion(choice="no"))
+        again = project.dispatch("Read it again", script)
+        project.until_settled(ticket, again)
+        assert not asked(legion, again)

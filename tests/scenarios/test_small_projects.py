@@ -1,0 +1,245 @@
+"""Small projects of many languages and layouts, played with the tools of this machine: the guess of `legion init`
+prepares them, passes, and is red where the code is broken. What is not installed is skipped, by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from legion.wire.projects import TryChecks
+from tests.support.legion import Squad, squad
+from tests.support.repository import Repository
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+
+
+@dataclass(frozen=True)
+class Small:
+    tools: str
+    files: Mapping[str, str]
+    lock: str = ""
+    """Makes the lock file before the first commit, as its author did."""
+
+
+def toml(extra: str = "", build: str = 'requires = ["setuptools>=61"]\nbuild-backend = "setuptools.build_meta"') -> str:
+    return f'[build-system]\n{build}\n[project]\nname = "shop"\nversion = "1"\nrequires-python = ">=3.11"\n{extra}'
+
+
+def node(script: str = "node test.js", **parts: object) -> str:
+    return json.dumps({"name": "shop", "version": "1.0.0", "scripts": {"test": script} if script else {}, **parts})
+
+
+HATCH = 'requires = ["hatchling"]\nbuild-backend = "hatchling.build"'
+PDM = 'requires = ["pdm-backend"]\nbuild-backend = "pdm.backend"'
+POETRY = 'requires = ["poetry-core"]\nbuild-backend = "poetry.core.masonry.api"'
+CODE = "def price():\n    return 7\n"
+TEST = {"tests/test_price.py": "import pytest\nfrom {} import price\n\n\ndef test_it():\n    assert price() == 7\n"}
+# A child process in another folder, which finds an installed copy if there is one.
+CHILD = {
+    "tests/test_child.py": "import subprocess, sys, tempfile\n\n\ndef test_it():\n"
+    "    words = [sys.executable, '-c', 'import {0}; {0}.price()']\n"
+    "    subprocess.run(words, cwd=tempfile.gettempdir(), check=True)\n"
+}
+DEV = '[dependency-groups]\ndev = ["pytest"]\n'
+
+
+def python(module: str = "shop") -> dict[str, str]:
+    return {name: text.format(module) for name, text in {**TEST, **CHILD}.items()}
+
+
+IMPORT = "import { price } from './price.js'\n"
+VITEST = f"{IMPORT}import {{ test, expect }} from 'vitest'\ntest('it', () => expect(price()).toBe(7))\n"
+AVA = f"{IMPORT}import test from 'ava'\ntest('it', (t) => t.is(price(), 7))\n"
+ESM = "export const price = () => 7\n"
+CJS = "exports.price = () => 7\n"
+ASSERT = "require('assert').equal(require('./price').price(), 7)\n"
+PROJECTS = {
+    "pip, flat": Small("python3", {"pyproject.toml": toml(), "shop/__init__.py": CODE, **python()}),
+    "pip, src": Small("python3", {"pyproject.toml": toml(), "src/shop/__init__.py": CODE, **python()}),
+    "setuptools where": Small(
+        "python3",
+        {
+            "pyproject.toml": toml('[tool.setuptools.packages.find]\nwhere = ["lib"]\n'),
+            "lib/shop/__init__.py": CODE,
+            **python(),
+        },
+    ),
+    "setuptools package-dir": Small(
+        "python3",
+        {
+            "pyproject.toml": toml('[tool.setuptools]\npackages = ["shop"]\npackage-dir = {"" = "lib"}\n'),
+            "lib/shop/__init__.py": CODE,
+            **python(),
+        },
+    ),
+    "namespace package": Small(
+        "python3",
+        {"pyproject.toml": toml(), "src/corp/shop/__init__.py": CODE, **python("corp.shop")},
+    ),
+    "hatch": Small("python3", {"pyproject.toml": toml(build=HATCH), "src/shop/__init__.py": CODE, **python()}),
+    "tox": Small(
+        "python3",
+        {
+            "setup.py": "from setuptools import setup\nsetup(name='shop', py_modules=['shop'])\n",
+            "tox.ini": "[testenv]\ndeps = pytest\ncommands = pytest\n",
+            "shop.py": CODE,
+            **python(),
+        },
+    ),
+    "uv": Small(
+        "uv", {"pyproject.toml": toml(DEV, HATCH), "src/shop/__init__.py": CODE, **python()}, lock="uv lock -q"
+    ),
+    "poetry": Small(
+        "poetry",
+        {
+            "pyproject.toml": toml('[tool.poetry]\n[tool.poetry.group.dev.dependencies]\npytest = "*"\n', POETRY),
+            "shop/__init__.py": CODE,
+            **python(),
+        },
+        lock="poetry lock -q",
+    ),
+    "pdm": Small(
+        "pdm", {"pyproject.toml": toml(DEV, PDM), "src/shop/__init__.py": CODE, **python()}, lock="pdm lock -q"
+    ),
+    "npm": Small("npm", {"package.json": node(), "price.js": CJS, "test.js": ASSERT}),
+    "npm workspaces": Small(
+        "npm",
+        {
+            "package.json": node("npm test --workspaces", workspaces=["packages/*"]),
+            "packages/base/package.json": json.dumps({"name": "base", "version": "1.0.0", "scripts": {"test": "true"}}),
+            "packages/base/index.js": CJS,
+            "packages/app/package.json": json.dumps(
+                {"name": "app", "version": "1.0.0", "scripts": {"test": "node t.js"}, "dependencies": {"base": "*"}}
+            ),
+            "packages/app/price.js": "exports.price = require('base').price\n",
+            "packages/app/t.js": ASSERT,
+        },
+        lock="npm install --package-lock-only --silent",
+    ),
+    "pnpm": Small(
+        "pnpm",
+        {"package.json": node(dependencies={"ms": "2.1.3"}), "price.js": CJS, "test.js": f"require('ms')\n{ASSERT}"},
+        lock="pnpm install --lockfile-only --silent",
+    ),
+    "yarn": Small(
+        "yarn",
+        {"package.json": node(dependencies={"ms": "2.1.3"}), "price.js": CJS, "test.js": f"require('ms')\n{ASSERT}"},
+        lock="yarn install --silent && rm -rf node_modules",
+    ),
+    "vitest": Small(
+        "npm",
+        {
+            "package.json": node("", type="module", devDependencies={"vitest": "^2"}),
+            "price.js": ESM,
+            "price.test.js": VITEST,
+        },
+    ),
+    "jest": Small(
+        "npm",
+        {
+            "package.json": node("jest", devDependencies={"jest": "^29"}),
+            "price.js": CJS,
+            "price.test.js": "test('it', () => expect(require('./price').price()).toBe(7))",
+        },
+    ),
+    "ava": Small(
+        "npm",
+        {
+            "package.json": node("", type="module", devDependencies={"ava": "^5"}),
+            "price.js": ESM,
+            "test.js": AVA,
+        },
+    ),
+    "tsc": Small(
+        "npm",
+        {
+            "package.json": json.dumps(
+                {"name": "shop", "scripts": {"typecheck": "tsc"}, "devDependencies": {"typescript": "^5"}}
+            ),
+            "tsconfig.json": '{"compilerOptions": {"noEmit": true, "strict": true}, "include": ["src"]}',
+            "src/price.ts": "export const price = (): number => 7\n",
+        },
+    ),
+    "go": Small(
+        "go",
+        {
+            "go.mod": "module example.com/shop\n\ngo 1.19\n",
+            "price.go": "package shop\n\nfunc Price() int { return 7 }\n",
+            "price_test.go": 'package shop\n\nimport "testing"\n\nfunc TestPrice(t *testing.T) {\n\tif Price() != 7 {\n'
+            '\t\tt.Fatal("wrong")\n\t}\n}\n',
+        },
+    ),
+    "rust with inline tests": Small(
+        "cargo",
+        {
+            "Cargo.toml": '[package]\nname = "shop"\nversion = "1.0.0"\nedition = "2021"\n',
+            "src/lib.rs": "pub fn price() -> u32 { 7 }\n\n#[test]\nfn it() { assert_eq!(price(), 7); }\n",
+        },
+    ),
+    "rust workspace": Small(
+        "cargo",
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["base", "app"]\nresolver = "2"\n',
+            "base/Cargo.toml": '[package]\nname = "base"\nversion = "1.0.0"\nedition = "2021"\n',
+            "base/src/lib.rs": "pub fn price() -> u32 { 7 }\n",
+            "app/Cargo.toml": '[package]\nname = "app"\nversion = "1.0.0"\nedition = "2021"\n\n'
+            '[dependencies]\nbase = { path = "../base" }\n',
+            "app/src/lib.rs": "#[test]\nfn it() { assert_eq!(base::price(), 7); }\n",
+        },
+    ),
+    "php": Small(
+        "php composer",
+        {
+            "composer.json": json.dumps({"name": "a/shop", "scripts": {"test": "php tests/run.php"}}),
+            "src/price.php": "<?php\nfunction price() { return 7; }\n",
+            "tests/run.php": "<?php\nrequire __DIR__ . '/../src/price.php';\nexit(price() === 7 ? 0 : 1);\n",
+        },
+    ),
+    "make": Small(
+        "make cc",
+        {
+            "Makefile": "test: shop\n\t./shop\nshop: price.c\n\tcc -o shop price.c\n",
+            "price.c": "int main(void) { return 0; }\n",
+        },
+    ),
+    "cmake": Small(
+        "cmake ctest cc",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.5)\nproject(shop C)\nadd_executable(shop price.c)\n"
+            "enable_testing()\nadd_test(NAME it COMMAND shop)\n",
+            "price.c": "int main(void) { return 0; }\n",
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Squad]:
+    with squad(tmp_path_factory.mktemp("person"), settings="[protection]\ntrial = true") as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_the_guess_prepares_passes_and_sees_the_code(name: str, person: Squad, tmp_path: Path):
+    small = PROJECTS[name]
+    if missing := [tool for tool in small.tools.split() if shutil.which(tool) is None]:
+        pytest.skip(f"cannot be tried here: {missing[0]} is not installed")
+    made = Repository(tmp_path / "shop", "")
+    made.git("rm", "--quiet", "-f", "legion.toml", "check.sh", "README.txt")
+    made.write(dict(small.files))
+    if small.lock:
+        subprocess.run(["sh", "-c", small.lock], cwd=made.root, env={**os.environ, "CI": "true"}, check=True)
+    made.commit("source", {})
+    project = person.init(made)
+    found = person.client.try_checks(TryChecks(cwd=project.cwd))
+    while found.state in ("due", "running"):
+        found = person.client.trial(project.cwd, found.number, 20.0)
+    assert (found.state, found.sees) == ("done", "yes"), found.lines
+    assert found.doubts == []
