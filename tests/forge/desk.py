@@ -141,7 +141,8 @@ class Desk:
         self.shop.git("fetch", "--quiet", str(hub), "+refs/legion/*:refs/hub/*")
         self.shop.git("checkout", "--quiet", "--force", "--detach", base)
         commit = self.shop.commit("work", files)
-        self.shop.git("push", "--quiet", str(hub), f"{commit}:refs/legion/test/{commit}")
+        # Where git-lfs is installed, its hook would look for the content of pointers.
+        self.shop.git("push", "--quiet", "--no-verify", str(hub), f"{commit}:refs/legion/test/{commit}")
         self.shop.git("checkout", "--quiet", "--force", "main")
         return commit
 

@@ -10,9 +10,10 @@ import pytest
 
 from legion.runner import control, launch
 from legion.runner.control import LONGEST_LINE
+from legion.runner.journal import JournalKind
 from legion.runner.launch import LivingRun, RunnerSilent
 from legion.service.agents.tell import wait_for_delivery
-from tests.runner.runs import DEADLINE, Workbench, runner_of
+from tests.runner.runs import DEADLINE, Workbench, runner_of, until
 
 
 @pytest.fixture
@@ -90,6 +91,7 @@ def test_a_runner_that_does_not_answer_is_named_within_seconds(run: Path):
 def test_a_message_is_not_delivered_where_the_runner_died_before_its_journal_was_followed(run: Path):
     """However late the one who waits for the delivery is, the runner's end is an answer."""
     runner = runner_of(run)
+    until(run, JournalKind.STARTED)
     runner.kill()
     launch.wait(run)
     assert wait_for_delivery(run, "message", DEADLINE) is False
