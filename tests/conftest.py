@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -26,6 +27,10 @@ hypothesis.settings.load_profile("legion")
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 
 watched_git.watch()
+
+# A run in the background of a shell ignores Ctrl-C, and every program of a test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SESSION = pytest.StashKey[Session]()
 
