@@ -69,7 +69,7 @@ class LimitedService(Service):
         if wanted.to:
             raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
         narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
-        own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
+        own = replace(wanted, cwd=self._project().worktrees, tickets=narrowed, request=self._request(wanted.request))
         return dispatch(context, own, agent)
 
     def plan(self, wanted: NewPlan, /) -> PlanPage:
@@ -81,7 +81,7 @@ class LimitedService(Service):
         _refuse_tier(agent, wanted.model)
         own = replace(
             wanted,
-            cwd=self._project().root,
+            cwd=self._project().worktrees,
             model=wanted.model or agent.model,
             request=self._request(wanted.request),
         )
@@ -89,7 +89,7 @@ class LimitedService(Service):
 
     def plans(self, cwd: str, all: bool = False) -> PlanList:
         self._leader()
-        return super().plans(self._project().root, all)
+        return super().plans(self._project().worktrees, all)
 
     def plan_page(self, id: int, /) -> PlanPage:
         self._leader()
@@ -123,16 +123,16 @@ class LimitedService(Service):
 
     def status(self, cwd: str | None, all: bool = False) -> Status:
         project = self._project()
-        seen = super().status(project.root, all)
+        seen = super().status(project.worktrees, all)
         return replace(seen, projects=[line for line in seen.projects if line.root == project.root], questions=0)
 
     def graph(self, cwd: str) -> Graph:
-        return super().graph(self._project().root)
+        return super().graph(self._project().worktrees)
 
     def wait(self, cwd: str | None, id: TicketIds = None, after_event: int = 0, timeout: float = 0.0) -> WaitState:
         for number in id or []:
             self._see(number)
-        return super().wait(self._project().root, id, after_event, timeout)
+        return super().wait(self._project().worktrees, id, after_event, timeout)
 
     def ticket(self, id: int, /) -> TicketPage:
         self._see(id)

@@ -124,10 +124,10 @@ def _dispatch(context: Trees, project: Project, routine: Routine, why: str) -> t
             budget=routine.budget,
             labels=["routine"],
         )
-        made = dispatch(context, Dispatch(cwd=project.root, tickets=[new], request=request)).ids
+        made = dispatch(context, Dispatch(cwd=project.worktrees, tickets=[new], request=request)).ids
         return tuple(made), f"ticket {made[0]}: {why}"
     wanted = RunTemplate(
-        cwd=project.root, name=routine.template, values=dict(routine.variables), team=routine.team, epic=""
+        cwd=project.worktrees, name=routine.template, values=dict(routine.variables), team=routine.team, epic=""
     )
     page = templates.run(context, wanted).plan
     assert page is not None, "only a dry run has no plan"

@@ -83,7 +83,7 @@ def carry_out(context: Trees, approval: Approval, by: Agent | None = None) -> Pl
         state, new = plan.state.value, approval.tickets
         return PlanApproved(plan=plan.name, state=state, tickets={}, proposed=new, dropped=[], message=message)
     project = context.project(plan.project)
-    request = Dispatch(cwd=project.record.root, tickets=approval.tickets, request=wanted.request)
+    request = Dispatch(cwd=project.record.worktrees, tickets=approval.tickets, request=wanted.request)
     prepared = prepare(context, request, by)
     ended: list[Run] = []
     dropped: list[int] = []

@@ -52,7 +52,7 @@ def fix(context: Trees, question: Question) -> str:
         files.write_atomic(file, text, mode=stat.S_IMODE(file.stat().st_mode))
     except OSError as trouble:
         raise NotAllowed(f"{file} cannot be written ({trouble.strerror}): make it writable and try again.") from trouble
-    trust.trust(context, Trust(cwd=record.root, hashes=[hash_of(text)]))
+    trust.trust(context, Trust(cwd=record.worktrees, hashes=[hash_of(text)]))
     if record.config_origin is ConfigOrigin.TARGET:
         return f"{file} is changed, and trusted. Commit it: the checks are tried again when it has landed."
     return f"{file} is changed, and trusted. The checks are tried again; `legion doctor` shows what that finds."
