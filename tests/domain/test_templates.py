@@ -178,6 +178,39 @@ def test_a_value_is_one_word_of_a_proof_and_never_a_command(value: str, command:
     assert list(tmp_path.iterdir()) == []
 
 
+BATCHES = """
+[variables.fs]
+type = "files"
+[variables.each]
+type = "number"
+default = 1
+[[step]]
+key = "read"
+title = "Read {{some}}"
+text = "Read: {{some}}"
+for = "some in fs by each"
+files = ["{{some}}"]
+criteria = [{text = "done", proof = "grep -q done {{some}}"}]
+"""
+
+
+def test_a_step_takes_many_files_at_a_time():
+    there = [f"src/{number}.py" for number in range(1000)] + ["-x", "a b.py"]
+    template = read("t", BATCHES, "t.toml")
+    with pytest.raises(BadInput, match=r"makes 1002 tickets, and 100 are the most: .* as --var each=20"):
+        expand(template, {"fs": "*"}, lambda pattern: there)
+    draft = expand(template, {"fs": "*", "each": "20"}, lambda pattern: there)
+    assert [len(one.files) for one in draft.tickets] == [20] * 50 + [2]
+    assert [file for one in draft.tickets for file in one.files] == there
+    last = draft.tickets[-1]
+    assert (last.key, last.title, last.text) == ("read-51", "Read -x and 1 more", "Read: -x, a b.py")
+    assert last.criteria[0].proof == "grep -q done ./-x 'a b.py'"
+    alone = expand(template, {"fs": "*"}, lambda pattern: ["a b.py"]).tickets[0]
+    assert (alone.title, alone.files, alone.criteria[0].proof) == ("Read a b.py", ("a b.py",), "grep -q done 'a b.py'")
+    with pytest.raises(BadInput, match="takes items by each, which is no number"):
+        expand(template, {"fs": "*", "each": "0"}, lambda pattern: there)
+
+
 def of_files(proof: str) -> str:
     """The proof of a step that is repeated for a file with a name that a shell would read as a command."""
     criteria = f'criteria = [{{text = "x", proof = {json.dumps(proof)}}}]'

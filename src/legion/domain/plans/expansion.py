@@ -29,6 +29,12 @@ class _ListItem(str):
     __slots__ = ()
 
 
+class _Batch(tuple[_ListItem, ...]):
+    """Some items of a list at a time: in a command, a word for each."""
+
+    __slots__ = ()
+
+
 Files = Callable[[str], Sequence[str]]
 """The files of the target that a pattern covers."""
 
@@ -54,12 +60,19 @@ def expand(template: Template, given: Mapping[str, str], files: Files) -> PlanDr
     if len(tickets) > MOST_TICKETS:
         raise BadInput(
             f"Template {template.name} makes {count(len(tickets), 'ticket')}, and {MOST_TICKETS} are the most: give it "
-            "fewer files or items, part by part."
+            f"fewer files or items{_or_larger_batches(template)}."
         )
     try:
         return drafts.read({"summary": goal(template, values), "tickets": tickets})
     except MalformedDraft as wrong:
         raise BadInput(f"Template {template.name}: {wrong}.") from None
+
+
+def _or_larger_batches(template: Template) -> str:
+    sizes = {step.loop.by for step in template.steps if step.loop is not None} & {
+        one.name for one in template.variables
+    }
+    return "".join(f", or more of them in each ticket, as --var {name}=20" for name in sorted(sizes))
 
 
 def goal(template: Template, values: Mapping[str, Value]) -> str:
@@ -119,12 +132,25 @@ def _tickets(template: Template, step: TemplateStep, values: Mapping[str, Value]
     over = values.get(step.loop.over)
     if not isinstance(over, tuple):
         raise BadInput(f"Template {template.name}: step {step.key} loops over {step.loop.over!r}, which is no list.")
+    items: tuple[_ListItem | _Batch, ...] = tuple(map(_ListItem, over))
+    if (per := _batch_size(template, step, values)) is not None:
+        items = tuple(_Batch(map(_ListItem, over[at : at + per])) for at in range(0, len(over), per))
     made = []
-    for n, item in enumerate(over, 1):
-        inside = {**values, step.loop.item: _ListItem(item)}
+    for n, item in enumerate(items, 1):
+        inside: dict[str, Value] = {**values, step.loop.item: item}
         if _holds(template, step.when, inside):
             made.append(_ticket(template, step, f"{step.key}-{n}", inside))
     return made
+
+
+def _batch_size(template: Template, step: TemplateStep, values: Mapping[str, Value]) -> int | None:
+    """None: each item has a ticket of its own."""
+    if step.loop is None or not step.loop.by:
+        return None
+    size = int(step.loop.by) if step.loop.by.isdecimal() else values.get(step.loop.by)
+    if not isinstance(size, int) or size < 1:
+        raise BadInput(f"Template {template.name}: step {step.key} takes items by {step.loop.by}, which is no number.")
+    return size
 
 
 def _leave_out_unawaited(template: Template, made: dict[str, list[dict[str, Any]]]) -> None:
@@ -139,7 +165,13 @@ def _leave_out_unawaited(template: Template, made: dict[str, list[dict[str, Any]
 
 def _ticket(template: Template, step: TemplateStep, key: str, values: Mapping[str, Value]) -> dict[str, Any]:
     where = f"{template.name}, step {step.key}"
-    return {"key": key, **{name: _fill_in(value, values, where) for name, value in step.fields.items()}}
+    line = {name: _in_a_line(value) for name, value in values.items()}
+    filled = {name: _fill_in(value, line if name == "title" else values, where) for name, value in step.fields.items()}
+    return {"key": key, **filled}
+
+
+def _in_a_line(value: Value) -> Value:
+    return f"{value[0]} and {len(value) - 1} more" if isinstance(value, _Batch) and len(value) > 1 else value
 
 
 def _holds(template: Template, when: Condition | ResultCondition | None, values: Mapping[str, Value]) -> bool:
@@ -213,7 +245,11 @@ def _command(text: str, values: Mapping[str, Value], where: str) -> str:
 
     def quoted(place: re.Match[str]) -> str:
         value = _filled(place[0], values, where)
-        if isinstance(values[place[1]], _ListItem) and value.startswith("-"):
+        batch = values[place[1]]
+        return " ".join(word(one, place) for one in (batch if isinstance(batch, _Batch) else [value]))
+
+    def word(value: str, place: re.Match[str]) -> str:
+        if isinstance(values[place[1]], _ListItem | _Batch) and value.startswith("-"):
             value = f"./{value}"
         if _PLAIN.fullmatch(value):
             return value

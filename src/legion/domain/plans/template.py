@@ -30,7 +30,7 @@ from legion.domain.tickets import board
 
 MOST_EXTENDS = 10
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_LOOP = re.compile(r"([a-z][a-z0-9_]*) in ([a-z][a-z0-9_]*)")
+_LOOP = re.compile(r"([a-z][a-z0-9_]*) in ([a-z][a-z0-9_]*)(?: by ([a-z][a-z0-9_]*|[0-9]{1,9}))?")
 _WHEN = re.compile(r"(not )?([a-z][a-z0-9_]*)(?: (==|!=) '([^']*)')?")
 _STEP_FIELDS = (
     *("key", "title", "text", "context", "plan", "criteria", "files", "new_files"),
@@ -64,10 +64,12 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """`item in list`."""
+    """`item in list`, or `items in list by number`."""
 
     item: str
     over: str
+    by: str = ""
+    """How many at a time: a number, or the variable that holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,8 +256,8 @@ def _step(table: object, n: int) -> TemplateStep:
 def _loop(text: str, where: str) -> Loop:
     found = _LOOP.fullmatch(text)
     if found is None:
-        raise _Fault(f'{where}: `for` must be like "item in items", and is {shown(text)}')
-    return Loop(item=found[1], over=found[2])
+        raise _Fault(f'{where}: `for` must be like "item in items" or "some in items by 20", and is {shown(text)}')
+    return Loop(item=found[1], over=found[2], by=found[3] or "")
 
 
 def _condition(text: str, where: str) -> Condition | ResultCondition:
