@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.failure_causes import likely_cause
+from legion.domain.failure_causes import likely_cause, telling_line
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,26 @@ from legion.domain.failure_causes import likely_cause
 )
 def test_the_cause_is_named_where_the_output_points_at_one(tail: str, code: int | None, cause: str):
     assert cause in likely_cause(tail, code) if cause else likely_cause(tail, code) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("", "nothing"),
+        ("all is well\n1 failed, 2 passed", "1 failed, 2 passed"),
+        (
+            "Error: Cannot find module 'x'\n    at f (/a/b.js:1:2)\n}\n\nNode.js v24.19.0",
+            "Error: Cannot find module 'x'",
+        ),
+        ("Warning: Could not find any test files: t.js\nNothing to do", "Warning: Could not find any test files: t.js"),
+        ("npm error code 1\nnpm error 404 Not Found: x\nnpm error A log of this run: y", "npm error 404 Not Found: x"),
+        (
+            "E   ModuleNotFoundError: No module named 'a'\n1 error in 0.1s",
+            "E   ModuleNotFoundError: No module named 'a'",
+        ),
+        ("a.c:1: error: no\nmake: *** [Makefile:2: test] Error 1", "a.c:1: error: no"),
+        ("only words\nlast words", "last words"),
+    ],
+)
+def test_the_line_that_says_most_is_found(words: str, line: str):
+    assert telling_line(words) == line

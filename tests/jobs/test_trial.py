@@ -337,6 +337,8 @@ def test_a_red_base_shows_nothing_and_doctor_says_it_in_the_words_of_the_check(m
     assert found.doubts == ()
     assert "no such thing" in finding(board, "the target passes").detail
     assert not finding(board, "the target passes").ok
+    assert "correct the check" in page(board).remedy
+    assert board.service.status(board.cwd).projects[0].baseline == "red"
     assert not finding(board).known
     tried(board)
     assert tries(board) == 1, "the same target is not tried again by itself"
@@ -348,6 +350,8 @@ def test_a_failing_setup_is_no_failing_check(make: Make):
     assert "no such option" in found.setup_fault
     assert [one.base for one in found.checks] == [CheckResult.SETUP]
     assert "no such option" in finding(board, "setup").detail
+    assert "correct [setup]" in finding(board, "setup").advice
+    assert "no such option" in "".join(board.service.status(board.cwd).projects[0].notes)
     assert not finding(board, "setup").ok
     assert any("[setup] says" in line or "setup" in line for line in page(board).lines)
 

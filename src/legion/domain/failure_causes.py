@@ -1,6 +1,6 @@
-"""The likely cause of a failed command that no change is to blame for, from its exit code and the end of its output.
+"""What the end of a failed command's output says, and its likely cause where no change is to blame.
 
-Signs, not proof: the sentence says what to look at. The first row of the table that fits counts.
+Signs, not proof: the cause says what to look at. The first row of the table that fits counts.
 """
 
 from __future__ import annotations
@@ -42,11 +42,27 @@ _TABLE = tuple(
     }.items()
 )
 
+_NOISE = re.compile(
+    r"Node\.js v[\d.]+|npm (?:ERR!|error)(?: +(?:[A-Z]|[a-z]+ |/).*)?|make.*: \*\*\* .*|at .+[:)\]]\d*|[\W_]*"
+)
+"""Lines that runtimes and runners end with, which say nothing themselves."""
+_ERROR = re.compile(r"(?i)error|exception|fatal|fail|panic|cannot|could not|not found|no such|missing|denied|refused")
+_LONGEST_LINE = 200
+
+
+def telling_line(words: str) -> str:
+    """The line that says most: the last one with the sign of a cause, else with a word for an error, else the last."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    plain = [line for line in lines if not _NOISE.fullmatch(line)] or lines
+    signs = [*(sign for sign, _ in _TABLE), _TOOL, _ERROR]
+    found = next((line for sign in signs for line in reversed(plain) if sign.search(line)), "")
+    return (found or (plain[-1] if plain else "nothing"))[:_LONGEST_LINE]
+
 
 def likely_cause(tail: str, exit_code: int | None) -> str:
-    """A part of a sentence; empty where nothing points at one."""
+    """A part of a sentence; empty where nothing points at one. Without an exit code the output alone tells."""
     missing = _TOOL.search(tail)
-    if exit_code == _NOT_FOUND:
+    if exit_code == _NOT_FOUND or (exit_code is None and missing):
         tool = f"`{missing['tool']}`" if missing else "a program that it starts"
         return f"{tool} is not on PATH there: install it, then run `legion up` in the repository"
     if exit_code == _NOT_EXECUTABLE:

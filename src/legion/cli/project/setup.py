@@ -50,15 +50,15 @@ def init(call: CommandCall, path: str, dry_run: bool, no_wait: bool, remove: boo
         added = replace(added, trial=follow_trial(call, added.root))
     call.answer(added, lambda: _added(added, call.screen))
     call.notes(added.notes)
-    if wanted and not call.json and (found := follow_trial(call, added.root)) is not None:
-        for line in _trial_lines(found, call.screen):
-            call.out(line)
-    if not call.json and not dry_run:
-        call.say(
-            "Next: legion dispatch -t TITLE TEXT, or legion plan 'GOAL'"
-            if added.trusted
-            else "Next: read legion.toml, then legion trust"
-        )
+    if call.json:
+        return
+    found = follow_trial(call, added.root) if wanted else None
+    for line in () if found is None else _trial_lines(found, call.screen):
+        call.out(line)
+    if not added.trusted and not dry_run:
+        call.say("Next: read legion.toml, then legion trust")
+    elif not dry_run and (found is None or found.trusted or not found.remedy):
+        call.say("Next: legion dispatch -t TITLE TEXT, or legion plan 'GOAL'")
 
 
 def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
@@ -107,8 +107,9 @@ def _trial_lines(found: TrialPage, screen: Screen) -> Iterator[str]:
     """What was found; the last line says whether the checks see the code."""
     for line in found.lines:
         yield from screen.paragraph(sanitize(line), indent=2)
-    if found.doubts and not found.trusted:
-        yield screen.line(Cell("  No change lands before that is fixed, or you trust the checks: ", Colour.YELLOW))
+    if found.remedy and not found.trusted:
+        way = ", or you trust the checks" if found.question is not None else ""
+        yield screen.line(Cell(f"  No change lands before that is fixed{way}:", Colour.YELLOW))
         yield from screen.paragraph(sanitize(found.remedy), indent=4)
         if found.question is not None:
             yield from screen.paragraph(f"or: legion answer {found.question} trust", indent=4)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from legion.domain.checks import CheckResult
+from legion.domain.failure_causes import likely_cause, telling_line
 from legion.domain.review.source_files import CheckKind, remedy
 from legion.domain.text import count
 
@@ -99,7 +100,12 @@ class Trial:
         return tuple(found)
 
     def remedy(self, setup: str) -> str:
-        """What to do about the doubts, for a person. `setup` is the project's command, or empty."""
+        """What to do where it is not shown that the checks see the code. `setup` is the project's command, or empty."""
+        if not self.complete:
+            return (
+                f"correct {'[setup]' if self.setup_fault else 'the check'} in legion.toml and run `legion trust`, or "
+                "correct the code, by a ticket or by a commit of yours; then the checks are tried again"
+            )
         if not self.files:
             return "if the checks look at something else than code, trust them"
         return remedy(setup) if self.blind or self.copies else "add tests of it, or a check that runs them"
@@ -127,7 +133,7 @@ class Trial:
         installed += f", {self.fetched >> 20} MB fetched" if self.fetched >> 20 else ""
         first = [] if self.setup is None else [f"setup {self.setup:.0f} s{installed}, {outcome}"]
         faults = [("[setup]", self.setup_fault), *((one.name, one.words) for one in self.checks)]
-        said = [f"{name} says: {_last_line(words)}" for name, words in faults if words]
+        said = [f"{name} says: {_reason(words)}" for name, words in faults if words]
         tried = [] if self.setup_fault else [one.line for one in self.checks]
         return (*first, *tried, *said, f"sees the code: {self.sees}")
 
@@ -144,13 +150,13 @@ def unseen(noticed: Mapping[str, bool]) -> tuple[str, ...]:
     return tuple(folder or "." for folder, seen in noticed.items() if not seen)
 
 
+def _reason(words: str) -> str:
+    cause = likely_cause(words, None)
+    return telling_line(words) + (f" (likely cause: {cause})" if cause else "")
+
+
 def _blind(name: str) -> str:
     return f"`{name}` stays green when the code is broken, so it does not test this tree"
-
-
-def _last_line(words: str) -> str:
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "nothing"
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

@@ -1,17 +1,28 @@
-"""Describes failed checks to a person: the command, how it ended, its last line, and where its output is."""
+"""Failed checks: remembered of a target, and described to a person by their command, how it ended, and what it said."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from legion.domain.checks import CheckResult, Receipt
-from legion.domain.failure_causes import likely_cause
+from legion.domain.events import EventKind
+from legion.domain.failure_causes import likely_cause, telling_line
 from legion.jobs.board import Board
-from legion.store.board import receipts
-from legion.store.database.transactions import ReadTransaction
+from legion.store.board import projects, receipts
+from legion.store.database.transactions import ReadTransaction, Transaction
 
-_LONGEST_LINE = 120
 _FAILED = (CheckResult.RED, CheckResult.SETUP)
+
+
+def remember(tx: Transaction, project: int, target: str, red: Sequence[Receipt]) -> None:
+    """Whether the target itself passes, unless it has moved meanwhile."""
+    record, verdict = projects.get(tx, project), CheckResult.RED if red else CheckResult.GREEN
+    if record.target != target or (record.baseline_commit, record.baseline_verdict) == (target, verdict):
+        return
+    kind = EventKind.BASELINE_RED if red else EventKind.BASELINE_GREEN
+    facts = {"commit": target, "failed": [receipt.command for receipt in red]}
+    projects.save(tx, replace(record, baseline_commit=target, baseline_verdict=verdict), kind, facts)
 
 
 def on_commit(tx: ReadTransaction, project: int, commit: str) -> tuple[Receipt, ...]:
@@ -34,8 +45,7 @@ def _sentence(context: Board, receipt: Receipt) -> str:
     if receipt.verdict is CheckResult.SETUP:
         return f"`{receipt.label}` was not run: {receipt.tail.strip()}"
     ended = "did not end by itself" if receipt.exit_code is None else f"ended with exit code {receipt.exit_code}"
-    lines = [line.strip() for line in receipt.tail.splitlines() if line.strip()]
-    last = f", after: {lines[-1][:_LONGEST_LINE]}" if lines else ""
+    last = f", after: {telling_line(receipt.tail)}" if receipt.tail.strip() else ""
     where = f" (`less {context.data.root / receipt.output}` shows all of its output)" if receipt.output else ""
     cause = likely_cause(receipt.tail, receipt.exit_code)
     return f"`{receipt.label}` {ended}{last}{where}{f'. Likely cause: {cause}' if cause else ''}"

@@ -24,7 +24,7 @@ from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.objects import write_commit
 from legion.git.merge import partial_trees
 from legion.jobs.board import Board
-from legion.jobs.checks import execution, sight
+from legion.jobs.checks import execution, red_checks, sight
 from legion.jobs.checks.execution import WantedCheck
 from legion.jobs.checks.job import ChecksBroken, confirmed
 from legion.jobs.checks.prepared_tree import PreparedTree
@@ -135,6 +135,10 @@ class _TrialRun:
         for folder, files in largest.items() if len(sound) == len(self._checks) else ():
             self._break(folder, files, sound)
         copies = self._used_copies(sound)
+        if base:
+            with self._context.store.write() as tx:
+                red = [receipt for receipt in base.values() if receipt.verdict is not CheckResult.GREEN]
+                red_checks.remember(tx, self._project.id, self._commit, red)
         return Trial(
             key=sight.key(self._project, self._commit),
             commit=self._commit,

@@ -102,7 +102,7 @@ def _done(tx: ReadTransaction, project: ProjectContext, found: Trial, number: in
         lines=list(found.lines),
         sees=sees,
         doubts=list(found.doubts),
-        remedy=found.remedy(project.config.setup.run) if found.doubts else "",
+        remedy="" if sees == "yes" else found.remedy(project.config.setup.run),
         question=None if asked is None else asked.id,
         trusted=bool(found.doubts) and sight.is_trusted(tx, project, found),
         setup_seconds=found.setup,

@@ -304,12 +304,15 @@ def _trial(context: Board, project: ProjectContext) -> list[DoctorFinding]:
         for sentence in red_checks.sentences(context, red)
     ]
     if found.setup_fault and not findings:
-        findings = [DoctorFinding(name="setup", ok=False, detail=found.setup_fault, advice=_FIX_TARGET)]
+        findings = [DoctorFinding(name="setup", ok=False, detail=found.setup_fault, advice=found.remedy)]
     if not findings and found.state == "done":
-        faults = [one for one in found.checks if not one.ok]
-        detail = ", ".join(f"`{one.name}` fails: {one.words.strip()[-300:]}" for one in faults)
         findings = [
-            DoctorFinding(name="the target passes", ok=not faults, detail=detail or "; ".join(found.lines[:-1]))
+            DoctorFinding(
+                name="the target passes",
+                ok=all(one.ok for one in found.checks),
+                detail="; ".join(found.lines[:-1]),
+                advice=found.remedy if found.sees == "unknown" else "",
+            )
         ]
     if found.sees == "no" or (found.doubts and not found.trusted):
         advice = "you trust them all the same, and every receipt says so" if found.trusted else found.remedy

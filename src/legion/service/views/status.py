@@ -142,6 +142,8 @@ def _trial_notes(found: TrialPage) -> list[str]:
         return [f"the checks are tried before changes land on them: {found.steps[-1]}"]
     if found.state == "failed":
         return [f"the trial of the checks could not run, and is repeated: {found.trouble}"]
+    if found.setup_fault:
+        return [f"[setup] fails, so no check can run: {found.setup_fault}", f"to go on: {found.remedy}"]
     if not found.doubts:
         return []
     answer = "you trust the checks all the same" if found.trusted else found.remedy
