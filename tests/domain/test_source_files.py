@@ -98,7 +98,22 @@ def test_what_a_check_only_reads_is_source(command: str):
     ],
 )
 def test_which_checks_run_the_code_and_which_read_it(name: str, command: str, kind: CheckKind):
-    assert kind_of(Check(name=name, command=command)) is kind
+    assert kind_of(Check(name=name, command=command), {}) is kind
+
+
+@pytest.mark.parametrize(
+    ("scripts", "kind"),
+    [
+        ({"test": "tsd"}, CheckKind.READER),
+        ({"test": "npm run lint && tsc --noEmit", "lint": "eslint ."}, CheckKind.READER),
+        ({"test": "npm run lint && npm run unit", "lint": "eslint .", "unit": "uvu"}, CheckKind.TESTS),
+        ({"test": "xo && ava && tsd"}, CheckKind.TESTS),
+        ({"test": "npm run test"}, CheckKind.TESTS),
+        ({}, CheckKind.TESTS),
+    ],
+)
+def test_a_script_called_test_that_only_reads_the_code_is_judged_as_a_reader(scripts: dict[str, str], kind: CheckKind):
+    assert kind_of(Check(name="test", command="CI=true npm run test"), scripts) is kind
 
 
 def test_source_files_belong_to_the_nearest_folder_that_declares_a_package():

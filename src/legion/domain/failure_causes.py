@@ -1,4 +1,4 @@
-"""What the end of a failed command's output says, and its likely cause where no change is to blame.
+"""Names the telling line of a failed command's output, and its likely cause where no change is to blame.
 
 Signs, not proof: the cause says what to look at. The first row of the table that fits counts.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from legion.domain.checks import Check
@@ -65,6 +65,8 @@ _LOCKS = (
 )
 _STARTS = re.compile(r"python[\d.]*|node|deno|bun|run|tsx|ts-node|(?:ba|da|z)?sh|ruby|perl|php|lua|Rscript|julia")
 """Programs that run the file that is named after them."""
+_STARTS_SCRIPT = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?: run| -s| --silent)* ([\w:.-]+)")
+_PARTS = re.compile(r"&&|\|\|?|;|\n")
 _COPIES = re.compile(
     r"\bpip3? install\b(?![^&|;]*(?:\s-e\b|--editable\b))[^&|;]*\s['\"]?\.(?:\[[^\]]*\])?(?=[\s'\";&|]|$)"
 )
@@ -109,11 +111,25 @@ class CheckKind(Enum):
     """It may look at something else: documents, licences, dependencies."""
 
 
-def kind_of(check: Check) -> CheckKind:
+def kind_of(check: Check, scripts: Mapping[str, str]) -> CheckKind:
+    """`scripts`: what the package manager runs by name. A `test` that only reads the code is no test of it."""
     words = f"{check.name} {check.command}"
+    parts = _PARTS.split(_expanded(check.command, scripts))
+    if all(_READING.search(part) and not _TESTING.search(part) for part in parts):
+        return CheckKind.READER
     if _TESTING.search(words):
         return CheckKind.TESTS
     return CheckKind.READER if _READING.search(words) else CheckKind.OTHER
+
+
+def _expanded(command: str, scripts: Mapping[str, str], depth: int = 5) -> str:
+    """With the text of each script in place of the words that start it."""
+
+    def text(found: re.Match[str]) -> str:
+        script = scripts.get(found[1])
+        return found[0] if script is None or not depth else _expanded(script, scripts, depth - 1)
+
+    return _STARTS_SCRIPT.sub(text, command)
 
 
 def packages(paths: Sequence[str], source: Iterable[str]) -> dict[str, tuple[str, ...]]:

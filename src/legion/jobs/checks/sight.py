@@ -199,7 +199,7 @@ def key(project: ProjectContext, commit: str) -> str:
 def sources(project: ProjectContext, commit: str) -> dict[str, tuple[str, ...]]:
     """The source files of a commit by their package."""
     paths = tuple(partial_trees.tracked(project.hub, commit))
-    commands = [*(check.command for check in project.config.checks), *_scripts(project.hub, commit)]
+    commands = [*(check.command for check in project.config.checks), *scripts(project.hub, commit).values()]
     return packages(paths, source_files(paths, commands))
 
 
@@ -208,18 +208,19 @@ def _layout(hub_path: Path, commit: str, checks: tuple[str, ...], setup_key: tup
     """A digest of what decides where checks find the code: a commit never changes, so it is made once."""
     hub = Hub(hub_path)
     known = partial_trees.tracked(hub, commit)
-    found = packages(tuple(known), source_files(known, [*checks, *_scripts(hub, commit)]))
+    found = packages(tuple(known), source_files(known, [*checks, *scripts(hub, commit).values()]))
     deciding = sorted((path, id) for path, id in known.items() if reads_setup(path) or path in setup_key)
     return hashlib.sha256(json.dumps([sorted(found), deciding]).encode()).hexdigest()
 
 
-def _scripts(hub: Hub, commit: str) -> list[str]:
-    """The scripts that `npm test` and the like start."""
+def scripts(hub: Hub, commit: str) -> dict[str, str]:
+    """By name, the scripts that `npm test` and the like start."""
     try:
-        scripts = json.loads(hub.read_file(commit, _PACKAGE) or b"{}").get("scripts", {})
+        found = json.loads(hub.read_file(commit, _PACKAGE) or b"{}").get("scripts", {})
     except (ValueError, AttributeError):
-        return []
-    return [script for script in scripts.values() if isinstance(script, str)] if isinstance(scripts, dict) else []
+        return {}
+    named = found.items() if isinstance(found, dict) else ()
+    return {name: script for name, script in named if isinstance(script, str)}
 
 
 def _read(file: Path) -> Trial | None:

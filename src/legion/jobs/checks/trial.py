@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from legion.domain.checks import Check, CheckResult, Receipt
@@ -115,6 +116,8 @@ class _TrialRun:
         self._commit = commit
         self._again = again
         self._checks = project.config.checks
+        scripts = sight.scripts(project.hub, commit)
+        self._kind = partial(kind_of, scripts=scripts)
         self._noticed: dict[str, bool] = {}
         """By package: whether a check was red with an error in it."""
         self._red: set[str] = set()
@@ -188,7 +191,7 @@ class _TrialRun:
         """Plant errors in one package, until one check has noticed and each that never did was tried."""
         self._noticed[folder] = False
         wanted = needed(sound, files)
-        testing = [check for check in wanted if kind_of(check) is CheckKind.TESTS]
+        testing = [check for check in wanted if self._kind(check) is CheckKind.TESTS]
         reading = [check for check in wanted if check not in testing]
         for checks, kind in ((testing, CheckKind.TESTS), (reading, CheckKind.READER)):
             todo = [check for check in checks if not (self._noticed[folder] and check.name in self._red)]
@@ -246,7 +249,7 @@ class _TrialRun:
 
     def _used_copies(self, sound: Sequence[Check]) -> tuple[str, ...]:
         """Those copies that a check runs: it is red when only they are broken."""
-        testing = [check for check in sound if kind_of(check) is CheckKind.TESTS and check.name in self._red]
+        testing = [check for check in sound if self._kind(check) is CheckKind.TESTS and check.name in self._red]
         if not self._copies or not testing:
             return ()
         try:
@@ -272,7 +275,7 @@ class _TrialRun:
         elif not can_break:
             found = Sight.NOTHING_TO_BREAK
         else:
-            found = sight_of(kind_of(check), red=check.name in self._red, others_see=bool(self._red))
+            found = sight_of(self._kind(check), red=check.name in self._red, others_see=bool(self._red))
         return TriedCheck(
             name=check.name,
             command=check.command,
