@@ -21,8 +21,7 @@ from bench.report import ROUNDS, Report
 from legion.domain.runs import ticket_seat
 from legion.drivers import Program
 from legion.drivers.claude.options import ClaudeOptions
-from legion.drivers.claude.profile import ClaudeProfile
-from legion.drivers.claude.program import find
+from legion.drivers.claude.profile import ClaudeProfile, find
 from legion.rehearsal.process import Playing, playing
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal

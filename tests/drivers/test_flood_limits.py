@@ -13,9 +13,9 @@ from acp import schema
 from acp.connection import Connection
 
 from legion.drivers import Host
-from legion.drivers.acp.transport import PipeTransport
+from legion.drivers.acp.driver import PipeTransport
 from legion.drivers.acp.updates import Updates
-from legion.drivers.json_lines.agent import JsonLinesAgent
+from legion.drivers.json_lines.driver import JsonLinesAgent
 from legion.drivers.turns.journal import RunJournal
 from legion.drivers.turns.options import TurnOptions
 from legion.drivers.turns.process import AgentProcess

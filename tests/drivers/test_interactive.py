@@ -22,7 +22,7 @@ from legion.drivers.profile import (
     ToolLink,
     ToolText,
 )
-from legion.drivers.terminal.tools import served, with_tools
+from legion.drivers.terminal.driver import served, with_tools
 from legion.drivers.terminal_options import TerminalOptions
 from legion.drivers.turns import conversations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from legion.drivers.json_lines.readers import READERS
+from legion.drivers.json_lines.driver import READERS
 from legion.drivers.programs import catalog
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.drivers.acp.permissions import PermissionQuery, PermissionVerdict, Policy, decide
+from legion.drivers.acp.client import PermissionQuery, PermissionVerdict, Policy, decide
 
 ALLOW, ASK, DENY = PermissionVerdict.ALLOW, PermissionVerdict.ASK, PermissionVerdict.DENY
 TREE = Path("/trees/one")

@@ -9,7 +9,7 @@ import pytest
 
 from legion.domain.errors import BadInput
 from legion.drivers import registry
-from legion.drivers.json_lines.readers import READERS
+from legion.drivers.json_lines.driver import READERS
 from legion.drivers.profile import ProgramUnusable
 from legion.drivers.programs import catalog, locate
 from legion.drivers.programs.description import (

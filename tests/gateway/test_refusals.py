@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from legion.gateway.accounting.ledger import RefusalEntry, RequestError
-from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals
+from legion.gateway.accounting.meter import MINUTE, RefusalGroup, Refusals
 from tests.gateway.gateways import Running, eventually, everything, forked_child
 from tests.gateway.upstream import PATIENCE
 

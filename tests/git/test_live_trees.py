@@ -17,8 +17,7 @@ from legion.domain.errors import LegionError
 from legion.drivers.claude import transcript
 from legion.drivers.tree_states import StateRecorder, StateStore
 from legion.git.core.errors import TreeUnreadable
-from legion.git.hub.agent_objects import new_commits
-from legion.git.hub.incoming import agent_commits, is_at
+from legion.git.hub.incoming import agent_commits, is_at, new_commits
 from legion.git.hub.unfinished import unfinished
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.git.trees import setup_changes

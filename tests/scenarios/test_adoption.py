@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.drivers.claude.program import find
+from legion.drivers.claude.profile import find
 from legion.system.crash import Point
 from legion.wire.conversations import AdoptConversation, AskConversation
 from legion.wire.errors import LegionError, Retryable

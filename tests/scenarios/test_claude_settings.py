@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from legion.drivers.claude.program import bundled_program
+from legion.drivers.claude.profile import bundled_program
 from tests.gateway.upstream import Exchange, Upstream
 from tests.support.looking import until_seen
 from tests.support.models import RETRIES, company

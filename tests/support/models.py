@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 
-from legion.drivers.claude.program import bundled_program
+from legion.drivers.claude.profile import bundled_program
 from legion.rehearsal.process import Playing
 from legion.runner.journal import JournalEvent, read_journal
 from legion.wire.providers import AddProvider

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from legion.gateway.dialects import signatures
 from legion.gateway.dialects.common import short_name
 from legion.gateway.dialects.registry import PROVIDER_DIALECTS, Dialect, read_request, request_info, write_request
-from legion.gateway.http.estimates import count_tokens
+from legion.gateway.http.dispatch import count_tokens
 from legion.gateway.json_text import UnreadableMessage, dumps
 from tests.gateway.dialects.bodies import BASH_SCHEMA, CLAUDE_CODE, CODEX, OPENCODE, PICTURE, READ_SCHEMA, Json
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from acp import RequestError, schema
 
 from legion.drivers import Host, PermissionAnswer
-from legion.drivers.acp.permissions import PermissionQuery, PermissionVerdict, Policy, decide
 from legion.drivers.acp.terminals import Terminals, command_line, shown
 from legion.drivers.acp.updates import Updates
-from legion.drivers.acp.worktree_files import WorktreeFiles
 from legion.drivers.turns.journal import RunJournal, cut, summary
 from legion.drivers.turns.options import TurnOptions
+from legion.drivers.turns.permission_rules import rule_for
+from legion.system import safe_files
 
 _REPLAY_SILENCE = 0.2
 """Seconds without an update after which the history of a loaded conversation is complete."""
@@ -253,3 +259,177 @@ def _outcome(options: list[schema.PermissionOption], *, allowed: bool) -> schema
             if option.kind == kind:
                 return schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
     return schema.DeniedOutcome(outcome="cancelled")
+
+
+# Decides whether a program may use a tool that it asks for, by the person's settings and the sandbox. Pure.
+
+_RULE = re.compile(r"([A-Za-z_]+)(?:\((.*)\))?", re.DOTALL)
+_COMPOUND = set(";&|`$<>(){}\n\r")
+"""A command with one of these may hold another command, which no pattern was meant for."""
+_READING = frozenset({"read", "search", "think"})
+_WRITING = frozenset({"edit", "delete", "move"})
+_TOOLS = {
+    "execute": "Bash",
+    "edit": "Edit",
+    "delete": "Edit",
+    "move": "Edit",
+    "read": "Read",
+    "fetch": "WebFetch",
+}
+"""The settings name tools as Claude Code does."""
+_SAME = {"Write": "Edit", "MultiEdit": "Edit", "NotebookEdit": "Edit", "WebSearch": "WebFetch"}
+
+
+class PermissionVerdict(Enum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermissionQuery:
+    """One use of a tool, as the program describes it."""
+
+    kind: str
+    """`read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch`, `switch_mode` or `other`."""
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    url: str = ""
+
+    @staticmethod
+    def of(kind: str, input: object, locations: Sequence[str]) -> PermissionQuery:
+        facts = input if isinstance(input, Mapping) else {}
+        command = next((facts[name] for name in ("command", "cmd") if isinstance(facts.get(name), str)), "")
+        names = ("file_path", "path", "filePath", "filepath", "fileName", "absolute_path")
+        named = [facts[name] for name in names if isinstance(facts.get(name), str)]
+        url = facts.get("url")
+        paths = tuple(dict.fromkeys((*locations, *named)))
+        return PermissionQuery(kind=kind, command=command, paths=paths, url=url if isinstance(url, str) else "")
+
+    @property
+    def rule(self) -> str:
+        """The narrowest rule of the settings that allows exactly this; empty where there is none."""
+        tool = _TOOLS.get(self.kind, "")
+        input = {"command": self.command, "file_path": self.paths[0] if len(self.paths) == 1 else "", "url": self.url}
+        return rule_for(tool, input) if tool else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    mode: str
+    """The permission mode of the settings."""
+    allowed: tuple[str, ...]
+    """The rules of the settings, such as `Bash(make *)`."""
+    sandboxed: bool
+    asks: bool
+    tree: Path
+
+
+def decide(request: PermissionQuery, policy: Policy) -> PermissionVerdict:
+    if policy.mode == "bypassPermissions" or request.kind == "think":
+        return PermissionVerdict.ALLOW
+    if any(_matches(rule, request) for rule in policy.allowed):
+        return PermissionVerdict.ALLOW
+    if policy.mode != "dontAsk":
+        inside = all(_is_inside(path, policy.tree) for path in request.paths)
+        if request.kind in _READING and inside:
+            return PermissionVerdict.ALLOW
+        if policy.mode != "default" and _is_harmless(request, policy, inside=inside):
+            return PermissionVerdict.ALLOW
+    return PermissionVerdict.ASK if policy.asks and policy.mode != "dontAsk" else PermissionVerdict.DENY
+
+
+def _is_harmless(request: PermissionQuery, policy: Policy, *, inside: bool) -> bool:
+    """In a sandbox nothing outside can be harmed; without one only the worktree may change."""
+    if policy.sandboxed:
+        return request.kind != "switch_mode"
+    return request.kind in _WRITING and inside and bool(request.paths)
+
+
+def _matches(rule: str, request: PermissionQuery) -> bool:
+    found = _RULE.fullmatch(rule.strip())
+    tool = _TOOLS.get(request.kind)
+    if found is None or tool is None or _SAME.get(found[1], found[1]) != tool:
+        return False
+    pattern = found[2]
+    if pattern is None or pattern in ("", "*"):
+        return True
+    if tool == "Bash":
+        return _matches_command(pattern, request.command)
+    if tool == "WebFetch":
+        return rule == request.rule
+    paths = [PurePosixPath(path) for path in request.paths]
+    wanted = pattern.removeprefix("/") if pattern.startswith("//") else pattern
+    return bool(paths) and all(".." not in path.parts and fnmatchcase(str(path), wanted) for path in paths)
+
+
+def _matches_command(pattern: str, command: str) -> bool:
+    if command == pattern:
+        return True
+    start = pattern.removesuffix("*").removesuffix(":").rstrip()
+    if not pattern.endswith("*") or set(command) & _COMPOUND:
+        return False
+    return command == start or command.startswith(f"{start} ")
+
+
+def _is_inside(path: str, tree: Path) -> bool:
+    """By its text: the sandbox and the driver's own requests hold what links could change."""
+    pure = PurePosixPath(path)
+    if ".." in pure.parts:
+        return False
+    return not pure.is_absolute() or pure.is_relative_to(PurePosixPath(tree))
+
+
+# Answers a program's requests for files, inside its worktree only. No link is followed, whatever the agent made.
+
+LARGEST = 16 << 20
+"""Bytes of a file: it becomes one message."""
+
+
+class WorktreeFiles:
+    def __init__(self, tree: Path) -> None:
+        self._tree = tree
+
+    def read(self, path: str, line: int | None, limit: int | None) -> str:
+        """Raises RequestError for a file outside, a link, or none."""
+        content = safe_files.read(self._tree, self._inside(path), most=LARGEST + 1)
+        if content is None:
+            raise RequestError.resource_not_found(path)
+        if len(content) > LARGEST:
+            raise RequestError.invalid_params({"details": f"{path} is larger than {LARGEST >> 20} MB."})
+        text = content.decode("utf-8", "replace")
+        if line is None and limit is None:
+            return text
+        lines = text.splitlines(keepends=True)
+        first = max(0, (line or 1) - 1)
+        return "".join(lines[first : None if limit is None else first + limit])
+
+    def write(self, path: str, content: str) -> None:
+        """Raises RequestError for a place outside, or where a link or folder is in the way."""
+        data = content.encode("utf-8", "replace")
+        if len(data) > LARGEST:
+            raise RequestError.invalid_params({"details": f"{path} is larger than {LARGEST >> 20} MB."})
+        try:
+            safe_files.write(self._tree, self._inside(path), data, keep_mode=True)
+        except OSError as fault:
+            raise RequestError.invalid_params({"details": f"{path} cannot be written: {fault.strerror}."}) from fault
+
+    def folder(self, path: str | None) -> Path:
+        """A folder of the worktree, where a command may start. Raises RequestError for any other, and for links."""
+        if path is None or PurePosixPath(path) == PurePosixPath(self._tree):
+            return self._tree
+        below = self._inside(path)
+        place = self._tree / below
+        if place.resolve() != self._tree.resolve() / below or not place.is_dir():
+            raise RequestError.invalid_params({"details": f"{path} is no folder of the worktree {self._tree}."})
+        return place
+
+    def _inside(self, path: str) -> str:
+        """The path below the worktree."""
+        pure = PurePosixPath(os.path.normpath(path))
+        if not pure.is_absolute():
+            pure = PurePosixPath(self._tree) / pure
+        is_below = pure.is_relative_to(self._tree) and pure != PurePosixPath(self._tree)
+        if ".." in PurePosixPath(path).parts or not is_below:
+            raise RequestError.invalid_params({"details": f"{path} is outside of the worktree {self._tree}."})
+        return str(pure.relative_to(self._tree))

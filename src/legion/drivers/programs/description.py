@@ -20,7 +20,7 @@ from legion.domain.errors import BadInput
 _T = TypeVar("_T")
 
 JSON_READERS = ("codex", "pi")
-"""Those of drivers/json_lines/readers.py."""
+"""Those of drivers/json_lines/driver.py."""
 _LONGEST = 64 * 1024
 _FORMER = frozenset({"can.plan", "can.images", "can.cost"})
 """Keys without an effect, which files of the person may still have."""

@@ -6,8 +6,12 @@ refused; a request that is wrong would be wrong everywhere. It is asked only as 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import aiohttp
@@ -23,11 +27,20 @@ from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.limits import REFUSED, seconds_until_reset
 from legion.gateway.accounting.meter import Meter, RequestRecord
 from legion.gateway.dialects import signatures
-from legion.gateway.dialects.messages import ModelErrorKind
+from legion.gateway.dialects.messages import (
+    DocumentPart,
+    ImagePart,
+    ModelErrorKind,
+    ModelRequest,
+    Part,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from legion.gateway.dialects.registry import Dialect
-from legion.gateway.http import estimates, translate
+from legion.gateway.http import translate
 from legion.gateway.http.forward import Forwarder, Outgoing
-from legion.gateway.http.rate_gate import RateGates
 from legion.gateway.http.translate import Translation, Translator
 from legion.gateway.json_text import Json, NestedTooDeeply, UnreadableMessage, dumps, loads, names_two_models
 
@@ -235,15 +248,15 @@ class ProviderDispatch:
             and upstream.status == 200
         ):
             record.status = 200
-            return json_answer(200, estimates.models_list(await upstream.read()))
+            return json_answer(200, models_list(await upstream.read()))
         return await self._forwarder.pass_back(request, upstream, outgoing, record)
 
 
 def _estimate(incoming: Incoming) -> Json:
     try:
         if incoming.endpoint is Endpoint.COUNT_CONTENT:
-            return estimates.count_content(translate.request_of(Dialect.GEMINI, _counted(incoming.facts)))
-        return estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, incoming.facts))
+            return count_content(translate.request_of(Dialect.GEMINI, _counted(incoming.facts)))
+        return count_tokens(translate.request_of(Dialect.ANTHROPIC, incoming.facts))
     except NestedTooDeeply as fault:
         raise unreadable(fault) from None
 
@@ -294,3 +307,116 @@ def _own_body(attempt: _Attempt) -> tuple[bytes, bool]:
         if isinstance(options, dict) and options.get("include_usage") is not True:
             facts, changed, hides = {**facts, "stream_options": {**options, "include_usage": True}}, True, True
     return (dumps(facts), hides) if changed else (incoming.body, False)
+
+
+# Limits how many requests a provider gets at the same time and within a minute. Further requests wait in order.
+
+_MINUTE = 60.0
+
+
+class _RateGate:
+    def __init__(self) -> None:
+        self.open = 0
+        self.changed = asyncio.Condition()
+        self.starts: deque[float] = deque()
+
+
+class RateGates:
+    def __init__(self) -> None:
+        self._gates: dict[str, _RateGate] = {}
+
+    def through(self, provider: Provider) -> contextlib.AbstractAsyncContextManager[None]:
+        """Wait until the provider may be asked, and hold the place until the answer has ended."""
+        unlimited = provider.at_once is None and provider.per_minute is None
+        return contextlib.nullcontext() if unlimited else self._held(provider)
+
+    @contextlib.asynccontextmanager
+    async def _held(self, provider: Provider) -> AsyncIterator[None]:
+        gate = self._gates.setdefault(provider.name, _RateGate())
+        async with gate.changed:
+            while provider.at_once is not None and gate.open >= provider.at_once:
+                await gate.changed.wait()
+            gate.open += 1
+        try:
+            await self._pace(gate, provider.per_minute)
+            yield
+        finally:
+            gate.open -= 1
+            async with gate.changed:
+                gate.changed.notify_all()
+
+    async def _pace(self, gate: _RateGate, per_minute: int | None) -> None:
+        while per_minute is not None:
+            now = time.monotonic()
+            while gate.starts and gate.starts[0] <= now - _MINUTE:
+                gate.starts.popleft()
+            if len(gate.starts) < per_minute:
+                gate.starts.append(now)
+                return
+            await asyncio.sleep(gate.starts[0] + _MINUTE - now)
+
+
+# Token estimates and model lists, mostly in Anthropic's form, for providers that have no such endpoints.
+
+_CHARACTERS_PER_TOKEN = 3.6
+_IMAGE = 1500
+_DOCUMENT = 6000
+_PER_MESSAGE = 4
+
+
+def count_tokens(request: ModelRequest) -> Json:
+    """An estimate, marked as such."""
+    return {"input_tokens": _estimated(request), "estimated": True}
+
+
+def count_content(request: ModelRequest) -> Json:
+    """The same in the form of the Gemini API, which has no place for the mark."""
+    return {"totalTokens": _estimated(request)}
+
+
+def _estimated(request: ModelRequest) -> int:
+    characters = sum(len(one.text) for one in request.system)
+    characters += sum(len(dumps(tool.schema)) + len(tool.name) + len(tool.description) for tool in request.tools)
+    tokens = characters / _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
+    tokens += sum(_tokens(message.parts) for message in request.messages)
+    return max(1, round(tokens))
+
+
+def _tokens(parts: Iterable[Part]) -> float:
+    total = 0.0
+    for part in parts:
+        match part:
+            case TextPart() | ThinkingPart():
+                total += len(part.text) / _CHARACTERS_PER_TOKEN
+            case ToolCallPart():
+                total += (len(part.name) + len(part.input)) / _CHARACTERS_PER_TOKEN
+            case ImagePart():
+                total += _IMAGE
+            case DocumentPart():
+                total += _DOCUMENT
+            case ToolResultPart():
+                total += _tokens(part.content)
+    return total
+
+
+def models_list(body: bytes) -> Json:
+    """The provider's list with the fields of both Anthropic and OpenAI."""
+    try:
+        found = loads(body).get("data")
+    except UnreadableMessage:
+        found = None
+    names = [str(one["id"]) for one in found or () if isinstance(one, dict) and "id" in one]
+    data = [
+        {
+            "id": name,
+            "object": "model",
+            "type": "model",
+            "display_name": name,
+            "created": 0,
+            "created_at": "1970-01-01T00:00:00Z",
+            "owned_by": "provider",
+        }
+        for name in names
+    ]
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return {"object": "list", "data": data, "has_more": False, **ends}
