@@ -15,7 +15,7 @@ from legion.drivers.profile import RunInput
 from legion.jobs.agent.model_access import OWN_ACCOUNT, NoModelAccess
 from legion.jobs.agent.model_run import RunPaths, spec
 from legion.jobs.agent.spec import choose_program
-from legion.jobs.supervise.journal_events import listener
+from legion.jobs.supervise.outcome import listener
 from legion.jobs.supervise.questions import QuestionSource
 from legion.runner.journal import JournalEvent
 from legion.runner.spec import RunSpec, write_spec

@@ -13,7 +13,7 @@ from legion.domain.agents.mail import Delivery, Message
 from legion.domain.questions import LEAVE, RELEASE, Question
 from legion.domain.runs import Outcome
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims
+from legion.jobs.background import housekeeping
 from legion.jobs.turn import claimed_tickets
 from legion.store.board import questions, tickets
 from legion.store.database import schema
@@ -80,23 +80,23 @@ def idle_until_asked(board: Board) -> Agent:
     agent = holder(board)
     for _ in range(MOST_REMINDERS):
         wait(board, PATIENCE + 1)
-        idle_claims.look(board.context)
+        housekeeping.look(board.context)
         assert len(reminders(board, agent)) == 1
         assert asked(board) == ()
         turn(board, agent)
     wait(board, PATIENCE + 1)
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     return agent
 
 
 def test_an_agent_that_was_idle_for_a_short_time_or_has_mail_is_left_alone(board: Board):
     agent = holder(board)
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     assert reminders(board, agent) == []
     wait(board, PATIENCE + 1)
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     before = board.last_event
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     assert board.last_event == before, "one reminder at a time"
 
 
@@ -105,7 +105,7 @@ def test_after_the_reminders_the_person_is_asked_once_and_can_release_the_ticket
     assert reminders(board, agent) == []
     (question,) = asked(board)
     assert "boss holds ticket 1 (Export)" in question.words
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     assert asked(board) == (question,)
     answer = board.service.answer(question.id, AnswerQuestion(choice=RELEASE))
     assert answer.message == "Ticket 1 is back on the board."
@@ -120,6 +120,6 @@ def test_a_person_may_leave_the_ticket_with_the_agent_and_is_not_asked_again(boa
     board.service.answer(question.id, AnswerQuestion(choice=LEAVE))
     wait(board, 10 * PATIENCE)
     before = board.last_event
-    idle_claims.look(board.context)
+    housekeeping.look(board.context)
     assert (asked(board), board.last_event) == ((), before)
     assert board.tickets[1].state is State.WORKING

@@ -16,7 +16,7 @@ from legion.domain.machines.leases import LeaseTimes
 from legion.jobs.background.epic_landings import EpicLandings
 from legion.jobs.background.notifier import Notifier
 from legion.jobs.loop import BackgroundLoop
-from legion.jobs.machine_runs.reaper import Reaper
+from legion.jobs.machine_runs.ends import Reaper
 from legion.store import events
 from tests.support.board import Board
 

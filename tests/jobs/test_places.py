@@ -15,8 +15,8 @@ from legion.domain.machines.machine import MachineState
 from legion.domain.machines.placement import PlaceState
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import State
-from legion.jobs.machine_runs import run_places
-from legion.jobs.scheduling import places
+from legion.jobs.machine_runs import placements
+from legion.jobs.scheduling import throttle
 from legion.jobs.scheduling.scheduler import Scheduler
 from legion.store.board import crews, projects
 from legion.store.database import schema
@@ -58,7 +58,7 @@ def test_a_machine_as_a_place(board: Board):
     at = {(JobKind.RUN, 1): "gpu1", (JobKind.REVIEW, 2): "gpu1", (JobKind.CHECK, 3): "gpu1", (JobKind.PLAN, 4): "here"}
     context = replace(board.context, machine="here")
     with board.store.read() as tx:
-        head, *others = run_places.places(context, tx, at, now)
+        head, *others = placements.places(context, tx, at, now)
     assert (head.name, head.head, head.slots, head.builders, head.readers) == ("here", True, 32, 0, 1)
     gpu = others[0]
     assert (gpu.labels, gpu.mirrors) == (frozenset({"gpu"}), frozenset({1}))
@@ -81,7 +81,7 @@ def test_labels_of_the_role_that_works_next(board: Board):
         assert crews.get(tx, digest) == crew
     waiting = [board.put(1, crew=digest), board.put(2)]
     with board.store.read() as tx:
-        assert places.role_labels(tx, waiting) == {(JobKind.RUN, 1): {"macos"}}
+        assert throttle.role_labels(tx, waiting) == {(JobKind.RUN, 1): {"macos"}}
 
 
 def test_a_ticket_waits_for_a_machine_with_its_label_and_says_so(board: Board):

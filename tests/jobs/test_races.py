@@ -13,7 +13,7 @@ from legion.domain.review.verdicts import Finding, Ruling, Severity, Verdict
 from legion.domain.scheduling.decide import JobKind, StartJob, decide
 from legion.domain.tickets.ticket import Approve, Fail, Propose, Prove, Start, State, Ticket
 from legion.jobs.attempts import review_rounds
-from legion.jobs.landing.races import settle
+from legion.jobs.landing.job import settle
 from legion.store import snapshot
 from legion.store.board import races, tickets, verdicts
 from tests.jobs.test_queue import Yard

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from legion.jobs.start_limit import StartLimit
+from legion.jobs.context import StartLimit
 
 _FOR_EVER = 3600.0
 _PATIENCE = 20.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.checks import execution
-from legion.jobs.landing.suspects import Suspect, Suspects
+from legion.jobs.landing.job import Suspect, Suspects
 
 
 def ticket(number: int) -> Ticket:

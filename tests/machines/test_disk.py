@@ -18,8 +18,8 @@ from legion.domain.machines.machine import MachineState, PlacementState
 from legion.domain.machines.placement import PlaceState
 from legion.domain.notifications import NotificationKind, may_be_one, occasions
 from legion.domain.runs import Run
-from legion.jobs.machine_runs import run_places
-from legion.jobs.machine_runs.reaper import Reaper
+from legion.jobs.machine_runs import placements
+from legion.jobs.machine_runs.ends import Reaper
 from legion.jobs.workspace.quota import QuotaExceeded
 from legion.machine.errors import HeadRefused
 from legion.service.machines import health, steer
@@ -51,7 +51,7 @@ def test_a_machine_with_a_full_disk_takes_nothing_and_says_so(head: Head):
         (line,) = [one for one in machine_list(head.board.context).machines if not one.head]
         (finding,) = health.findings(head.board.context)
         with head.board.store.read() as tx:
-            (_, place) = run_places.places(head.board.context, tx, {}, head.board.context.clock())
+            (_, place) = placements.places(head.board.context, tx, {}, head.board.context.clock())
         assert (place.state is PlaceState.OPEN) == finding.ok == (line.advice == "")
         assert finding.advice == line.advice
         return line.state
@@ -77,7 +77,7 @@ def test_a_head_with_a_full_disk_starts_nothing(head: Head):
     config = UserConfig(environment=PersonalEnvironment(free_mb=free + 10_000))
     context = replace(head.board.context, settings=CurrentSettings(config))
     with head.board.store.read() as tx:
-        (place,) = run_places.places(context, tx, {}, context.clock())
+        (place,) = placements.places(context, tx, {}, context.clock())
     assert place.state is PlaceState.FULL
     assert machine_list(context).machines[0].state == "disk full"
 

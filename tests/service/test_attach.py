@@ -12,9 +12,9 @@ from legion.domain.runs import Outcome, Run
 from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.ticket import Resume
 from legion.drivers import InterruptRequest, Program
-from legion.jobs.run import attendance
+from legion.jobs.run import job
 from legion.jobs.run.job import run_dir
-from legion.jobs.supervise.wheel import was_wheel
+from legion.jobs.supervise.wait import was_wheel
 from legion.runner.journal import Journal
 from legion.runner.spec import RunSpec, write_spec
 from legion.service.tickets import attach
@@ -68,13 +68,13 @@ def started(board: Board, *, wheel: bool = False) -> Run:
 def ended(board: Board, run: Run) -> Resume:
     """The run ends as interrupted, and the ticket's step is recorded as the run job does."""
     ticket = board.tickets[1]
-    step = attendance.step_after(board.context, ticket, run, Outcome.INTERRUPTED)
+    step = job.step_after(board.context, ticket, run, Outcome.INTERRUPTED)
     assert isinstance(step, Resume), "no attempt is used up, and the ticket does not wait for a person"
     held = run.id if was_wheel(board.context, run) else None
     with board.store.write() as tx:
         runs.end(tx, run.id, Outcome.INTERRUPTED)
         tickets.move(tx, 1, step)
-        attendance.settle(tx, 1, held)
+        job.settle(tx, 1, held)
     return step
 
 
@@ -137,10 +137,10 @@ def test_a_terminal_that_opens_for_a_person_who_gave_up_is_ended_and_the_agent_c
     opens = started(board, wheel=True)
     with listening(run_dir(board.context, opens)) as asks:
         with board.store.read() as tx:
-            assert attendance.is_wanted(board.context, tx, ticket, opens)
+            assert job.is_wanted(board.context, tx, ticket, opens)
         board.service.give_back(1)
         with board.store.read() as tx:
-            assert not attendance.is_wanted(board.context, tx, ticket, opens)
+            assert not job.is_wanted(board.context, tx, ticket, opens)
         assert asks == [InterruptRequest()]
     ended(board, opens)
     assert asked_for(board) is None

@@ -12,7 +12,7 @@ import pytest
 from legion.domain.agents.agent import ROOT
 from legion.domain.errors import LegionError
 from legion.drivers import registry
-from legion.jobs.agent import standing_program
+from legion.jobs.agent import preparation
 from legion.jobs.turn import delivery
 from legion.service.agents import attach, claim, delegation
 from legion.service.agents import hire as hiring
@@ -86,7 +86,7 @@ def test_an_agent_keeps_the_program_that_it_was_hired_with(office: Office, tmp_p
     hire(office, name="ada", driver="small")
     hire(office, name="bob", driver=registry.DEFAULT)
     ada, bob = office.standing()
-    assert [standing_program.profile(one).name for one in (ada, bob)] == ["small", registry.DEFAULT]
+    assert [preparation.profile(one).name for one in (ada, bob)] == ["small", registry.DEFAULT]
     state = tmp_path / "state"
     (state / "small" / ".legion-conversations").mkdir(parents=True)
     (state / "small" / ".legion-conversations" / ada.id).write_text("s-1")

@@ -11,7 +11,7 @@ from legion.domain.plans.template import read
 from legion.domain.tickets.ticket import Fail, Propose, Start
 from legion.jobs.background.result_conditions import ResultConditions
 from legion.jobs.plan import planner_run
-from legion.jobs.run import documents
+from legion.jobs.run import job
 from legion.store.board import goals, tickets
 from legion.wire.errors import BadInput
 from legion.wire.plans import NamedEpic, PlanPage, RejectPlan
@@ -79,8 +79,8 @@ def test_kept_documents_land_by_a_ticket_of_their_own_before_the_others(desk: Of
     project = desk.context.project(1)
     with desk.context.store.read() as tx:
         made, other = tickets.get_many(tx, (number, number + 1))
-    assert documents.files_of(desk.context, project, other) == {}
-    step, _ = documents.write(desk.context, project, made, documents.files_of(desk.context, project, made))
+    assert job.files_of(desk.context, project, other) == {}
+    step, _ = job.write(desk.context, project, made, job.files_of(desk.context, project, made))
     assert isinstance(step, Propose)
     changed = {one.path for one in project.hub.changed_files(step.change.base, step.change.commit)}
     assert changed == {f"docs/specs/{page.plan.id}.md", f"docs/specs/{page.plan.id}-notes.md"}

@@ -39,7 +39,7 @@ from legion.jobs.backup.mirror import Mirror
 from legion.jobs.context import Context
 from legion.jobs.forge.loop import ForgeLoop
 from legion.jobs.loop import report
-from legion.jobs.machine_runs.reaper import Reaper
+from legion.jobs.machine_runs.ends import Reaper
 from legion.jobs.machines.head_addresses import HeadAddresses
 from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
 from legion.jobs.scheduling.scheduler import Scheduler

@@ -18,7 +18,7 @@ from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.board import Board
 from legion.jobs.context import Context
-from legion.jobs.supervise import journal_events, outcome
+from legion.jobs.supervise import outcome
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import sandbox
 from legion.runner import launch
@@ -103,7 +103,7 @@ def _asked(context: Context, asked: AskedConversation, question: str, model: str
     finally:
         model_run.revoke_pass(context, this_run)
         for event in read_journal(folder):
-            journal_events.record_usage(context, this_run, event)
+            outcome.record_usage(context, this_run, event)
         with context.store.write() as tx:
             runs.end_ask(tx, this_run.id)
     how, detail = outcome.outcome(ended)

@@ -18,7 +18,7 @@ from legion.domain.tickets.ticket import ENDED, Rewind, State
 from legion.drivers import registry
 from legion.drivers.profile import DriverProfile, ProgramUnusable
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace import adopted, handed_off
 from legion.jobs.workspace.adopted import SavedCheckout
@@ -52,7 +52,7 @@ def adopt(context: Trees, catalog: Catalog, wanted: AdoptConversation) -> Adopte
     facts = found.facts
     project = context.project_of(project_cases.find(context, facts.folder))
     # The person's commits enter the target as such, not as a part of the change.
-    collect.refuse_pending(context, upstream.fetch(context, project))
+    collect.refuse_pending(context, target.fetch(context, project))
     with context.store.read() as tx:
         _refuse_twice(tx, facts.id)
     saved = adopted.save_checkout(context, project, Path(facts.folder))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from legion.jobs.machines import queue_schema
+from legion.jobs.machines import postgres_queue
 from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
 from legion.jobs.machines.postgres_queue import PostgresQueue
 from tests.support.postgres import fresh_database
@@ -189,12 +189,12 @@ def test_heads_that_start_at_once_share_one_set_of_tables_and_machines():
 
 def test_steps_of_a_newer_procrastinate_are_taken_once():
     with fresh_database() as url:
-        assert queue_schema.migrate(_conninfo(url)) == ("schema",)
+        assert postgres_queue.migrate(_conninfo(url)) == ("schema",)
         last = "03.03.00_01_pre_priority_lock_fetch_job.sql"
         with psycopg.connect(_conninfo(url), autocommit=True) as connection:
             connection.execute("DELETE FROM legion_jobs.queue_steps WHERE name = %s", (last,))
-        assert queue_schema.migrate(_conninfo(url)) == (last,)
-        assert queue_schema.migrate(_conninfo(url)) == ()
+        assert postgres_queue.migrate(_conninfo(url)) == (last,)
+        assert postgres_queue.migrate(_conninfo(url)) == ()
 
 
 def test_a_database_that_does_not_answer_is_an_error_of_the_engine(tmp_path):

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from legion.domain.agents.agent import Agent
 from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.drivers import registry
-from legion.drivers.profile import GatewayEndpoint, ModelSetup
+from legion.drivers.profile import Capabilities, DriverProfile, GatewayEndpoint, ModelSetup
 from legion.jobs.agent import model_run, spec
+from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.agent.model_run import AgentProgram, PreparedInput, RunPaths
 from legion.jobs.board import Board
 from legion.jobs.context import Context
@@ -155,3 +157,31 @@ def _model(context: Board, job: MachineJob, relay: RelayAddress | None) -> Model
         conversation=job.run.conversation,
         budget_usd=job.model.budget_usd,
     )
+
+
+# The agent program of a standing agent: its driver, and why a driver cannot be one.
+
+
+def profile(agent: Agent) -> DriverProfile:
+    """Raises NoModelAccess where the description of its program is gone."""
+    found = registry.find(agent.driver or registry.DEFAULT)
+    if found is None:
+        raise NoModelAccess(
+            f"{agent.name} works with {agent.driver}, which is described no more: `legion driver add {agent.driver}`."
+        )
+    return found
+
+
+def can_limit_tools(agent: Agent) -> bool:
+    """Whether its program keeps to the tools that it is given."""
+    found = registry.find(agent.driver or registry.DEFAULT)
+    return found is not None and found.capabilities.reads_only
+
+
+def missing_ability(can: Capabilities) -> str:
+    """What a driver lacks to run a standing agent, whose conversation lasts from turn to turn; empty: nothing."""
+    if not can.talks:
+        return "it has no conversation"
+    if not can.resumes:
+        return "a later turn cannot continue its conversation"
+    return "" if can.transcript else "its conversation does not show which messages arrived"

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from legion.config.sections.claude import Answers
-from legion.domain.agents import tools
+from legion.domain.agents import extra_rights, tools
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers.profile import ToolLink, ToolText
-from legion.jobs.agent import extra_rights
 from legion.jobs.board import Board
 from legion.jobs.context import Context
-from legion.store.staff import tokens
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents, tokens
 from legion.system import files
 
 _COMMAND = "legion"
@@ -47,7 +47,7 @@ def of_agent(context: Context, agent: Agent, this_run: Run, given: Path) -> Tool
     """A standing agent has tools, and the command line in its shell; both act only as itself."""
     with context.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, agent=agent.id)
-        opened = extra_rights.rights(context, tx, agent.id)
+        opened = rights(context, tx, agent.id)
     seen = tools.of_agent(agent, answers=context.user.claude.answers is Answers.LEADERS, opened=opened)
     return ToolAccess(
         link=_link(context, token, seen, opened),
@@ -84,3 +84,14 @@ def _code() -> tuple[Path, ...]:
     """The folders that the command line needs: interpreter, libraries, and the package itself."""
     places = (Path(sys.prefix), Path(sys.base_prefix), _CODE)
     return tuple(dict.fromkeys(place for place in places if place not in (Path("/"), Path("/usr"), Path.home())))
+
+
+# Reads which extra rights the person's current settings give to an agent.
+
+
+def rights(context: Board, tx: ReadTransaction, agent: str) -> frozenset[ExtraRight]:
+    """Empty for the person, who needs none."""
+    opened = context.user.standing.opened
+    if not any(opened.roles.values()):
+        return frozenset()
+    return extra_rights.rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain.events import EventKind
+from legion.domain.plans.plan import split_of
 from legion.domain.questions import QuestionKind
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try, tries_of
 from legion.domain.tickets.ladder import Rung
-from legion.domain.tickets.ticket import Fail, Park, ParkReason, Step, Ticket, TryAgain
-from legion.jobs.attempts import split
+from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, Step, Ticket, TryAgain
 from legion.jobs.board import Board
+from legion.jobs.trees import settings_of
 from legion.store import events
-from legion.store.board import questions, tickets
+from legion.store.board import goals, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import ticket_holders
 
@@ -51,7 +52,7 @@ def apply_step(context: Board, tx: Transaction, ticket: Ticket, step: Step) -> t
     why = tickets.move(tx, ticket.id, first, rule=rule).reason
     for one in others:
         tickets.move(tx, ticket.id, one)
-    split.propose_if_too_large(tx, ticket, step)
+    propose_if_too_large(tx, ticket, step)
     return why, rule
 
 
@@ -99,3 +100,20 @@ def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:
         for attempt, reason in back.items()
         if isinstance(attempt, int) and attempt > ticket.spared
     ]
+
+
+# Proposes several tickets in place of one that failed because it is too large. The person decides about the plan.
+
+
+def propose_if_too_large(tx: Transaction, ticket: Ticket, step: Step) -> None:
+    """In the transaction that ends the last attempt. Once: a plan about the ticket is enough."""
+    if not isinstance(step, Fail) or step.cause is not Cause.SIZE:
+        return
+    spec = ticket.spec
+    settings = settings_of(projects.get(tx, ticket.project)).plans
+    if spec.command or spec.checkpoint or spec.dispatcher or not settings.split:
+        # A plain program needs no model, and an agent's ticket has no money of the person for a planner.
+        return
+    if any(plan.about == ticket.id for plan in goals.of_project(tx, ticket.project)):
+        return
+    goals.create(tx, split_of(ticket))

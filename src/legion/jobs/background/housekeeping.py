@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
+from legion.domain.agents.idle_claims import REMINDER, IdleStep, idle_step, question, reminder
+from legion.domain.agents.mail import MessageKind
 from legion.domain.projects import Project
+from legion.domain.questions import QuestionKind
 from legion.domain.runs import seated
 from legion.domain.tickets.ticket import State
-from legion.jobs.background import idle_claims
-from legion.jobs.background.branch_watcher import BranchWatcher
 from legion.jobs.background.conflict_prediction import ConflictPredictor
 from legion.jobs.background.leader_notices import LeaderNotices
 from legion.jobs.background.lesson_proposals import LessonProposals
@@ -27,6 +29,7 @@ from legion.jobs.background.trial_runner import TrialRunner
 from legion.jobs.background.watchdog import Watchdog
 from legion.jobs.board import Board
 from legion.jobs.context import Context
+from legion.jobs.landing import target
 from legion.jobs.loop import BackgroundLoop
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import quota, rewind_points, setup
@@ -34,8 +37,9 @@ from legion.runner import launch
 from legion.runner.launch import LivingRun
 from legion.runner.spec import RunFolder, RunnerError
 from legion.store import events
-from legion.store.board import projects, tickets
-from legion.store.staff import agents
+from legion.store.board import plan_approvals, projects, questions, tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.staff import agents, mail, ticket_holders
 from legion.store.work import runs
 from legion.system import kernel
 
@@ -116,7 +120,7 @@ class Housekeeper(BackgroundLoop):
             self._stopping.wait(_QUIET)
 
     def _steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        yield "the claims of idle agents", lambda: idle_claims.look(self.context)
+        yield "the claims of idle agents", lambda: look(self.context)
         yield "notices to leaders", self._leader_notices.look
         yield "conditions on results", self._result_conditions.look
         yield "proposed lessons", self._lesson_proposals.look
@@ -251,3 +255,118 @@ def end_left_over_commands(context: Board) -> None:
             launch.wait(folder)
         except RunnerError as trouble:
             log.warning("a check of the last daemon still runs: %s", trouble.message)
+
+
+# Polls the person's branch for new commits while tickets are open.
+#
+# Reads a few file times; git is asked only if one of them changed.
+
+_LOOK_EVERY = 2.0
+
+Times = tuple[int | None, ...]
+
+
+class BranchWatcher(BackgroundLoop):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context, "branch-watcher")
+        self._seen: dict[int, Times] = {}
+
+    def _repeat(self) -> None:
+        while not self._stopping.wait(_LOOK_EVERY):
+            self._attempt("the check for new commits", self._check_all)
+
+    def _check_all(self) -> None:
+        for project in self._with_tickets():
+            what = f"reading the branch {project.branch} of {project.name}"
+            self._attempt(what, functools.partial(self._check, project))
+
+    def _with_tickets(self) -> list[Project]:
+        with self.context.store.read() as tx:
+            busy = {ticket.project for ticket in tickets.live(tx)}
+            return [project for project in projects.all(tx) if project.id in busy]
+
+    def _check(self, project: Project) -> None:
+        times = _times(project)
+        if self._seen.get(project.id) != times:
+            target.fetch(self.context, self.context.project_of(project))
+            self._seen[project.id] = times
+
+
+def _times(project: Project) -> Times:
+    """The times of the files in which git stores branches; None for a missing one."""
+    common = Path(project.common_dir)
+    places = (common / "refs/heads" / project.branch, common / "packed-refs", common / "reftable/tables.list")
+    return tuple(place.stat().st_mtime_ns if place.exists() else None for place in places)
+
+
+# Finds standing agents that hold a ticket and do nothing, reminds them, and then asks the person.
+
+_ANSWER_WITHIN = 86_400.0
+_MOST_MAIL = 200
+"""The last messages of an agent among which its reminders are counted."""
+
+
+def look(context: Board) -> None:
+    """One look at every claimed ticket. Costs one query where no agent holds any; writes only where a step is due."""
+    with context.store.read() as tx:
+        due = _due(tx) if ticket_holders.holders(tx) else []
+    if due:
+        with context.store.write() as tx:
+            for agent, holding, step in _due(tx):
+                _take(tx, agent, holding, step)
+
+
+def _due(tx: ReadTransaction) -> list[tuple[Agent, ClaimedTicket, IdleStep]]:
+    held = ((agent, ticket_holders.current(tx, agent.id)) for agent in agents.standing(tx))
+    steps = ((agent, holding, _step(tx, agent, holding)) for agent, holding in held if holding is not None)
+    return [(agent, holding, step) for agent, holding, step in steps if step is not IdleStep.WAIT]
+
+
+def _step(tx: ReadTransaction, agent: Agent, holding: ClaimedTicket) -> IdleStep:
+    latest = next(iter(runs.of_agent(tx, agent.number, limit=1)), None)
+    if holding.submitted or (latest is not None and latest.ended_at is None):
+        return IdleStep.WAIT
+    since = max(holding.since, latest.ended_at or 0.0) if latest is not None else holding.since
+    reminders = sum(
+        message.recipient == agent.id and message.sent_at >= holding.since and message.text.startswith(REMINDER)
+        for message in mail.about(tx, [agent.id], limit=_MOST_MAIL)
+    )
+    return idle_step(idle_for=tx.now - since, reminders=reminders, waits=_waits(tx, agent, holding))
+
+
+def _take(tx: Transaction, agent: Agent, holding: ClaimedTicket, step: IdleStep) -> None:
+    ticket = tickets.get(tx, holding.ticket)
+    title = ticket.spec.title[:80]
+    if step is IdleStep.REMIND:
+        text = reminder(ticket.id, title)
+        mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, about=str(ticket.id))
+        return
+    questions.ask(
+        tx,
+        key=_key(agent, holding),
+        kind=QuestionKind.IDLE,
+        project=ticket.project,
+        agent=agent.id,
+        ticket=ticket.id,
+        words=question(agent.name, ticket.id, title),
+        deadline=tx.now + _ANSWER_WITHIN,
+    )
+
+
+def _key(agent: Agent, holding: ClaimedTicket) -> str:
+    """One question for each claim: a person who leaves the ticket with the agent is not asked again."""
+    return f"{QuestionKind.IDLE.value}:{agent.id}:{holding.number}"
+
+
+def _waits(tx: ReadTransaction, agent: Agent, holding: ClaimedTicket) -> bool:
+    """Whether there is a reason to do nothing: mail on its way, a limit, a plan, a question, a paused project."""
+    if agent.owes or agent.held_until is not None or mail.waiting(tx, agent.id) or mail.offered(tx, agent.id):
+        return True
+    if questions.by_key(tx, _key(agent, holding)) is not None:
+        return True
+    if questions.open_ones(tx, agent=agent.id) or questions.open_ones(tx, ticket=holding.ticket):
+        return True
+    plan = plan_approvals.of_ticket(tx, holding.ticket)
+    if plan is not None and plan.only_reads:
+        return True
+    return projects.get(tx, agent.project).paused

@@ -9,7 +9,7 @@ from legion.domain.events import EventKind
 from legion.domain.leader.notices import notice
 from legion.domain.questions import Question
 from legion.jobs.board import Board
-from legion.jobs.leader import facts, rights
+from legion.jobs.leader import facts
 from legion.store import events
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -75,7 +75,7 @@ def _notice(context: Board, tx: ReadTransaction, agent: Agent, since: int) -> st
         if event.kind is EventKind.TICKET_MOVED and event.data.get("to") in _ENDED and event.ticket is not None
     }
     asked = {event.data.get("question") for event in new if event.kind is EventKind.QUESTION_ASKED}
-    own: tuple[Question, ...] = rights.answerable(context, tx, agent, questions.open_ones(tx)) if asked else ()
+    own: tuple[Question, ...] = facts.answerable(context, tx, agent, questions.open_ones(tx)) if asked else ()
     return notice(
         new,
         questions=[one.id for one in own if one.id in asked],

@@ -20,13 +20,25 @@ from legion.domain.runs import Run
 from legion.domain.tickets.ticket import State as TicketState
 from legion.domain.watchdog import diagnosis, observation
 from legion.domain.watchdog.activity import USED_FACTS, Activity, ActivityReader, JournalFact
-from legion.domain.watchdog.diagnosis import RULES, Intervention, RunFacts, State, WatchdogLimits, WatchdogStep
+from legion.domain.watchdog.diagnosis import (
+    RULES,
+    Dead,
+    HangingTool,
+    Intervention,
+    Looping,
+    Progress,
+    RunFacts,
+    Silent,
+    State,
+    WaitingForPermission,
+    WatchdogLimits,
+    WatchdogStep,
+)
 from legion.domain.watchdog.observation import Observation
 from legion.gateway.accounting import activity
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.agent.model_access import OWN_ACCOUNT, OwnLogin
-from legion.jobs.background import watchdog_messages
 from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.loop import BackgroundLoop
@@ -316,8 +328,8 @@ def intervene(context: Board, run: Run, state: State, action: WatchdogStep, fact
         action=action,
         rule=RULES[type(state)],
         sign=state.summary,
-        why=watchdog_messages.why(state, now),
-        advice=watchdog_messages.advice(action, state, now),
+        why=why(state, now),
+        advice=advice(action, state, now),
         message=str(uuid.uuid4()),
         after=facts.course.last_number,
         at=now,
@@ -362,4 +374,67 @@ def describe_run(context: Board, run: Run, steps: tuple[Intervention, ...], now:
     words = context.live.warnings.get(run.id) or working
     if not steps:
         return words
-    return f"{words}, {diagnosis.DONE[steps[-1].action]} {watchdog_messages.lasted(max(0.0, now - steps[-1].at))} ago"
+    return f"{words}, {diagnosis.DONE[steps[-1].action]} {lasted(max(0.0, now - steps[-1].at))} ago"
+
+
+# Texts for an agent that makes no progress: what was seen, why more of it will not help, and what may.
+
+_ANOTHER_WAY = (
+    "Stop here and think: what did you expect, what did you see instead, and what have you not looked at yet? Look at "
+    "that, then take another way. If you wait for something, wait for it in one call with a limit. If you see no way "
+    "left, end with one line: STUCK: and the reason."
+)
+_INTERRUPTED = "You were interrupted by Legion, which checks whether work makes progress. "
+
+
+def why(state: State, now: float) -> str:
+    """For people; starts in lower case and ends without a full stop."""
+    match state:
+        case Looping(call=call, times=times, files_change=True):
+            return f"{call} failed in the same way {times} times, whatever was changed"
+        case Looping(call=call, times=times):
+            return f"it made the same call {times} times with the same result: {call}"
+        case HangingTool(call="", since=since):
+            return f"its program has used no processor and moved no byte for {lasted(now - since)}"
+        case HangingTool(call=call, since=since):
+            return f"{call} has used no processor and moved no byte for {lasted(now - since)}"
+        case Silent(since=since):
+            return f"it has had no call, no working process and no request at its model for {lasted(now - since)}"
+        case Dead():
+            return "its program has died and left its runner waiting"
+        case Progress() | WaitingForPermission():
+            return state.summary
+
+
+def advice(action: WatchdogStep, state: State, now: float) -> str:
+    """The message to the agent; at the end of a run, feedback for the next attempt."""
+    seen = f"{_capital(why(state, now))}."
+    if action is WatchdogStep.END:
+        return f"The run was ended because it made no progress. {seen}{_instead(state)} Do not try the same way again."
+    first = _INTERRUPTED if action is WatchdogStep.INTERRUPT else ""
+    match state:
+        case HangingTool():
+            return f"{first}{seen}{_instead(state)}"
+        case Silent():
+            return f"{first}{seen} If you are done, say so and end; otherwise continue with the next step."
+        case _:
+            return f"{first}{seen} Doing it again will not change that. {_ANOTHER_WAY}"
+
+
+def _instead(state: State) -> str:
+    if not isinstance(state, HangingTool):
+        return ""
+    return (
+        " It probably waits for input, for a lock, or for something that never comes. Do not start it like that again: "
+        "give it its input, or a limit (`timeout 60 ...`), or find out first what it waits for."
+    )
+
+
+def lasted(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

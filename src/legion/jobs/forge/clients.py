@@ -7,16 +7,20 @@ import importlib
 import os
 import shlex
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from legion.domain.errors import NotAllowed
 from legion.domain.forge.connections import ForgeConnection, ForgeKind, TokenFrom
+from legion.domain.forge.issues import CommentAnswer, ForgeIssue
 from legion.forge import Forge, GitRemote, github
 from legion.forge.github import GitHub
 from legion.forge.plain import PlainRemote
 from legion.git.hub import remote
 from legion.jobs.board import Board
+from legion.store.database.transactions import Transaction
 from legion.system import process
 from legion.system.process import ProgramMissing
 
@@ -165,3 +169,37 @@ def _printed(argv: tuple[str, ...]) -> str:
     except (ProgramMissing, OSError):
         return ""
     return done.text.strip() if done.code == 0 and not done.timed_out else ""
+
+
+# The actions on the board that a forge may cause, as an interface: the daemon passes in the use cases.
+
+
+class BoardActions(Protocol):
+    def dispatch(
+        self,
+        project: int,
+        issue: ForgeIssue,
+        text: str,
+        options: Mapping[str, object],
+        *,
+        request: str,
+        also: Callable[[Transaction, int], None],
+    ) -> int:
+        """Make a ticket of an issue, once for each `request`. `also` is called in the same transaction."""
+        ...
+
+    def stop(self, ticket: int, why: str) -> None: ...
+
+    def retry(self, ticket: int, text: str) -> None: ...
+
+    def split(self, ticket: int) -> None: ...
+
+    def answer(self, ticket: int, given: CommentAnswer) -> None:
+        """Settle a question of the ticket that a comment may answer. Raises NotFound where none is open."""
+        ...
+
+    def land_epics(self, project: int) -> None:
+        """Land each epic whose branch is complete, where an epic is one pull request."""
+        ...
+
+    def plan(self, project: int, goal: str, *, request: str) -> None: ...

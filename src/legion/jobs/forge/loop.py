@@ -8,7 +8,7 @@ import time
 from legion.domain.errors import LegionError
 from legion.domain.forge.connections import ForgeConnection
 from legion.jobs.context import Context
-from legion.jobs.forge.actions import BoardActions
+from legion.jobs.forge.clients import BoardActions
 from legion.jobs.forge.clients import hurried as hurried_now
 from legion.jobs.forge.sync import sync
 from legion.jobs.loop import BackgroundLoop

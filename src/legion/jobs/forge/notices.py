@@ -13,7 +13,7 @@ from legion.domain.forge.texts import IssueNews, issue_comment, issue_key
 from legion.domain.landing.destination import LandingTarget
 from legion.domain.tickets.ticket import State
 from legion.git.hub import remote
-from legion.jobs.forge.issue_work import IssueWork, work_of
+from legion.jobs.forge.claims import IssueWork, work_of
 from legion.jobs.forge.visit import Visit
 from legion.store.board import forges, questions
 from legion.store.database.transactions import ReadTransaction

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from legion.domain.checks import CheckResult, Receipt
 from legion.domain.events import EventKind
 from legion.domain.forge import texts
 from legion.domain.forge.connections import TicketPull
@@ -26,19 +28,26 @@ from legion.domain.forge.pulls import (
     merge_fault,
     remarks_of,
 )
+from legion.domain.forge.texts import ProvenCheck, PullFacts
 from legion.domain.rules import Rule
+from legion.domain.scheduling.usage import total
+from legion.domain.tickets import evidence
 from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.evidence import Backing, criteria_of
 from legion.domain.tickets.ticket import Cause, Land, ParkReason, State, Ticket, Unpark
 from legion.git.hub import remote
 from legion.git.hub.lfs import lfs_files
 from legion.git.hub.remote import PushResult
 from legion.jobs.attempts import escalation
-from legion.jobs.forge import pull_facts
+from legion.jobs.board import Board
 from legion.jobs.forge.notices import digest
 from legion.jobs.forge.visit import Visit
 from legion.jobs.supervise.outcome import first_paths
-from legion.store.board import forges, receipts, tickets
-from legion.store.database.transactions import Transaction
+from legion.jobs.trees import ProjectContext
+from legion.store import epic_sessions, events
+from legion.store.board import forges, receipts, tickets, verdicts
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import usage
 
 METHODS = ("merge", "squash", "rebase")
 
@@ -114,7 +123,7 @@ def _publish(visit: Visit, known: TicketPull, ticket: Ticket) -> None:
         _change(visit, known, stage=PullStage.OPEN, foreign_commit=tip, note=note)
         return
     _change(visit, known, pushed=known.tested)
-    facts = pull_facts.gather(visit.context, visit.project, ticket, known.tested)
+    facts = gather(visit.context, visit.project, ticket, known.tested)
     title, body = texts.pull_title(facts), texts.pull_body(facts)
     if there is None or there.state is not PullState.OPEN:
         there = visit.forge.open_pull(
@@ -260,7 +269,7 @@ def _land(visit: Visit, known: TicketPull, ticket: Ticket | None) -> None:
 def _record_landed(tx: Transaction, visit: Visit, known: TicketPull, ticket: Ticket) -> None:
     commands = {*(check.command for check in visit.project.config.checks), *ticket.spec.proofs}
     tree = visit.project.hub.tree_of(known.merged)
-    proof = pull_facts.green(receipts.for_tree(tx, ticket.project, tree), commands)
+    proof = green(receipts.for_tree(tx, ticket.project, tree), commands)
     tickets.move(tx, ticket.id, Land(known.merged, unchecked=not (commands or ticket.spec.acceptance)))
     data = {
         "commit": known.merged,
@@ -289,3 +298,57 @@ def _seen(
     if (ci, shown) != (known.ci, known.ruling):
         _change(visit, known, ci=ci, ruling=shown)
     return ci, ruling
+
+
+# Collects what a pull request says about its change: receipts, proven and unproven criteria, findings, cost.
+
+
+def green(found: Iterable[Receipt], commands: Collection[str]) -> list[Receipt]:
+    """The latest green receipt of each command."""
+    latest = {one.command: one for one in found if one.verdict is CheckResult.GREEN and one.command in commands}
+    return list(latest.values())
+
+
+def gather(context: Board, project: ProjectContext, ticket: Ticket, commit: str) -> PullFacts:
+    tree = project.hub.tree_of(commit)
+    checks = {check.name: check.command for check in project.config.checks}
+    with context.store.read() as tx:
+        passed = green(receipts.for_tree(tx, ticket.project, tree), {*checks.values(), *ticket.spec.proofs})
+        reviews = verdicts.of_ticket(tx, ticket.id)
+        reports = [one for one in events.of_ticket(tx, ticket.id) if one.kind is EventKind.TICKET_REPORTED]
+        parts = _parts(tx, ticket)
+        claims = [forges.claim_of_ticket(tx, one.id) for one in (ticket, *parts)]
+        reviews = (*reviews, *(one for part in parts for one in verdicts.of_ticket(tx, part.id)))
+        spent = total(usage.of_ticket(tx, one.id) for one in (ticket, *parts))
+    weighed = evidence.weigh(ticket.spec.criteria, ticket.spec.bound, checks, passed, passed, {})
+    about = {one.change.commit for one in (ticket, *parts) if one.change is not None}
+    given = [one.verdict for one in reviews if one.verdict is not None and one.commit in about]
+    open_criteria = [f"{words} (ticket {part.id})" for part in parts for words in _unproven(part)]
+    change = ticket.change
+    return PullFacts(
+        ticket=ticket.id,
+        title=ticket.spec.title,
+        asked=ticket.spec.text,
+        issues=[claim.number for claim in claims if claim is not None],
+        done=str(reports[-1].data.get("summary") or reports[-1].data.get("text") or "") if reports else "",
+        checks=[ProvenCheck(name=one.name, command=one.command, seconds=one.duration) for one in passed],
+        proven=[f"{one.words} (`{one.by}`)" for one in weighed if one.backing is Backing.PROVEN],
+        unproven=[*(one.words for one in weighed if one.backing is not Backing.PROVEN), *open_criteria],
+        findings=[f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for v in given for one in v.findings],
+        files=[file.path for file in project.hub.changed_files(change.base, change.commit)] if change else (),
+        attempts=ticket.attempt,
+        usd=spent.usd if spent.requests else None,
+        parts=[f"ticket {part.id}: {part.spec.title}" for part in parts],
+    )
+
+
+def _parts(tx: ReadTransaction, ticket: Ticket) -> tuple[Ticket, ...]:
+    """The landed tickets of the epic whose branch this ticket lands."""
+    session = epic_sessions.session_behind(tx, ticket.project, ticket.id, ticket.spec.epic)
+    found = tickets.of_epic(tx, session.id, ticket.spec.epic) if session is not None else ()
+    return tuple(one for one in found if one.landed is not None)
+
+
+def _unproven(part: Ticket) -> list[str]:
+    proven = {one.criterion for one in part.spec.bound}
+    return [words for place, words in enumerate(criteria_of(part.spec.criteria)) if place not in proven]

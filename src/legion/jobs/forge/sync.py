@@ -7,20 +7,97 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from legion.domain.errors import LegionError, NotAllowed, NotFound
+from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
+from legion.domain.forge.issues import (
+    Commanded,
+    CommentCommand,
+    ForgeComment,
+    answer_in,
+    command_in,
+    is_ours,
+    ticket_text,
+)
+from legion.domain.forge.pulls import Remark
 from legion.domain.landing.destination import LandingTarget
 from legion.forge.errors import ForgeLimited
 from legion.git.hub import remote
 from legion.git.hub.attribute_files import EMPTY_TREE
 from legion.git.hub.lfs import lfs_files
-from legion.jobs.forge import claims, commands, notices, pulls
-from legion.jobs.forge.actions import BoardActions
-from legion.jobs.forge.clients import open_forge, pass_lock
+from legion.jobs.forge import claims, notices, pulls
+from legion.jobs.forge.clients import BoardActions, open_forge, pass_lock
 from legion.jobs.forge.visit import Visit, each
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.supervise.outcome import first_paths
 from legion.jobs.trees import Trees
 from legion.store.board import forges
+
+# Commands in comments: `/legion retry` and the like, of people who may write to the repository, each once.
+#
+# A command is carried out, then recorded: one that a crash or a lost connection interrupted is carried out by the next
+# pass. Each of them finds what it did before and does it no second time.
+
+
+def obey(visit: Visit) -> None:
+    """Carry out new commands. Those that were there before the forge was added are only recorded."""
+    first = visit.connection.synced_at is None
+    each(partial(_obey, visit, one, first=first) for one in reversed(visit.forge.recent_comments()))
+
+
+def _obey(visit: Visit, comment: ForgeComment, *, first: bool) -> None:
+    wanted = command_in(comment.body)
+    if wanted is None or comment.reply_to is None or is_ours(comment.body):
+        return
+    if not first and not visit.forge.may_write(comment.author):
+        return
+    ticket = _ticket_of_new(visit, comment, comment.reply_to)
+    if ticket is None:
+        return
+    try:
+        if not first:
+            _carry_out(visit, wanted, comment, comment.reply_to, ticket)
+    except (BadInput, NotAllowed, NotFound, StateConflict) as refused:
+        log.warning("the command of %s on issue %d failed: %s", comment.author, comment.reply_to, refused)
+    with visit.context.store.write() as tx:
+        forges.take(tx, visit.project.id, ticket, [Remark(source=_source(comment), text="")])
+
+
+def _source(comment: ForgeComment) -> str:
+    return f"command:{comment.id}"
+
+
+def _ticket_of_new(visit: Visit, comment: ForgeComment, issue: int) -> int | None:
+    """The issue's ticket, 0 without one; None where the command was carried out already."""
+    with visit.context.store.read() as tx:
+        if forges.known_sources(tx, visit.project.id, [_source(comment)]):
+            return None
+        claim = forges.claim_of(tx, visit.project.id, issue)
+        by_pull = [one.ticket for one in forges.pulls(tx, visit.project.id) if one.number == issue]
+    return claim.ticket if claim is not None and claim.ticket else next(iter(by_pull), 0)
+
+
+def _carry_out(visit: Visit, wanted: Commanded, comment: ForgeComment, number: int, ticket: int) -> None:
+    if wanted.command is CommentCommand.PLAN or not ticket:
+        _start(visit, wanted, comment, number)
+    elif wanted.command is CommentCommand.STOP:
+        visit.actions.stop(ticket, "a comment at the forge asked for it")
+    elif wanted.command is CommentCommand.SPLIT:
+        visit.actions.split(ticket)
+    elif wanted.command is CommentCommand.ANSWER:
+        visit.actions.answer(ticket, answer_in(wanted.text))
+    else:
+        visit.actions.retry(ticket, wanted.text)
+
+
+def _start(visit: Visit, wanted: Commanded, comment: ForgeComment, number: int) -> None:
+    issue = visit.forge.issue(number)
+    if issue is None or not issue.open:
+        return
+    if wanted.command is CommentCommand.PLAN:
+        goal = f"{wanted.text}\n\n{ticket_text(issue)}".strip()
+        visit.actions.plan(visit.project.id, goal, request=f"forge-plan:{visit.connection.identity}:{comment.id}")
+    elif wanted.command is CommentCommand.RETRY:
+        claims.claim(visit, issue, {"context": wanted.text} if wanted.text else {})
+
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +116,7 @@ def visiting(context: Trees, project_id: int, actions: BoardActions) -> Iterator
         if base is not None:
             remote.fetch(project.hub, forge.remote.url, forge.remote.settings, connection.branch, base)
         if project.config.landing.target is not LandingTarget.LOCAL:
-            upstream.fetch(context, project)
+            target.fetch(context, project)
         yield Visit(context=context, project=project, connection=connection, forge=forge, actions=actions, base=base)
 
 
@@ -64,7 +141,7 @@ def _look(visit: Visit) -> None:
         there = forges.pulls(tx, visit.project.id)
     each(
         [
-            lambda: commands.obey(visit),
+            lambda: obey(visit),
             lambda: claims.take_in(visit),
             lambda: visit.actions.land_epics(visit.project.id),
             *(partial(pulls.follow, visit, one) for one in there),
@@ -88,4 +165,4 @@ def _push_branch(visit: Visit) -> None:
         )
     remote.fast_forward(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
     remote.fetch(project.hub, visit.remote.url, visit.remote.settings, visit.connection.branch, project.target)
-    upstream.fetch(visit.context, project)
+    target.fetch(visit.context, project)

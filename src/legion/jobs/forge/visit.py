@@ -10,7 +10,7 @@ from legion.domain.forge.connections import ForgeConnection
 from legion.forge import Forge, GitRemote
 from legion.forge.errors import ForgeLimited
 from legion.jobs.board import Board
-from legion.jobs.forge.actions import BoardActions
+from legion.jobs.forge.clients import BoardActions
 from legion.jobs.trees import ProjectContext
 
 

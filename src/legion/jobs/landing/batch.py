@@ -13,29 +13,33 @@ from legion.config.files.project import FILE, hash_of, parse
 from legion.domain.checks import failed_commands
 from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
+from legion.domain.forge.connections import ForgeKind, TicketPull
+from legion.domain.forge.issues import ticket_branch
+from legion.domain.forge.pulls import PullStage
 from legion.domain.hooks import HookKind
 from legion.domain.landing import bisect
 from legion.domain.landing.bisect import BisectProbe, BisectState
 from legion.domain.tickets.attempts import next_try
-from legion.domain.tickets.ticket import Ticket
+from legion.domain.tickets.ticket import Park, ParkReason, Ticket
 from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs import person_hooks
 from legion.jobs.attempts import feedback
+from legion.jobs.board import Board
 from legion.jobs.checks import approvals, execution, held_out, trial
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
-from legion.jobs.landing import gate, live_tests, offer, target
+from legion.jobs.landing import gate, live_tests, target
 from legion.jobs.landing.send_back import refuse_upstream, send_back, settle_upstream, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
 from legion.jobs.workspace.save import AUTHOR
-from legion.store.board import projects
+from legion.store.board import forges, projects, tickets
 from legion.system import crash
 from legion.system.crash import Point
 from legion.system.parallel import call_each
@@ -110,7 +114,7 @@ class Batch:
         if not hold:
             if self._refused_by_hook(green.links) or self._is_unproven(green.links):
                 return False
-            land = offer.offer if self._tickets and self._project.config.landing.by_pull_request else target.move
+            land = offer if self._tickets and self._project.config.landing.by_pull_request else target.move
             return land(self._context, self._project, self._start, green.links)
         for link in green.links:
             if link.ticket is not None:
@@ -320,3 +324,41 @@ class Batch:
         if not tested.green:
             why = f"your commits fail {failed_commands(tested.red)}"
             refuse_upstream(self._context, self._project, why, _FIX, because=tested.red)
+
+
+# Offers a proven change to the project's forge instead of moving the target: its ticket waits there.
+#
+# The target follows when the forge has merged the change (`jobs/forge`).
+
+WAITS = "its change passed all checks and waits to be merged at the forge: see `legion status pr {}`"
+
+NO_PULLS = (
+    'its change passed all checks, but `landing.target` is "pr" and no forge with pull requests is there: run `legion '
+    "forge add github OWNER/REPO`, or set another target and run `legion resume {}`"
+)
+
+
+def offer(context: Board, project: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
+    """False where a person moved one of the tickets meanwhile."""
+    links = [(link, link.ticket) for link in chain if link.ticket is not None]
+    for link, ticket in links:
+        project.hub.keep(f"offered/{ticket.id}", link.commit)
+    with context.store.write() as tx:
+        if any(tickets.get(tx, ticket.id).version != ticket.version for _, ticket in links):
+            return False
+        forge = forges.of_project(tx, project.id)
+        waits = WAITS if forge is not None and forge.kind is ForgeKind.GITHUB else NO_PULLS
+        for link, ticket in links:
+            claim = forges.claim_of_ticket(tx, ticket.id)
+            offered = TicketPull(
+                ticket=ticket.id,
+                project=project.id,
+                stage=PullStage.OFFERED,
+                branch=claim.branch if claim is not None else ticket_branch(ticket.id),
+                base=start,
+                tested=link.commit,
+            )
+            forges.offer(tx, offered)
+            tickets.move(tx, ticket.id, Park(ParkReason.OUTSIDE, waits.format(ticket.id)))
+    crash.reach(Point.FORGE_AFTER_OFFER)
+    return True

@@ -14,11 +14,16 @@ from legion.domain.landing.destination import gate_key, is_gated
 from legion.domain.questions import BACK, LAND, STOP, Question, QuestionKind
 from legion.domain.review.hidden_characters import warning
 from legion.domain.rules import Rule
+from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, Ticket
-from legion.jobs.checks import approvals
+from legion.jobs.checks import approvals, execution, red_checks
+from legion.jobs.checks.execution import CheckedCommit
+from legion.jobs.checks.job import confirmed
+from legion.jobs.context import Context
 from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import epics, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import claims
 
 _PATIENCE = 30 * 86_400.0
 """Seconds until the question leaves the inbox; the change still waits after that."""
@@ -75,3 +80,22 @@ def _ask(tx: Transaction, ticket: Ticket, key: str, said: str = "") -> Question:
         ),
         deadline=tx.now + _PATIENCE,
     )
+
+
+# The baseline job: runs the project's checks on the target itself. No ticket is blamed for a red baseline.
+
+
+def baseline(context: Context, claim: Claim) -> None:
+    project = context.project(claim.subject)
+    learn(context, project)
+    with context.store.write() as tx:
+        claims.finish(tx, claim)
+
+
+def learn(context: Context, project: ProjectContext) -> CheckedCommit:
+    """Test the target and store the result, unless it moved meanwhile."""
+    target = project.target
+    tested = confirmed(context, project, execution.test(context, project, target, execution.project_checks(project)))
+    with context.store.write() as tx:
+        red_checks.remember(tx, project.id, target, tested.red)
+    return tested

@@ -6,31 +6,39 @@ A change that a failed test blames is tested again alone before it goes back to 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from legion.domain.agents.teams import REVIEWER
 from legion.domain.checks import failed_commands
 from legion.domain.events import EventKind
 from legion.domain.failure_causes import likely_cause
+from legion.domain.review.verdicts import Severity
+from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import Claim
-from legion.domain.tickets.ticket import Park, ParkReason, State, Ticket
+from legion.domain.scheduling.races import COMPARES, FinishedLane, LaneStanding, RaceResult, decide, is_open
+from legion.domain.tickets.ticket import AskReview, Park, ParkReason, State, Stop, Ticket
 from legion.git.merge.candidates import MergeConflict
+from legion.jobs.board import Board
 from legion.jobs.checks import held_out, trial
 from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checks.ticket_watch import cancelling
 from legion.jobs.context import Context
-from legion.jobs.landing import baseline, live_tests, races, target, upstream
+from legion.jobs.landing import gate, live_tests, target
 from legion.jobs.landing.batch import Batch
-from legion.jobs.landing.queue import MergeQueue
+from legion.jobs.landing.queue import MergeQueue, lines_changed
 from legion.jobs.landing.send_back import send_back
 from legion.jobs.landing.speculation import Speculation
-from legion.jobs.landing.suspects import Suspect, Suspects
-from legion.jobs.trees import ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.cancellation import Cancelled, CancelToken
-from legion.store.board import projects, tickets
+from legion.store.board import projects, races, tickets, verdicts
+from legion.store.board.races import Lane
+from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import claims
+from legion.system import crash
+from legion.system.crash import Point
 
 _QUIET, _LONGEST_WAIT = 0.1, 1.0
 """Seconds without an arrival after which a batch is closed, and the most that its first change waits."""
@@ -70,8 +78,8 @@ class _QueueWorker:
     def _land_next(self) -> bool:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
         project = self._context.project(self._project)
-        project = replace(project, record=upstream.fetch(self._context, project))
-        races.settle(self._context, self._project)
+        project = replace(project, record=target.fetch(self._context, project))
+        settle(self._context, self._project)
         if not self._trusted(project):
             return False
         with_upstream = project.record.upstream_pending
@@ -174,7 +182,7 @@ class _QueueWorker:
 
     def _park_for_red_target(self, project: ProjectContext, ticket: Ticket, tested: CheckedCommit) -> bool:
         """Whether the target itself fails the same checks; then the ticket waits and is not blamed."""
-        failing = baseline.learn(self._context, project).red
+        failing = gate.learn(self._context, project).red
         if not failing or not {one.command for one in tested.red} <= {one.command for one in failing}:
             return False
         detail = f"the target itself fails {failed_commands(failing)}"
@@ -193,3 +201,158 @@ class _QueueWorker:
             return
         step = sent_back_for_red(ticket, before, merged.tree, tested)
         send_back(self._context, ticket, step, because=tested.red)
+
+
+# Changes blamed by a failed test. They leave the queue until that test is repeated alone.
+#
+# While others wait, those go first: the repetition runs with no other test of the project. Nothing of this is stored;
+# after a crash a suspect is a change in the queue like any other.
+
+_MOST_BATCHES = 3
+"""At most so many batches of others go before a suspect."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    ticket: Ticket
+    against: CheckedCommit
+    """The result that is red with it and not without it."""
+    alone: bool
+    """It is red on the target without any other change."""
+    room: int
+    """How many changes a batch could hold before this one was red."""
+
+
+class Suspects:
+    """Those of one project, for the length of one land job."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Suspect] = []
+        self._batches = 0
+
+    @property
+    def ids(self) -> frozenset[int]:
+        return frozenset(one.ticket.id for one in self._waiting)
+
+    def add(self, suspect: Suspect) -> None:
+        self._waiting.append(suspect)
+
+    def without(self, tickets: Iterable[Ticket]) -> tuple[Ticket, ...]:
+        """Those that are no suspects. A ticket that was removed and queued again has a new version and is no longer
+        one.
+        """
+        known = {(one.ticket.id, one.ticket.version) for one in self._waiting}
+        return tuple(ticket for ticket in tickets if (ticket.id, ticket.version) not in known)
+
+    def next(self, others_wait: bool) -> Suspect | None:
+        """The suspect whose turn it is before the next batch of others."""
+        if not self._waiting:
+            return None
+        if others_wait and self._batches < _MOST_BATCHES:
+            self._batches += 1
+            return None
+        self._batches = 0
+        return self._waiting.pop(0)
+
+
+# Decides races whose lanes have all finished or are out, before the merge queue takes any of them.
+#
+# The decision is one transaction: the winner stays in the queue, the others are stopped with their changes kept, and
+# what comes after any lane comes after the winner. Killed before it, the next land job decides the same again.
+
+_WEIGHTS = {Severity.BLOCKING: 100}
+
+
+def settle(context: Trees, project: int) -> None:
+    with context.store.read() as tx:
+        live = {ticket.id: ticket for ticket in tickets.live(tx, project=project)}
+        ready = [lanes for lanes in races.undecided(tx).values() if _is_ready(lanes, live)]
+    for lanes in ready:
+        _settle(context, project, lanes, live)
+
+
+def _is_ready(lanes: Sequence[Lane], live: dict[int, Ticket]) -> bool:
+    there = tuple(races.standings(lanes, live).values())
+    return LaneStanding.FINISHED in there and not is_open(there)
+
+
+def _settle(context: Trees, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> None:
+    there = races.standings(lanes, live)
+    done = [live[id] for id, one in there.items() if one is LaneStanding.FINISHED]
+    lines = lines_changed(context, project, done)
+    with context.store.read() as tx:
+        finished = [FinishedLane(ticket=one.id, lines=lines[one.id], findings=_findings(tx, one)) for one in done]
+        rankings = _rankings(tx, done)
+    result = decide(finished, rankings)
+    if result.read_first is not None:
+        _have_read(context, project, lanes, result.read_first, live)
+        return
+    crash.reach(Point.RACE_BEFORE_DECISION)
+    with context.store.write() as tx:
+        if _moved(tx, project, lanes, live):
+            return
+        _end(tx, project, lanes, finished, result, live)
+    crash.reach(Point.RACE_AFTER_DECISION)
+
+
+def _have_read(context: Board, project: int, lanes: Sequence[Lane], ticket: int, live: dict[int, Ticket]) -> None:
+    """One independent reader, of this ticket, ranks the changes of all lanes."""
+    crash.reach(Point.RACE_BEFORE_READING)
+    with context.store.write() as tx:
+        if _moved(tx, project, lanes, live):
+            return
+        tickets.move(tx, ticket, AskReview((REVIEWER,), COMPARES), rule=Rule.RACE)
+    crash.reach(Point.RACE_AFTER_READING)
+
+
+def _moved(tx: ReadTransaction, project: int, lanes: Sequence[Lane], live: dict[int, Ticket]) -> bool:
+    """A lane moved meanwhile; the next land job decides."""
+    now = {ticket.id: ticket for ticket in tickets.live(tx, project=project)}
+    return _versions(lanes, now) != _versions(lanes, live)
+
+
+def _versions(lanes: Sequence[Lane], live: dict[int, Ticket]) -> dict[int, int]:
+    return {lane.ticket: live[lane.ticket].version for lane in lanes if lane.ticket in live}
+
+
+def _end(
+    tx: Transaction,
+    project: int,
+    lanes: Sequence[Lane],
+    finished: Sequence[FinishedLane],
+    result: RaceResult,
+    live: dict[int, Ticket],
+) -> None:
+    assert result.winner is not None, "there is one"
+    assert result.why is not None, "there is a winner"
+    races.decide(tx, project, finished, result.winner, result.why)
+    for lane in lanes:
+        if lane.ticket == result.winner:
+            continue
+        if lane.ticket in live:
+            why = result.why.get(lane.ticket, "it did not finish")
+            reason = f"lost the race to ticket {result.winner}: {why}; its change is kept"
+            tickets.move(tx, lane.ticket, Stop(reason), rule=Rule.RACE)
+        for other in tickets.dependants(tx, lane.ticket):
+            tickets.replace_after(tx, other, lane.ticket, [result.winner])
+
+
+def _rankings(tx: ReadTransaction, done: Sequence[Ticket]) -> list[dict[int, int]]:
+    """The places of these tickets in the rankings of readers, the last one first."""
+    commits = {one.id: one.change.commit for one in done if one.change is not None}
+    given = [one for ticket in done for one in verdicts.of_ticket(tx, ticket.id) if one.verdict and one.verdict.ranking]
+    found = [one.verdict.ranking for one in sorted(given, key=lambda one: one.id, reverse=True) if one.verdict]
+    return [{id: ranking.index(commit) for id, commit in commits.items() if commit in ranking} for ranking in found]
+
+
+def _findings(tx: ReadTransaction, ticket: Ticket) -> int | None:
+    """The weight of what readers found in this change; None where none has read it."""
+    assert ticket.change is not None, "it is proven"
+    given = [
+        one.verdict
+        for one in verdicts.of_ticket(tx, ticket.id)
+        if one.commit == ticket.change.commit and one.given_at is not None
+    ]
+    if not given:
+        return None
+    return sum(_WEIGHTS.get(finding.weight, 1) for one in given if one is not None for finding in one.findings)

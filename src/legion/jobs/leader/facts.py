@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from legion.domain.agents.agent import ROOT, Agent
+from legion.config.sections.claude import Answers
+from legion.domain.agents.agent import ROOT, Agent, below, tree
+from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.leaders import is_leader
 from legion.domain.agents.mail import MessageKind
-from legion.domain.leader.briefing import EpicFact, LeaderFacts, SpokenLine
+from legion.domain.leader.briefing import EpicFact, LeaderFacts, LeaderRights, SpokenLine
 from legion.domain.leader.digest import BoardFacts, PlanFact, QuestionFact, TicketFact
+from legion.domain.questions import Question, QuestionKind
 from legion.domain.tickets.ticket import State, Ticket
+from legion.jobs.agent import tool_access
 from legion.jobs.board import Board
-from legion.jobs.leader import rights
 from legion.store import events
 from legion.store.board import goals, notes, projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -34,7 +38,7 @@ def board(context: Board, tx: ReadTransaction, agent: Agent, *, since: int, fres
     over = [TicketFact(id=id, title="", state=state, changed=True) for id, state in ended.items() if id not in failed]
     shown = [_fact(one, moved=True) for one in tickets.get_many(tx, sorted(set(failed)))]
     asked = [one for one in questions.open_ones(tx) if one.project == agent.project]
-    mine = {one.id for one in rights.answerable(context, tx, agent, asked)}
+    mine = {one.id for one in answerable(context, tx, agent, asked)}
     return BoardFacts(
         tickets=[*over, *shown, *(_fact(one, moved=one.id in moved, created=one.id in created) for one in live)],
         questions=[
@@ -105,3 +109,29 @@ def _fact(ticket: Ticket, *, moved: bool, created: bool = False) -> TicketFact:
         changed=moved,
         created=created,
     )
+
+
+# Reads from the settings of the person what a leader may decide: plans of goals, and questions of agents.
+
+
+def rights(context: Board, tx: ReadTransaction, agent: Agent) -> LeaderRights:
+    return LeaderRights(
+        approves=ExtraRight.APPROVE in tool_access.rights(context, tx, agent.id),
+        answers=context.user.claude.answers is Answers.LEADERS,
+    )
+
+
+def answerable(context: Board, tx: ReadTransaction, agent: Agent, asked: Iterable[Question]) -> tuple[Question, ...]:
+    """Those that the agent may answer: of agents below it; a leader's also of tickets of its project.
+
+    Never its own questions, and never a permission or a budget: those are the person's.
+    """
+    if context.user.claude.answers is not Answers.LEADERS:
+        return ()
+    under = {one.id for one in below(tree(agents.standing(tx)), agent.id)}
+
+    def may(question: Question) -> bool:
+        of_project = is_leader(agent) and question.project == agent.project and question.agent == ""
+        return question.kind is QuestionKind.ASK and (question.agent in under or of_project)
+
+    return tuple(question for question in asked if may(question))

@@ -12,7 +12,7 @@ from legion.domain.runs import Run
 from legion.drivers import registry
 from legion.drivers.profile import ConversationSize
 from legion.jobs.board import Board
-from legion.jobs.leader import facts, rights
+from legion.jobs.leader import facts
 from legion.jobs.trees import ProjectContext
 from legion.store import events
 from legion.store.board import projects
@@ -57,7 +57,7 @@ def texts(context: Board, agent: Agent) -> LeaderTexts:
         new = facts.board(context, tx, agent, since=since, fresh=False)
         everything = facts.board(context, tx, agent, since=since, fresh=True)
         known = facts.known(tx, agent, earlier=state.seen > 0)
-        allowed = rights.rights(context, tx, agent)
+        allowed = facts.rights(context, tx, agent)
         leaders.change(tx, agent.number, shown=last)
     return LeaderTexts(
         fresh=f"{briefing.briefing(known)}\n\n{digest(everything)}",

@@ -12,7 +12,7 @@ from typing import Any
 from legion.domain.machines.machine import Machine, MachineState, PlacedRun, PlacementState, RunCommand
 from legion.jobs.board import Board
 from legion.jobs.context import Context
-from legion.jobs.machine_runs import placements, slots
+from legion.jobs.machine_runs import placements
 from legion.jobs.machines.engine import EngineUnavailable, PlacedJob, RunKey
 from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.travel import FILE
@@ -78,9 +78,9 @@ def answer(context: Context, machine: Machine, facts: BeatFacts) -> BeatAnswer:
         given_away = [
             key
             for key in facts.running
-            if not slots.is_taken(mine.get(key)) and not slots.is_reported(tx, machine, key)
+            if not placements.is_taken(mine.get(key)) and not placements.is_reported(tx, machine, key)
         ]
-    taken_here = {key: one for key, one in mine.items() if slots.is_taken(one) and one.taken_by == facts.worker}
+    taken_here = {key: one for key, one in mine.items() if placements.is_taken(one) and one.taken_by == facts.worker}
     lost = [one for key, one in taken_here.items() if key not in facts.running]
     names = dict.fromkeys((*(one.name for one in taken), *(one.name for one in lost)))
     return BeatAnswer(
@@ -104,7 +104,7 @@ def _moved_targets(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> d
 def _take(context: Context, machine: Machine, facts: BeatFacts) -> Sequence[PlacedRun]:
     try:
         with context.store.read() as tx:
-            room = min(facts.free, machine.slots - slots.held(tx, machine, facts))
+            room = min(facts.free, machine.slots - placements.held(tx, machine, facts))
         offered = placements.engine_of(context).take(machine.name, max(room, 0), running=facts.running)
     except EngineUnavailable as down:
         log.warning("machine %s gets no jobs for now: %s", machine.name, down)

@@ -25,8 +25,9 @@ from legion.jobs.context import Context
 from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.machine_runs import placements, remote
 from legion.jobs.machines.travel import MachineJob
-from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
+from legion.jobs.supervise import wait
+from legion.jobs.supervise.outcome import listener
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext
@@ -98,7 +99,7 @@ class HostMachine(Protocol):
 def carry_out(context: Context, project: ProjectContext, work: AgentRun) -> RunOutcome | NotStarted:
     host = host_of(context, project, work.run)
     try:
-        ended = host.run_to_end(work, journal_events.listener(context, work.source, work.run))
+        ended = host.run_to_end(work, listener(context, work.source, work.run))
     except (NoProgram, NoSandbox) as missing:
         return NotStarted(outcome=Outcome.NOT_STARTED, detail=missing.message)
     except NoModelAccess as missing:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 
+from legion.config.sections.limits import hours_of
 from legion.domain.errors import LegionError
+from legion.domain.machines.condition import condition
+from legion.domain.machines.leases import LeaseTimes
 from legion.domain.machines.machine import Machine, PlacedRun, PlacementState, may_grant
+from legion.domain.machines.placement import PlaceState, RunPlace
 from legion.domain.runs import Run
+from legion.domain.scheduling.job_kinds import READS, TAKES_A_SLOT, JobKind
 from legion.drivers import Program
 from legion.jobs.agent import model_run
 from legion.jobs.agent.model_run import PreparedInput
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.context import Context
-from legion.jobs.machine_runs import slots
-from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob
+from legion.jobs.machines.engine import EngineUnavailable, JobEngine, PlacedJob, RunKey
 from legion.jobs.machines.long_polls import BeatFacts
 from legion.jobs.machines.travel import FILE, MachineJob, TravellingProject
 from legion.jobs.trees import ProjectContext, Trees
+from legion.jobs.workspace import quota
 from legion.runner.spec import RunFolder, RunSpec, write_spec
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import machines, runs
@@ -67,7 +74,7 @@ def _grant_or_place(context: Context, this_run: Run, job: MachineJob) -> PlacedR
 
 def _may_grant(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> bool:
     queued = sum(one.state is PlacementState.PLACED for one in machines.open_on(tx, machine.id))
-    return may_grant(machine, free=facts.free, held=slots.held(tx, machine, facts), queued=queued)
+    return may_grant(machine, free=facts.free, held=held(tx, machine, facts), queued=queued)
 
 
 def queue(context: Context, this_run: Run, placed: PlacedRun) -> None:
@@ -144,3 +151,76 @@ def _description(job: MachineJob) -> RunSpec:
         timeout=job.timeout,
         sandbox=None,
     )
+
+
+# The slots of a machine that are taken, by the rows of its runs and by what the machine itself reports.
+
+
+def held(tx: ReadTransaction, machine: Machine, facts: BeatFacts) -> int:
+    """A run that has ended since a waiting beat was sent has left its slot."""
+    has = {(one.name, one.generation) for one in machines.open_on(tx, machine.id) if is_taken(one)}
+    ending = {key for key in facts.running - has if not is_reported(tx, machine, key)}
+    return len(has | ending)
+
+
+def is_taken(placed: PlacedRun | None) -> bool:
+    return placed is not None and placed.state is PlacementState.TAKEN
+
+
+def is_reported(tx: ReadTransaction, machine: Machine, key: RunKey) -> bool:
+    """Its end was accepted, and the machine does not know that yet: it sends its report once more."""
+    placed = machines.placed_as(tx, key[0])
+    own = placed is not None and (placed.machine, placed.generation) == (machine.id, key[1])
+    return own and placed is not None and placed.state is PlacementState.ENDED
+
+
+# The head and its machines as placement sees them, with what runs there now.
+
+
+def places(
+    context: Context, tx: ReadTransaction, at: Mapping[tuple[JobKind, int], str], now: float
+) -> tuple[RunPlace, ...]:
+    """The head first. `at`: the machine of each job that runs."""
+    builders = Counter(machine for (kind, _), machine in at.items() if kind in TAKES_A_SLOT and kind not in READS)
+    readers = Counter(machine for (kind, _), machine in at.items() if kind in READS)
+    settings = context.user.daemon
+    head = RunPlace(
+        name=context.machine,
+        head=True,
+        slots=settings.room,
+        only_stays=not settings.slots,
+        labels=frozenset(settings.labels),
+        state=PlaceState.OPEN if quota.has_room(context) else PlaceState.FULL,
+        builders=builders[context.machine],
+        readers=readers[context.machine],
+    )
+    others = [
+        _place(one, context.machines.times, now, builders=builders[one.name], readers=readers[one.name])
+        for one in machines.all(tx)
+        if one.name != context.machine
+    ]
+    return (head, *others)
+
+
+def _place(machine: Machine, times: LeaseTimes, now: float, *, builders: int, readers: int) -> RunPlace:
+    quiet_until = _quiet_until(machine.quiet_hours, now)
+    return RunPlace(
+        name=machine.name,
+        slots=machine.slots,
+        labels=frozenset(machine.labels),
+        state=condition(machine, now=now, quiet=quiet_until is not None, silent_after=times.quiet),
+        quiet_until=quiet_until,
+        mirrors=frozenset(machine.mirrors),
+        toolchain=machine.toolchain,
+        builders=builders,
+        readers=readers,
+    )
+
+
+def _quiet_until(hours: str, now: float) -> float | None:
+    quiet = hours_of(hours)
+    if quiet is None:
+        return None
+    local = datetime.fromtimestamp(now).astimezone()
+    left = quiet.left(local.hour * 60 + local.minute + local.second / 60)
+    return None if left is None else now + left * 60

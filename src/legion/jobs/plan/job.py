@@ -17,7 +17,7 @@ from legion.domain.plans.answer import OTHER, PlanQuestion, parse
 from legion.domain.plans.checks import PlanFacts, findings
 from legion.domain.plans.draft import MalformedDraft, PlanDraft, keep_approved
 from legion.domain.plans.plan import GoalPlan, PlanAuthor, PlanState
-from legion.domain.plans.specification import SpecStage, fault
+from legion.domain.plans.specification import SpecStage, fault, kept_files, with_documents
 from legion.domain.questions import QuestionKind
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.decide import Claim
@@ -28,7 +28,7 @@ from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, RunOutcome
-from legion.jobs.plan import documents, facts, planner_run
+from legion.jobs.plan import facts, planner_run
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
@@ -156,7 +156,7 @@ def read_answer(context: Board, project: ProjectContext, planned: GoalPlan, this
         within = context.user.questions.answer_within
         return PlannerEnd(outcome=Outcome.FINISHED, detail="it asks first", record=_asks(answer, within))
     if planned.keep_docs:
-        answer = documents.added(context, project, planned, answer)
+        answer = added(context, project, planned, answer)
     record = _proposes(facts.checker(context, project, planned), answer, this_run)
     return PlannerEnd(
         outcome=Outcome.FINISHED, detail=f"a plan of {count(len(answer.tickets), 'ticket')}", record=record
@@ -242,3 +242,12 @@ def _asks(asked: tuple[PlanQuestion, ...], within: float) -> Record:
             )
 
     return record
+
+
+# Adds the ticket that lands a specification's documents to a plan.
+
+
+def added(context: Board, project: ProjectContext, plan: GoalPlan, draft: PlanDraft) -> PlanDraft:
+    with context.store.read() as tx:
+        written = specifications.of_plan(tx, plan.id)
+    return with_documents(draft, plan.goal, kept_files(project.config.plans.docs, plan.name, written))

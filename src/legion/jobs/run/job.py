@@ -11,12 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.domain.agents.teams import Advice, RolePart
+from legion.domain.plans.specification import KEY, kept_files
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.decide import Claim
+from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import (
     AskReview,
+    Cause,
+    Change,
     Fail,
     Park,
     ParkReason,
@@ -29,28 +33,33 @@ from legion.domain.tickets.ticket import (
     Ticket,
 )
 from legion.git.core.errors import TreeNotMade
+from legion.git.core.trailers import with_trailers
+from legion.git.hub.objects import write_commit
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.git.trees.tree import tree_with_files
 from legion.jobs.agent import plan_approval, spec
 from legion.jobs.agent.preparation import Workplace
 from legion.jobs.attempts import escalation
 from legion.jobs.board import Board
 from legion.jobs.checks import job
+from legion.jobs.checks.candidates import trailers
 from legion.jobs.context import Context
+from legion.jobs.landing.reverted import before, reverse
 from legion.jobs.machine_runs import executor
 from legion.jobs.machine_runs.executor import AgentRun, NotSaved, NotStarted, RunOutcome
-from legion.jobs.run import advisors, attendance, documents, revert
+from legion.jobs.run import advisors
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.supervise.finish import RunEnd, finish
 from legion.jobs.supervise.questions import QuestionSource
-from legion.jobs.supervise.wait import CrashPoints
-from legion.jobs.supervise.wheel import was_wheel
+from legion.jobs.supervise.wait import CrashPoints, was_wheel
 from legion.jobs.trees import ProjectContext
 from legion.jobs.workspace import setup
-from legion.jobs.workspace.save import Saved, branch_name, worktree_name
+from legion.jobs.workspace.save import AUTHOR, Saved, branch_name, work_subject, worktree_name
 from legion.runner import launch
 from legion.runner.launch import FreshRun
-from legion.store.board import crews, tickets
-from legion.store.database.transactions import Transaction
-from legion.store.work import claims, runs
+from legion.store.board import crews, goals, specifications, tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import claims, runs, takeovers
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -85,9 +94,9 @@ def run(context: Context, claim: Claim) -> None:
         return
     project = context.project(ticket.project)
     if ticket.spec.undoes is not None:
-        verdict = _made_by_legion(*revert.undo(context, project, ticket))
-    elif written := documents.files_of(context, project, ticket):
-        verdict = _made_by_legion(*documents.write(context, project, ticket, written))
+        verdict = _made_by_legion(*undo(context, project, ticket))
+    elif written := files_of(context, project, ticket):
+        verdict = _made_by_legion(*write(context, project, ticket, written))
     else:
         verdict = _run(context, project, ticket, this_run)
     finish(context, claim, this_run, verdict.end, lambda tx, _: _record(context, tx, claim, verdict), _POINTS)
@@ -104,7 +113,7 @@ def _made_by_legion(step: Propose | Fail, made: Saved | None) -> _Verdict:
 
 
 def _run(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> _Verdict:
-    attended = attendance.of_ticket(context, ticket)
+    attended = of_ticket(context, ticket)
     if attended is not None and attended.submitted and isinstance(launch.settle(run_dir(context, this_run)), FreshRun):
         return _judge_submitted(context, project, ticket, this_run)
     advises = this_run.part is RolePart.ADVISE
@@ -144,10 +153,10 @@ def _judge(context: Context, project: ProjectContext, ticket: Ticket, this_run: 
         step = judging.unfinished(context, ticket, this_run, made.ended) or next_try(ticket, gone.note, gone.message)
         return _Verdict(end=RunEnd(outcome=made.outcome, detail=made.detail, notes=(gone.note,)), step=step)
     waits, plan = plan_approval.outcome(context, ticket, this_run, made.outcome)
-    attended = attendance.of_ticket(context, ticket)
+    attended = of_ticket(context, ticket)
     if attended is not None and attended.submitted:
         return _judge_change(context, project, ticket, made.outcome, saved)
-    decided = waits or attendance.step_after(context, ticket, this_run, made.outcome)
+    decided = waits or step_after(context, ticket, this_run, made.outcome)
     step = decided or judging.judge(context, project, ticket, this_run, made.ended, saved)
     then: Park | Prove | AskReview | None = judging.rest_before(context, ticket, made.ended, saved, step)
     if isinstance(step, Propose):
@@ -194,7 +203,7 @@ def _record(context: Board, tx: Transaction, claim: Claim, verdict: _Verdict) ->
     ticket = tickets.get(tx, claim.subject)
     _move(context, tx, ticket, verdict)
     if verdict.advice is None:
-        attendance.settle(tx, ticket.id, verdict.held)
+        settle(tx, ticket.id, verdict.held)
 
 
 def _move(context: Board, tx: Transaction, ticket: Ticket, verdict: _Verdict) -> None:
@@ -238,7 +247,7 @@ def _wanted(context: Board, ticket: Ticket, this_run: Run) -> bool:
     """False where a person stopped or paused the ticket since this job started, or gave up what opens for them."""
     with context.store.read() as tx:
         working = tickets.get(tx, ticket.id).state is State.WORKING
-        return working and attendance.is_wanted(context, tx, ticket, this_run)
+        return working and is_wanted(context, tx, ticket, this_run)
 
 
 def _place(context: Context, project: ProjectContext, ticket: Ticket, this_run: Run) -> Workplace:
@@ -280,3 +289,111 @@ def _tree(context: Context, project: ProjectContext, ticket: Ticket, this_run: R
         tree = project.worktrees.replant(name, place.base, start, branch, attempt=-this_run.id)
     crash.reach(Point.RUN_AFTER_WORKTREE)
     return tree
+
+
+# Decides the next step after a run at which a person sits: its agent works alone again, or the ticket waits.
+
+TAKEN = "a person takes over its conversation"
+GIVEN_BACK = "the person gave its conversation back"
+
+
+def of_ticket(context: Board, ticket: Ticket) -> Takeover | None:
+    with context.store.read() as tx:
+        return takeovers.of_ticket(tx, ticket.id)
+
+
+def is_wanted(context: Board, tx: ReadTransaction, ticket: Ticket, this_run: Run) -> bool:
+    """False for a run that opens for a person who gave up meanwhile."""
+    attended = takeovers.of_ticket(tx, ticket.id)
+    return not was_wheel(context, this_run) or (attended is not None and attended.opens(this_run.id))
+
+
+def step_after(context: Board, ticket: Ticket, this_run: Run, outcome: Outcome) -> Step | None:
+    """The next step where a person decides it; None: the run is judged as any other."""
+    if was_wheel(context, this_run):
+        return Resume(GIVEN_BACK)
+    attended = of_ticket(context, ticket)
+    if attended is None:
+        return None
+    if attended.mode is TakeoverMode.WHEEL:
+        taken = GIVEN_BACK if attended.stage is TakeoverStage.WITHDRAWN else TAKEN
+        return Resume(taken) if outcome is Outcome.INTERRUPTED else None
+    if attended.submitted or outcome in (Outcome.LOST, Outcome.NOT_STARTED):
+        return None
+    how = f"`legion resume {ticket.id}` opens it again, `legion agents submit {ticket.id}` submits its change"
+    return Park(ParkReason.PAUSED, f"its program has ended: {how}")
+
+
+def settle(tx: Transaction, ticket_id: int, held: int | None) -> None:
+    """In the transaction that moves the ticket: a wheel lasts for one run, a submission for one judgement.
+
+    `held` is the run in which a person held the conversation.
+    """
+    attended = takeovers.of_ticket(tx, ticket_id)
+    if attended is None:
+        return
+    if attended.mode is TakeoverMode.WHEEL:
+        over = attended.stage is TakeoverStage.WITHDRAWN or (held is not None and attended.opens(held))
+        if over or tickets.get(tx, ticket_id).state is not State.QUEUED:
+            takeovers.end(tx, ticket=ticket_id)
+    elif attended.submitted:
+        takeovers.put(tx, replace(attended, submitted=False))
+
+
+# Makes the change of a ticket that lands a specification: its documents as files, without an agent.
+
+
+def files_of(context: Board, project: ProjectContext, ticket: Ticket) -> dict[str, str]:
+    """The documents that a ticket lands; none for a ticket of any other kind."""
+    with context.store.read() as tx:
+        origin = goals.origin_of(tx, ticket.id)
+        if origin is None or origin[1] != KEY or not goals.get(tx, origin[0]).keep_docs:
+            return {}
+        plan = goals.get(tx, origin[0])
+        written = specifications.of_plan(tx, plan.id)
+    return kept_files(project.config.plans.docs, plan.name, written)
+
+
+def write(
+    context: Board, project: ProjectContext, ticket: Ticket, files: dict[str, str]
+) -> tuple[Propose | Fail, Saved | None]:
+    """The change that such a ticket proposes, made on the target as it is now."""
+    target = project.target
+    tree = tree_with_files(project.hub, target, {path: text.encode() for path, text in files.items()})
+    if tree == project.hub.tree_of(target):
+        return Fail("the target has these documents already"), None
+    stamp = AUTHOR.stamp(int(ticket.moved_at))
+    message = with_trailers(f"{work_subject(project, ticket)}\n".encode(), trailers(context, project, ticket))
+    commit = write_commit(project.hub, tree=tree, parents=(target,), author=stamp, committer=stamp, message=message)
+    project.hub.keep(f"wip/{ticket.id}/documents-{ticket.attempt}", commit)
+    saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
+    return Propose(Change(base=target, commit=commit)), saved
+
+
+# Reverts a landed ticket: builds the reverse of its change as a change of its own, without an agent.
+
+
+def undo(context: Board, project: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
+    """The change that a ticket of this kind proposes, made on the target as it is now."""
+    assert ticket.spec.undoes is not None, "only a ticket that undoes another is reverted"
+    with context.store.read() as tx:
+        landed = tickets.get(tx, ticket.spec.undoes)
+        stood_on = before(tx, project, landed)
+    target = project.target
+    text = f"{work_subject(project, ticket)}\n"
+    text = with_trailers(text.encode(), trailers(context, project, ticket)).decode()
+    made = reverse(project, target, landed, stood_on, text=text, when=int(ticket.moved_at))
+    match made:
+        case MergeCandidate(commit=commit, tree=tree):
+            project.hub.keep(f"wip/{ticket.id}/undo-{ticket.attempt}", commit)
+            saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
+            return Propose(Change(base=target, commit=commit)), saved
+        case MergeConflict():
+            return Fail(f"it cannot be reverted: {describe_conflict(made)}", cause=Cause.CONFLICT), None
+        case None:
+            return Fail(f"nothing of ticket {landed.id} is left in the target"), None
+
+
+def describe_conflict(conflict: MergeConflict) -> str:
+    named = ", ".join(file.path for file in conflict.files[:3])
+    return f"what landed after it changed the same lines ({named})"

@@ -38,17 +38,17 @@ from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Park, ParkReason, Start, State, Unpark
 from legion.jobs.checks.job import check
 from legion.jobs.context import Context
-from legion.jobs.landing.baseline import baseline
+from legion.jobs.landing.gate import baseline
 from legion.jobs.landing.job import land
 from legion.jobs.live_state import Backoff
-from legion.jobs.machine_runs import run_places
+from legion.jobs.machine_runs import placements
 from legion.jobs.plan import job as planning
 from legion.jobs.plan.job import plan
 from legion.jobs.review import job as reviewing
 from legion.jobs.review.job import review
 from legion.jobs.run import advisors
 from legion.jobs.run.job import run
-from legion.jobs.scheduling import places, throttle
+from legion.jobs.scheduling import throttle
 from legion.jobs.supervise import questions
 from legion.jobs.trees import settings_of
 from legion.jobs.turn.claimed_tickets import hand_back
@@ -213,8 +213,8 @@ class Scheduler:
             admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
             now = self.context.clock()
             taking = {job: at for job, at in facts.at.items() if facts.takes_slot(*job)}
-            found = run_places.places(self.context, tx, taking, now)
-            labels = places.role_labels(tx, facts.tickets)
+            found = placements.places(self.context, tx, taking, now)
+            labels = throttle.role_labels(tx, facts.tickets)
         views = tuple(
             replace(view, overlap=configs[view.id].conflicts.overlap)
             if view.id in configs
@@ -228,8 +228,8 @@ class Scheduler:
             resting=backoffs,
             admission=admission,
             places=found,
-            travels=places.travels(self.context) if len(found) > 1 else places.TRAVELS,
-            staying=places.staying(self.context, configs) if len(found) > 1 else frozenset(),
+            travels=throttle.travels(self.context) if len(found) > 1 else throttle.TRAVELS,
+            staying=throttle.staying(self.context, configs) if len(found) > 1 else frozenset(),
             labels=labels,
             open_at={job: at or self.context.machine for job, at in facts.open_at.items()},
         )

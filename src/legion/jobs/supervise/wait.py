@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.runs import Run
+from legion.jobs.board import Board
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
 from legion.runner.launch import EndedRun, FreshRun, LostRun
-from legion.runner.spec import RunnerError
+from legion.runner.spec import RunnerError, read_spec
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -92,3 +93,14 @@ def stop_when_unwanted(
             log.warning("run %s does not stop yet: %s", folder.name, silent.message)
 
     return on_event
+
+
+# Tells whether a person held the conversation of a run in a terminal.
+
+
+def was_wheel(context: Board, this_run: Run) -> bool:
+    """Whether a person held the conversation in this run."""
+    try:
+        return read_spec(context.data.runs / this_run.name).options.get("wheel") is True
+    except RunnerError:
+        return False

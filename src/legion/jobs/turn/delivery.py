@@ -7,17 +7,21 @@ itself it is: a transcript that cannot be read must not start the same turn agai
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import takewhile
 from pathlib import Path
 
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message, MessageKind
-from legion.domain.runs import Outcome
+from legion.domain.hooks import HookKind
+from legion.domain.runs import Outcome, Run
 from legion.drivers import registry
+from legion.jobs import person_hooks
 from legion.jobs.board import Board
-from legion.jobs.trees import ProjectContext
+from legion.jobs.trees import ProjectContext, Trees
 from legion.runner.journal import JournalEvent
-from legion.store.database.transactions import Transaction
+from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail
+from legion.store.work import runs
 
 
 class DeliveryTracker:
@@ -91,3 +95,33 @@ def return_mail(tx: Transaction, agent: Agent, messages: Iterable[Message]) -> N
                 about=message.id,
                 project=agent.project,
             )
+
+
+# The person's hook for a standing agent that ends its turn: it may send the agent on with a text.
+
+_MARK = "A hook of the person does not let you end your turn yet:"
+_MOST_IN_A_ROW = 3
+"""How often it may send the same agent on without any other message in between."""
+
+
+def continuation(context: Trees, project: ProjectContext, agent: Agent, this_run: Run) -> str | None:
+    """The message with which the agent continues; None where it may idle."""
+    if not person_hooks.is_set(context, HookKind.TEAMMATE_IDLE):
+        return None
+    with context.store.read() as tx:
+        if _in_a_row(tx, agent, this_run) >= _MOST_IN_A_ROW:
+            return None
+    facts = {"teammate_name": agent.name, "session_id": agent.id}
+    text = person_hooks.refusal(context, project.record, HookKind.TEAMMATE_IDLE, facts)
+    return f"{_MARK}\n\n{text}" if text is not None else None
+
+
+def _in_a_row(tx: ReadTransaction, agent: Agent, this_run: Run) -> int:
+    """How many of the latest turns, this one first, were started by nothing but this hook."""
+    turns = [run for run in reversed(runs.of_agent(tx, agent.number)) if run.id <= this_run.id]
+
+    def by_hook(run: Run) -> bool:
+        batch = mail.of_batch(tx, agent.id, run.prompt)
+        return bool(batch) and all(message.text.startswith(_MARK) for message in batch)
+
+    return len(list(takewhile(by_hook, turns)))

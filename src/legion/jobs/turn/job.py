@@ -32,7 +32,7 @@ from legion.domain.scheduling.limit_waits import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers.profile import RunInput
 from legion.git.core.errors import TreeGone
-from legion.jobs.agent import mail_prompt, model_run, plan_approval, resume_prompt, standing_program, tool_access
+from legion.jobs.agent import mail_prompt, model_run, plan_approval, preparation, resume_prompt, tool_access
 from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import CutOffTurn
 from legion.jobs.agent.model_access import NoModelAccess
@@ -44,13 +44,14 @@ from legion.jobs.context import Context
 from legion.jobs.filter_sandbox import NoSandbox
 from legion.jobs.leader import turn
 from legion.jobs.leader.turn import LeaderTexts
-from legion.jobs.supervise import journal_events, wait
 from legion.jobs.supervise import outcome as judging
+from legion.jobs.supervise import wait
 from legion.jobs.supervise.finish import RunEnd, finish
+from legion.jobs.supervise.outcome import listener
 from legion.jobs.supervise.questions import QuestionSource
 from legion.jobs.supervise.wait import CrashPoints
 from legion.jobs.trees import ProjectContext, Trees
-from legion.jobs.turn import claimed_tickets, delivery, dismissal, idle_hook, wheel
+from legion.jobs.turn import claimed_tickets, delivery, dismissal, wheel
 from legion.jobs.turn.delivery import DeliveryTracker
 from legion.jobs.workspace import environment, sandbox, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -172,7 +173,7 @@ def _run_to_end(context: Context, project: ProjectContext, agent: Agent, this_ru
 def _listener(context: Board, project: ProjectContext, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
     tracker = DeliveryTracker(context, agent, delivery.state_folder(project, this_run.seat))
     source = QuestionSource(project=agent.project, agent=agent.id)
-    handle_rest = journal_events.listener(context, source, this_run)
+    handle_rest = listener(context, source, this_run)
 
     def handle(event: JournalEvent) -> None:
         tracker.handle(event)
@@ -222,7 +223,7 @@ def _spec(
     readable = (given, mail_prompt.long_mail_folder(project, this_run.seat), *access.readable)
     box = sandbox.sandbox(context, project, writable=(tree, state, *workspace.writable), readable=readable)
     paths = RunPaths(tree=tree, state=state, given=given, env=env, sandbox=box)
-    chosen = AgentProgram(driver=standing_program.profile(agent), timeout=project.config.agents.timeout)
+    chosen = AgentProgram(driver=preparation.profile(agent), timeout=project.config.agents.timeout)
     run_input = replace(_input(context, project, agent, this_run), tool_link=access.link)
     with context.store.read() as tx:
         attended = wheel.attendance(tx, agent, this_run)
@@ -286,7 +287,7 @@ def conclude(
     arrived = delivery.delivered(state, agent, offered)
     arrived |= offered & delivery.in_ended_turn(read_journal(context.data.runs / this_run.name), end.outcome)
     size = turn.size(project, agent, this_run.seat) if is_leader(agent) else None
-    onward = idle_hook.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
+    onward = delivery.continuation(context, project, agent, this_run) if end.outcome is Outcome.FINISHED else None
 
     def record(tx: Transaction, detail: str) -> None:
         current = agents.get(tx, agent.id)

@@ -8,7 +8,7 @@ from legion.domain.agents.agent import Agent
 from legion.domain.runs import Outcome, Run
 from legion.domain.takeovers import Takeover, TakeoverMode, TakeoverStage
 from legion.jobs.board import Board
-from legion.jobs.supervise.wheel import was_wheel
+from legion.jobs.supervise.wait import was_wheel
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents
 from legion.store.work import takeovers

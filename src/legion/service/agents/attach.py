@@ -12,7 +12,7 @@ from legion.domain.agents.offers import may
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run
 from legion.domain.takeovers import Takeover, TakeoverStage
-from legion.jobs.agent import standing_program
+from legion.jobs.agent import preparation
 from legion.jobs.board import Board
 from legion.runner import launch
 from legion.service.agents.listing import AgentLines
@@ -84,7 +84,7 @@ def _ask(context: Board, id: str) -> None:
         agent = agents.find(tx, id, by=ROOT)
         _refuse_fired(agent)
         turn, wheel = _turn(tx, agent), takeovers.of_agent(tx, agent.number)
-        driver = standing_program.profile(agent)
+        driver = preparation.profile(agent)
         if not may("attach_agent", agent, AgentLines(context, tx).facts(agent)):
             raise StateConflict(
                 f"{driver.title} has no interactive form: `legion tell {agent.name}` sends it a message."

@@ -9,7 +9,7 @@ from legion.domain.errors import BadInput, NotAllowed, StateConflict
 from legion.domain.landing.conflicts import AT_WORK, Overlap, overlapping
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Ticket
-from legion.jobs.agent import plan_approval, standing_program
+from legion.jobs.agent import plan_approval, preparation
 from legion.jobs.board import Board
 from legion.jobs.turn import claimed_tickets
 from legion.service.shared.repeats import remembered, repeated
@@ -93,7 +93,7 @@ def _fits(tx: Transaction, agent: Agent, ticket: Ticket) -> bool:
     program, and none with a plan first for a program that cannot be limited to reading."""
     if ticket.spec.driver not in ("", STANDING, agent.driver or CLAUDE):
         return False
-    if plan_approvals.of_ticket(tx, ticket.id) is not None and not standing_program.can_limit_tools(agent):
+    if plan_approvals.of_ticket(tx, ticket.id) is not None and not preparation.can_limit_tools(agent):
         return False
     given, mine = ticket.spec.tools, agent.rights.tools
     return given is None or (mine is not None and mine <= set(given))

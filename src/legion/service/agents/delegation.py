@@ -6,7 +6,7 @@ from legion.domain.agents.agent import ROOT, Agent, may_command
 from legion.domain.agents.leaders import is_leader
 from legion.domain.agents.offers import may
 from legion.domain.errors import BadInput, NotAllowed, NotFound
-from legion.jobs.agent import plan_approval, standing_program
+from legion.jobs.agent import plan_approval, preparation
 from legion.jobs.board import Board
 from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
@@ -26,7 +26,7 @@ def delegate(context: Board, caller: str, wanted: SetDelegation) -> Done:
         if caller != ROOT and plan_approval.reader(tx, agents.get(tx, caller)).only_reads:
             raise NotAllowed(READ_ONLY)
         if wanted.on and not may("delegate", agent, AgentLines(context, tx).facts(agent)):
-            title = standing_program.profile(agent).title
+            title = preparation.profile(agent).title
             raise BadInput(f"{title} cannot be limited to some of its tools, so {agent.name} cannot only lead.")
         if agent.delegates != wanted.on:
             agents.delegate(tx, agent, wanted.on, by=caller)

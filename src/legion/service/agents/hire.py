@@ -18,7 +18,7 @@ from legion.domain.text import count
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
-from legion.jobs.agent import extra_rights, model_access, model_run, plan_approval, standing_program
+from legion.jobs.agent import model_access, model_run, plan_approval, preparation, tool_access
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.board import Board
 from legion.jobs.supervise import usage as run_usage
@@ -196,7 +196,7 @@ def _below(context: Board, tx: Transaction, caller: str, word: str, right: Extra
     agent = agents.find(tx, word, by=caller)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
-    if not commands(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller), right):
+    if not commands(agents.parents(tx), caller, agent.id, tool_access.rights(context, tx, caller), right):
         raise NotAllowed(f"You may not {right.value} {agent.name}: only agents below you.")
     return agent
 
@@ -236,7 +236,7 @@ def _notes(context: Trees, tx: ReadTransaction, new: Agent) -> list[str]:
         notes.append(f"{new.name} does not start yet: {why}.")
     try:
         access = model_access.choose(context)
-        model_run.refuse_login(access, standing_program.profile(new))
+        model_run.refuse_login(access, preparation.profile(new))
     except NoModelAccess as missing:
         notes.append(missing.message)
     return notes

@@ -15,7 +15,7 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
 from legion.domain.scheduling.decide import TAKES_A_SLOT, JobKind
-from legion.jobs.agent import extra_rights, plan_approval, standing_program
+from legion.jobs.agent import plan_approval, preparation, tool_access
 from legion.jobs.agent.mail_prompt import name_of
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.background.watchdog import describe_run
@@ -89,14 +89,14 @@ class AgentLines:
     def facts(self, agent: Agent) -> AgentFacts:
         """For the rules of what may be done with it."""
         try:
-            opens = standing_program.profile(agent).capabilities.interactive
+            opens = preparation.profile(agent).capabilities.interactive
         except NoModelAccess:
             opens = False
         return AgentFacts(
             in_turn=agent.number in self._turns,
             only_reads=plan_approval.reader(self._tx, agent).only_reads,
             opens=opens,
-            limits_tools=standing_program.can_limit_tools(agent),
+            limits_tools=preparation.can_limit_tools(agent),
         )
 
     def turn(self, agent: Agent) -> Run | None:
@@ -150,7 +150,7 @@ def agents(context: Board, caller: str, fired: bool = False) -> AgentList:
     with context.store.read() as tx:
         staff, parents = AgentLines(context, tx), store.parents(tx)
         own = None if caller == ROOT else store.get(tx, caller).project
-        everywhere = not extra_rights.rights(context, tx, caller).isdisjoint(_ABOUT_ALL)
+        everywhere = not tool_access.rights(context, tx, caller).isdisjoint(_ABOUT_ALL)
         seen = [
             agent
             for agent in (store.every(tx) if fired else store.standing(tx))

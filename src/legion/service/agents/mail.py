@@ -15,7 +15,7 @@ from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
 from legion.domain.questions import Question, QuestionKind
 from legion.domain.runs import Run
 from legion.domain.text import count
-from legion.jobs.agent import extra_rights, mail_prompt
+from legion.jobs.agent import mail_prompt, tool_access
 from legion.jobs.board import Board
 from legion.jobs.trees import Trees
 from legion.runner import launch
@@ -230,7 +230,7 @@ def addressee(context: Board, tx: Transaction, caller: str, word: str) -> Agent:
         raise NotFound(f"{agent.name} was fired: `legion agents` lists the others.")
     if agent.id == caller:
         raise BadInput("That is you yourself: name another agent.")
-    if not tells(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller)):
+    if not tells(agents.parents(tx), caller, agent.id, tool_access.rights(context, tx, caller)):
         raise NotAllowed(f"You may not write to {agent.name}: write to agents above and below you, and to your peers.")
     return agent
 

@@ -7,7 +7,7 @@ from legion.domain.agents.extra_rights import ExtraRight, plain
 from legion.domain.agents.leaders import LEADER
 from legion.domain.errors import BadInput, NotAllowed
 from legion.drivers import registry
-from legion.jobs.agent import extra_rights, model_run, standing_program
+from legion.jobs.agent import model_run, preparation, tool_access
 from legion.jobs.board import Board
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
@@ -26,7 +26,7 @@ def of_hire(context: Board, tx: ReadTransaction, caller: str, wanted: HireAgent,
         hirer = agents.get(tx, caller)
         own, _ = hirer.program("", "", default=registry.DEFAULT)
         name, model = hirer.program(wanted.driver.strip(), wanted.model, default=registry.DEFAULT)
-        if name != own and ExtraRight.DRIVER not in extra_rights.rights(context, tx, caller):
+        if name != own and ExtraRight.DRIVER not in tool_access.rights(context, tx, caller):
             raise NotAllowed("Only the person chooses another program for an agent: leave out --driver.")
     return ("" if name == registry.DEFAULT else _checked(context, caller, name, wanted, rights)), model
 
@@ -35,7 +35,7 @@ def _checked(context: Board, caller: str, name: str, wanted: HireAgent, rights: 
     known = registry.PROFILES[registry.COMMAND] if name in context.user.drivers else registry.find(name)
     if known is None:
         raise BadInput(f"There is no driver {name[:60]!r}: `legion driver list` names them.")
-    if missing := standing_program.missing_ability(known.capabilities):
+    if missing := preparation.missing_ability(known.capabilities):
         raise BadInput(f"{known.title} cannot be a standing agent, since {missing}: {_CLAUDE}.")
     if plain(wanted.role) == LEADER and caller == ROOT:
         raise BadInput(f"A leader needs the driver {registry.DEFAULT}: leave out --driver.")

@@ -19,8 +19,8 @@ from legion.domain.projects import Project
 from legion.domain.questions import Question
 from legion.domain.tickets.policy import ReviewPolicy
 from legion.drivers import registry
-from legion.jobs.agent import extra_rights, plan_approval
-from legion.jobs.leader import rights
+from legion.jobs.agent import plan_approval, tool_access
+from legion.jobs.leader.facts import answerable
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage
 from legion.jobs.trees import Trees
@@ -64,7 +64,7 @@ class LimitedService(Service):
         usage.catch_up(context)
         with context.store.read() as tx:
             agent = plan_approval.reader(tx, agents.get(tx, caller.id))
-            drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
+            drives = ExtraRight.DRIVER in tool_access.rights(context, tx, agent.id)
         _refuse_reader(agent)
         if wanted.to:
             raise NotAllowed("Only the person gives a ticket to an agent by name: leave `to` out.")
@@ -101,7 +101,7 @@ class LimitedService(Service):
         agent = self._leader(acts=True)
         self._see_plan(id)
         with self.context.store.read() as tx:
-            allowed = ExtraRight.APPROVE in extra_rights.rights(self.context, tx, agent.id)
+            allowed = ExtraRight.APPROVE in tool_access.rights(self.context, tx, agent.id)
         if not allowed:
             raise NotAllowed(f"The person approves plans here: say that P{id} waits for `legion approve P{id}`.")
         if wanted.anyway:
@@ -172,7 +172,7 @@ class LimitedService(Service):
     def _answerable(self, tx: ReadTransaction, asked: tuple[Question, ...]) -> tuple[Question, ...]:
         if self.caller.ticket is not None:
             return ()
-        return rights.answerable(self.context, tx, agents.get(tx, self.caller.id), asked)
+        return answerable(self.context, tx, agents.get(tx, self.caller.id), asked)
 
     def own_tickets(self) -> list[int]:
         """The live tickets that it may stop."""

@@ -11,7 +11,7 @@ from legion.domain.errors import BadInput, NotFound
 from legion.domain.notes import format_note, in_order
 from legion.domain.projects import Project
 from legion.jobs.board import Board
-from legion.jobs.leader import rights
+from legion.jobs.leader import facts
 from legion.service.agents.listing import AgentLines, message_lines
 from legion.service.projects import registry
 from legion.store.board import notes
@@ -40,7 +40,7 @@ def conversation(context: Board, wanted: ReadConversation) -> Conversation:
         with context.store.write() as tx:
             mail.read(tx, _to_person(tx, agent, wanted.last))
     with context.store.read() as tx:
-        state, allowed = leaders.get(tx, agent.number), rights.rights(context, tx, agent)
+        state, allowed = leaders.get(tx, agent.number), facts.rights(context, tx, agent)
         return Conversation(
             leader=AgentLines(context, tx).line(agent),
             messages=message_lines(tx, mail.between(tx, ROOT, agent.id, limit=wanted.last)),

@@ -15,7 +15,7 @@ from legion.domain.projects import Project
 from legion.domain.tickets.offers import may
 from legion.domain.tickets.policy import MOST_BUDGET
 from legion.jobs.agent import teams
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.trees import Trees
 from legion.service.plans import pages
@@ -42,7 +42,7 @@ def plan(context: Trees, wanted: NewPlan, by: Agent | None = None) -> PlanPage:
     _refuse_amount(wanted.budget)
     _refuse_epic(wanted.epic)
     project = context.project_of(record)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     if wanted.team:
         teams.crew(context, project, wanted.team)
     new = GoalPlan(
@@ -107,7 +107,7 @@ def from_draft(context: Trees, record: Project, goal: str, draft: PlanDraft, *, 
     """A plan that needs no planner, because a template or a person wrote it."""
     _refuse_epic(epic)
     project = context.project_of(record)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     new = GoalPlan(id=0, project=record.id, source=PlanSource.TEMPLATE, goal=goal, epic=epic, team=team)
     check = facts.checker(context, project, new)
     with context.store.write() as tx:

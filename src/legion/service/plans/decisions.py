@@ -18,7 +18,7 @@ from legion.domain.text import count
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State, Stop
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.supervise import usage as spending
 from legion.jobs.trees import Trees
@@ -184,7 +184,7 @@ def save(context: Trees, plan_id: int, wanted: SavePlan) -> PlanPage:
         plan = goals.get(tx, plan_id)
     draft = toml_text.read(wanted.text, plan.name)
     project = context.project(plan.project)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     check = facts.checker(context, project, plan)
     with context.store.write() as tx:
         plan = goals.get(tx, plan_id)

@@ -14,7 +14,7 @@ from legion.domain.projects import Project
 from legion.domain.review.path_patterns import matches
 from legion.jobs.agent import teams
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.plan import facts
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.plans import create, pages
@@ -54,7 +54,7 @@ def run(context: Trees, wanted: RunTemplate) -> ExpandedTemplate:
     draft = expansion.expand(template, wanted.values, _finder(project))
     goal = draft.summary
     if wanted.dry_run:
-        upstream.fetch(context, project)
+        target.fetch(context, project)
         plan = GoalPlan(id=0, project=record.id, goal=goal, team=wanted.team, draft=draft)
         check = facts.checker(context, project, plan)
         with context.store.read() as tx:

@@ -12,7 +12,7 @@ from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
 from legion.jobs.board import Board
 from legion.jobs.checks import red_checks
-from legion.jobs.landing import branch_questions, upstream
+from legion.jobs.landing import branch_questions, target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
 from legion.store import events
@@ -23,7 +23,7 @@ def collect(context: Trees, cwd: str) -> CollectResult:
     record = _ready(context, cwd)
     project = context.project_of(record)
     done = fast_forward(Path(record.root), record.branch, project.hub, record.target)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     with context.store.write() as tx:
         tx.record(EventKind.COLLECTED, project=record.id, data={"old": done.old, "new": done.new})
     return _result(record, project, done, "has")
@@ -40,7 +40,7 @@ def preview(context: Trees, cwd: str) -> CollectResult:
 def _ready(context: Trees, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = registry.find(context, cwd)
-    project = upstream.fetch(context, context.project_of(project))
+    project = target.fetch(context, context.project_of(project))
     _refuse_dropped(context, project)
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:

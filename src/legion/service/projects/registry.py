@@ -29,7 +29,7 @@ from legion.git.hub.submodules import Submodule, submodules
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, has_branch, look, refuse_foreign
 from legion.git.trees.staged_files import tried
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing.target import fetch
 from legion.jobs.trees import TRASH, ProjectContext, Trees
 from legion.jobs.workspace import shell_variables
 from legion.store.board import goals, projects, tickets
@@ -446,5 +446,5 @@ def _own_text(file: Path) -> str | None:
 
 def _uncollected(context: Board, project: ProjectContext) -> int:
     """The number of landed commits that the person's branch lacks, also after the two diverged."""
-    tip = upstream.fetch(context, project).person_tip
+    tip = fetch(context, project).person_tip
     return len(project.hub.commits_between(tip, project.target)) if tip is not None else 0

@@ -18,7 +18,7 @@ from legion.domain.text import count
 from legion.git.person.inspect import branches, checked_out, has_branch, look
 from legion.git.person.new_branch import make_branch
 from legion.jobs.board import Board
-from legion.jobs.landing import branch_questions, reverted, upstream
+from legion.jobs.landing import branch_questions, reverted, target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import collect, registry
 from legion.service.projects.session_notes import session_notes
@@ -183,7 +183,7 @@ def bind(context: Trees, wanted: BindSession) -> Done:
         bound = replace(current, branch=wanted.branch, person_refused=None)
         projects.save(tx, bound, EventKind.PERSON_SEEN, {"branch": wanted.branch, "before": record.branch})
         branch_questions.settle_open(tx, record.id, BIND)
-    upstream.fetch(context, context.project(record.id))
+    target.fetch(context, context.project(record.id))
     return Done(message=f"Session {record.session_name} is bound to {wanted.branch}; what landed is collected there.")
 
 
@@ -226,7 +226,7 @@ def recreate(context: Trees, wanted: NamedSession) -> Done:
     make_branch(Path(record.common_dir), record.branch, commit, source=context.hub(record.id).path)
     with context.store.write() as tx:
         branch_questions.settle_open(tx, record.id, RECREATE)
-    upstream.fetch(context, context.project(record.id))
+    target.fetch(context, context.project(record.id))
     return Done(message=f"{record.branch} is at {commit[:9]} again; `legion collect` brings what landed since.")
 
 

@@ -11,7 +11,7 @@ from legion.domain.agents.teams import SOLO, Origin, Role, TeamStage, find_role,
 from legion.domain.errors import BadInput, LegionError, NotAllowed, StateConflict
 from legion.jobs.agent import teams
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
@@ -151,7 +151,7 @@ def _project(context: Trees, cwd: str | None) -> ProjectContext | None:
         return None
     # Include definitions that the person has just committed.
     project = context.project_of(record)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     return project
 
 

@@ -8,7 +8,7 @@ from legion.domain.agents.agent import ROOT, STANDING
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.projects import Project
 from legion.domain.tickets import board
-from legion.jobs.agent import standing_program
+from legion.jobs.agent import preparation
 from legion.jobs.turn import claimed_tickets
 from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
@@ -37,7 +37,7 @@ def to_agent(tx: Transaction, project: Project, request: Dispatch, ticket_id: in
     held = ticket_holders.current(tx, agent.id)
     if held is not None:
         raise StateConflict(f"{agent.name} holds ticket {held.ticket}: wait for it, or choose another agent.")
-    if request.tickets[0].plan_first and not standing_program.can_limit_tools(agent):
+    if request.tickets[0].plan_first and not preparation.can_limit_tools(agent):
         raise StateConflict(
             f"{agent.name} works with {agent.driver}, which cannot be limited to reading: leave out --plan-first."
         )

@@ -22,7 +22,7 @@ from legion.git.person.adopted import adopt_branch
 from legion.jobs import person_hooks
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.board import Board
-from legion.jobs.landing import upstream
+from legion.jobs.landing import target
 from legion.jobs.trees import ProjectContext, Trees, settings_of
 from legion.service.projects import epic_branches, registry, trust
 from legion.service.projects.session_notes import session_notes
@@ -82,7 +82,7 @@ def prepare(context: Trees, request: Dispatch, by: Agent | None = None) -> Prepa
     request = assign.with_driver(request)
     record = _session_for(context, found, request)
     project = context.project_of(record)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     config = settings_of(record, origin="legion.toml")
     refuse_circles(request.tickets, keys_of(request.tickets))
     for new in request.tickets:

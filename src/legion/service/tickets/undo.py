@@ -8,8 +8,8 @@ from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 from legion.git.merge.candidates import MergeConflict as Conflicting
 from legion.jobs.board import Board
-from legion.jobs.landing import reverted, upstream
-from legion.jobs.run import revert
+from legion.jobs.landing import reverted, target
+from legion.jobs.run import job
 from legion.jobs.trees import ProjectContext, Trees
 from legion.store.board import projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -21,7 +21,7 @@ def undo(context: Trees, ticket_id: int) -> Acted:
     with context.store.read() as tx:
         ticket = _landed(tx, ticket_id)
     project = context.project(ticket.project)
-    upstream.fetch(context, project)
+    target.fetch(context, project)
     _refuse_conflict(context, project, ticket)
     with context.store.write() as tx:
         ticket = _landed(tx, ticket_id)
@@ -68,7 +68,7 @@ def _refuse_conflict(context: Board, project: ProjectContext, ticket: Ticket) ->
         raise StateConflict(f"Nothing of ticket {ticket.id} is left in the target; there is nothing to undo.")
     if isinstance(made, Conflicting):
         raise StateConflict(
-            f"Ticket {ticket.id} cannot be undone alone, because {revert.describe_conflict(made)}. Dispatch a ticket "
+            f"Ticket {ticket.id} cannot be undone alone, because {job.describe_conflict(made)}. Dispatch a ticket "
             f"that reverts it, or undo the later tickets first."
         )
 

@@ -10,7 +10,7 @@ from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.errors import NotAllowed, NotFound
 from legion.domain.text import to_json
-from legion.jobs.agent import extra_rights, plan_approval
+from legion.jobs.agent import plan_approval, tool_access
 from legion.jobs.board import Board
 from legion.service.entry.tools import agents as people
 from legion.service.entry.tools import leader, questions, tickets
@@ -56,7 +56,7 @@ class ToolRegistry:
         with self._context.store.read() as tx:
             agent, opened = (
                 plan_approval.reader(tx, agents.get(tx, caller.id)),
-                extra_rights.rights(self._context, tx, caller.id),
+                tool_access.rights(self._context, tx, caller.id),
             )
         return tools.of_agent(agent, answers=self._context.user.claude.answers is Answers.LEADERS, opened=opened)
 
@@ -90,7 +90,7 @@ class ToolRegistry:
         if caller.is_person or caller.ticket is not None:
             return frozenset()
         with self._context.store.read() as tx:
-            return extra_rights.rights(self._context, tx, caller.id)
+            return tool_access.rights(self._context, tx, caller.id)
 
     def _known(self, caller: Caller, name: str) -> Tool:
         seen = self.seen(caller)
