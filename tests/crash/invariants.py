@@ -25,7 +25,7 @@ from legion.domain.tickets.ticket import State, Ticket
 from legion.runner.journal import JournalKind, read_journal
 from legion.store.board import landings, projects, receipts, tickets, verdicts
 from legion.store.database.transactions import Store
-from legion.store.work import claims, runs
+from legion.store.work import claims, runs, usage
 from legion.system import files
 from legion.system.paths import DataDir
 
@@ -61,6 +61,9 @@ class Scene:
         try:
             with store.read() as tx:
                 known = tickets.get_many(tx, tickets.edges(tx, 1))
+                counted, spent = tickets.counts(tx, 1), usage.of_project(tx, 1)
+                assert counted == Counter(ticket.state for ticket in known)
+                assert abs(spent.usd - sum(one.usage.usd for one in usage.spending(tx, 1))) < 1e-6
                 history = landings.history(tx, 1, 10_000)[::-1]
                 return Told(
                     project=projects.get(tx, 1),

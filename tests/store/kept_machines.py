@@ -6,11 +6,12 @@ from legion.domain.machines.machine import CommandKind, PlacementState
 from legion.domain.notes import NoteKind
 from legion.domain.takeovers import Takeover, TakeoverStage
 from legion.domain.tickets.policy import LandingGate
+from legion.domain.tickets.ticket import State
 from legion.store.board import epics, notes, receipts, tickets
 from legion.store.database import schema
 from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, devices
-from legion.store.work import adoptions, machines, runs, takeovers
+from legion.store.work import adoptions, machines, runs, takeovers, usage
 
 
 def machine(tx: Transaction) -> None:
@@ -84,6 +85,14 @@ def trusted_check(tx: Transaction) -> None:
     assert [receipt.trusted for receipt in receipts.of_ticket(tx, 1)] == ["ada"]
 
 
+def sums(tx: Transaction) -> None:
+    """Added up from what was there before, and as it was stored."""
+    spent = {(one.epic, one.day): one.usd for one in usage.spent(tx) if one.project == 1}
+    assert spent.pop(("doors", "2026-02-01")) == 3.0
+    assert sum(spent.values()) == sum(one.usage.usd for one in usage.spending(tx, 1)) > 0
+    assert tickets.counts(tx, 1)[State.DONE] == 1
+
+
 KEPT = {
     "places": places,
     "agent_wheels": agent_wheel,
@@ -95,5 +104,6 @@ KEPT = {
     "agent_spending": agent_money,
     "trusted_checks": trusted_check,
     "plain_names": plain_names,
+    "sums": sums,
 }
 """The latest steps, in their order."""

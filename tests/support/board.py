@@ -109,11 +109,11 @@ class WatchedCallers(CallerRegistry):
 
 
 class Board:
-    def __init__(self, folder: Path, *, sandbox: str = "") -> None:
-        """`sandbox` says why none works; empty: one does."""
+    def __init__(self, folder: Path, *, sandbox: str = "", store: Store | None = None) -> None:
+        """`sandbox` says why none works; empty: one does. Without a store it gets an SQLite of its own."""
         self.data = DataDir(folder / "data")
         self.data.prepare()
-        self.store = migrated_store(self.data.database)
+        self.store = store or migrated_store(self.data.database)
         self.context = Context(
             data=self.data,
             store=self.store,

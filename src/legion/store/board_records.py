@@ -24,6 +24,7 @@ from legion.store.database.errors import StoreBroken
 from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import ReadTransaction, Store, Transaction, database_file
+from legion.store.work import past_tickets
 
 FORMAT = 1
 """The layout of the files. The schema has its own version number."""
@@ -37,7 +38,7 @@ IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
     "usage": "what was spent, except what the gateway's ledger still has",
     "usage_reports": "",
-    "agent_spending": "",
+    "spending_sums": "",
     "read_positions": "",
     "limits": "",
     "mail": "mail of agents",
@@ -131,7 +132,9 @@ def path(kind: str, number: int) -> str:
 
 
 def _head(tx: ReadTransaction, project: int) -> bytes:
-    counters = {row.name: row.value for row in tx.execute(select(schema.counters))}
+    # Not the numbers of ended tickets, which are counted again.
+    known = tx.execute(select(schema.counters).where(schema.counters.c.name.not_like(f"{past_tickets.PREFIX}%")))
+    counters = {row.name: row.value for row in known}
     row = tx.execute(select(schema.projects).where(schema.projects.c.id == project)).one()
     trusted = tx.execute(select(schema.trusted).where(schema.trusted.c.project == project))
     return _json(
@@ -288,6 +291,7 @@ def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
     store.migrate()
     with store.write() as tx:
         _raise_counters(tx, read)
+        past_tickets.count_again(tx)
 
 
 def _raise_counters(tx: Transaction, read: Sequence[Mapping[str, Any]]) -> None:

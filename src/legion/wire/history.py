@@ -52,7 +52,7 @@ class Events:
     lines: list[HistoryLine]
     """Oldest first."""
     omitted: int
-    """Older ones that are not listed."""
+    """Older ones that are not listed; no more than 1,000 are counted."""
     cursor: str
     """Ask with it for what happened since."""
 

@@ -111,7 +111,8 @@ def _in_a_project(call: CommandCall, cwd: str) -> bool:
 def _print(call: CommandCall, found: Events, id: int | None) -> None:
     if found.omitted:
         every = f"legion status events{f' {id}' if id else ''} --last 0"
-        call.say(f"{found.omitted} older events are not shown; `{every}` shows them.")
+        many = f"{found.omitted:,}{' or more' if found.omitted >= 1_000 else ''}"
+        call.say(f"{many} older events are not shown; `{every}` shows them.")
     rows = history_rows(replace(found, omitted=0), call.screen.columns, of_one=id is not None) if found.lines else []
     for line in call.screen.rows(rows):
         call.out(line)

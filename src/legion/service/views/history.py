@@ -22,6 +22,8 @@ from legion.store.work import runs
 from legion.wire.history import Events, HistoryLine
 
 _MOST = 20_000
+_COUNTED = 1_000
+"""How many of those that are left out are counted: all of them would cost more with every ticket that ended."""
 _LONGEST = 200
 _OF_ALL = (EventKind.THROTTLE_CHANGED,)
 """Events that concern every project: an account is at a limit."""
@@ -117,7 +119,7 @@ def history(
             after=cursor.event,
             project=project,
             ticket=ticket,
-            limit=_MOST,
+            limit=min(last + _COUNTED, _MOST) if last and wanted.is_open and run is None else _MOST,
             unassigned=_OF_ALL if run is None else (),
             kinds=wanted.event_kinds(),
             start=wanted.start,

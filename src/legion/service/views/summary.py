@@ -34,13 +34,13 @@ def stretch(context: Trees, cwd: str, hours: float | None) -> WorkSummary:
         else:
             since, because = project.created_at, "since `legion init`"
         live = tickets.live(tx, project=project.id)
-        ended = [one for one in tickets.recent(tx, project.id, limit=_MOST) if one.moved_at >= since]
+        ended = tickets.recent(tx, project.id, limit=_MOST, since=since)
         asking = {question.ticket for question in questions.open_ones(tx)}
         waiting = [one for one in live if one.id in asking or _waits(one)]
         lines = TicketLines(context, tx, [*live, *ended])
         moves = events.since(tx, project.id, EventKind.TICKET_MOVED, since)
-        work = [one for one in usage.work(tx, project.id) if one.started_at >= since]
-        spent = usage.spending(tx, project.id)
+        work = [one for one in usage.work(tx, project.id, since=since) if one.started_at >= since]
+        spent = usage.spending(tx, project.id, first=work[0].run) if work else ()
     back = [event.data for event in moves if event.data.get("cause") and event.data.get("step") == "tryagain"]
     by_state = {
         state: [lines.line(one) for one in ended if one.state is state]

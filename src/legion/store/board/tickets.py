@@ -1,7 +1,7 @@
 """Tickets: their specs, their states, and the edges between them.
 
 Lists (`live`, `recent`) leave out the four long texts; `get`, `get_many` and `move` bring everything.
-No function here costs more because many tickets have ended, but `edges` and `counts`, which are about all of them.
+No function here costs more because many tickets have ended, but `edges`, which is about all of them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ from legion.store.database import schema
 from legion.store.database.fixed_query import FixedQuery, QueryByIds, Stored
 from legion.store.database.prepared import inserting, new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import past_tickets
 
 _TABLE = schema.tickets.c
 _TEXTS = schema.ticket_details.c
 _LIVE = _TABLE.live == literal_column("1")
 """Spelt as in the partial index: a bound value would hide the index from the planner."""
 _ENDED = _TABLE.live == literal_column("0")
+_NOTED = _TABLE.reason != literal_column("''")
 _ON_BOARD = _TABLE.dropped_at.is_(None)
 _CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
 """Tickets of projects that were removed are history: no action is possible on them."""
@@ -141,6 +143,9 @@ def move(
     moved = rules.move(before, step, tx.now)
     if tx.run(_MOVE, {"this": ticket, "seen": before.version, **new(_moving_values(moved))}) != 1:
         raise StateConflict(f"Ticket {ticket} was moved meanwhile: look at it again.")
+    if before.ended or moved.ended:
+        past_tickets.count(tx, before, -1)
+        past_tickets.count(tx, moved, 1)
     data = {
         "step": stored_name(step),
         "from": before.state.value,
@@ -202,16 +207,23 @@ def how_many_live(tx: ReadTransaction, project: int) -> int:
 
 
 def recent(
-    tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None, state: State | None = None
+    tx: ReadTransaction,
+    project: int | None,
+    limit: int,
+    before: Ticket | None = None,
+    state: State | None = None,
+    since: float | None = None,
 ) -> tuple[Ticket, ...]:
     """Those that ended last, newest first, without their long texts; `before` is the last one of the page before.
 
-    `state`: only those that ended so.
+    `state`: only those that ended so. `since`: at that moment or later.
     """
-    found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
+    found = select(schema.tickets).where(_ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
     found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
-    if state is not None:
-        found = found.where(_TABLE.state == state)
+    # One condition or the other, so that the index of states is used for states.
+    found = found.where(_ENDED if state is None else _TABLE.state == state)
+    if since is not None:
+        found = found.where(_TABLE.moved_at >= since)
     if before is not None:
         # The first condition is what the index can use, the second what is meant.
         found = found.where(_TABLE.moved_at <= before.moved_at)
@@ -231,9 +243,14 @@ def dropped(tx: ReadTransaction, ids: Iterable[int]) -> set[int]:
 
 def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     """How many tickets are in each state; states without any are left out."""
-    found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)
-    found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
-    return {row.state: row.many for row in tx.execute(found)}
+    kept = select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None))
+    mine = [project] if project is not None else [int(row.id) for row in tx.execute(kept)]
+    counted: dict[State, int] = {}
+    # Live ones are on the board. A condition that says so, or names a project, would walk an index over ended ones.
+    for row in tx.execute(select(_TABLE.project, _TABLE.state).where(_LIVE)):
+        if row.project in mine:
+            counted[row.state] = counted.get(row.state, 0) + 1
+    return counted | past_tickets.counts(tx, mine)
 
 
 def edges(tx: ReadTransaction, project: int | None = None) -> dict[int, tuple[int, ...]]:
@@ -270,9 +287,10 @@ def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
 
 def landed(tx: ReadTransaction, project: int, *, noted: bool) -> tuple[Ticket, ...]:
     """Those whose change has landed there, oldest first, without their long texts: with or without a note."""
-    mine = (_TABLE.project == project, _TABLE.state == State.DONE, _ON_BOARD)
-    found = select(schema.tickets).where(*mine, _TABLE.reason != "" if noted else _TABLE.reason == "")
-    return tuple(_ticket(row) for row in tx.execute(found.order_by(_TABLE.id)) if not row.checkpoint)
+    found = select(schema.tickets).where(_TABLE.project == project, _ENDED).order_by(_TABLE.id)
+    found = found.where(_NOTED if noted else _TABLE.reason == "")
+    rows = [row for row in tx.execute(found) if row.state is State.DONE and row.dropped_at is None]
+    return tuple(_ticket(row) for row in rows if not row.checkpoint)
 
 
 def note(tx: Transaction, ticket: int, reason: str) -> None:
@@ -346,6 +364,7 @@ def drop(tx: Transaction, ticket: int) -> None:
         raise StateConflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
     values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    past_tickets.count(tx, dropped, -1)
     questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
     tx.record(EventKind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.spec.title})
 

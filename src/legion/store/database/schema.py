@@ -25,7 +25,7 @@ from legion.store.database.plan_tables import (
     race_lanes,
     routines,
 )
-from legion.store.database.staff_tables import agent_spending, agents, claimed_tickets, devices, mail, takeovers, tokens
+from legion.store.database.staff_tables import agents, claimed_tickets, devices, mail, takeovers, tokens
 from legion.store.database.work_tables import (
     claims,
     head_leases,
@@ -39,13 +39,13 @@ from legion.store.database.work_tables import (
     read_positions,
     rewinds,
     runs,
+    spending_sums,
     usage,
     usage_reports,
 )
 
 __all__ = [
     "advice",
-    "agent_spending",
     "agents",
     "claimed_tickets",
     "claims",
@@ -85,6 +85,7 @@ __all__ = [
     "rewinds",
     "routines",
     "runs",
+    "spending_sums",
     "takeovers",
     "ticket_details",
     "tickets",

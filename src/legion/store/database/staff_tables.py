@@ -36,13 +36,6 @@ agents = Table(
     Column("handovers", Integer, nullable=False, server_default="0"),
 )
 
-agent_spending = Table(
-    "agent_spending",
-    metadata,
-    *keys(Text, "agent"),
-    *required(Double, "own_usd", "given_usd"),
-)
-
 claimed_tickets = Table(
     "claimed_tickets",
     metadata,

@@ -68,6 +68,17 @@ usage = Table(
     *required(Double, "usd", "seconds"),
 )
 
+spending_sums = Table(
+    "spending_sums",
+    metadata,
+    *keys(Text, "kind"),
+    *keys(Integer, "project"),
+    *keys(AnyText, "name"),
+    *keys(Text, "day"),
+    *required(BigInteger, "requests", "failed", "unpriced", "input", "output", "cache_read", "cache_write"),
+    *required(Double, "usd", "seconds"),
+)
+
 usage_reports = Table(
     "usage_reports",
     metadata,

@@ -33,6 +33,9 @@ from legion.store.database.transactions import ReadTransaction, Transaction
 _TABLE = schema.usage.c
 _COUNTS = tuple(Usage.__dataclass_fields__)
 _REPORTS = schema.usage_reports.c
+_SUMS = schema.spending_sums.c
+_OF_WORK = _SUMS.kind.in_(("epic", "plan"))
+"""Each part of all work is in one of these sums: that of a plan, or that of an epic, which has no name for the rest."""
 _REPORTED = ("input", "output", "cache_read", "cache_write", "usd")
 JournalPlace = tuple[int, int]
 """A run, and the number of an event in its journal."""
@@ -53,14 +56,15 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
             tx.execute(insert(schema.usage), [facts | _values(one.usage)])
         else:
             tx.execute(update(schema.usage).where(*same).values(_values(_usage(row) + one.usage)))
-        _charge(tx, one)
+        _add_to_sums(tx, one)
 
 
-def _charge(tx: Transaction, spent: Spending) -> None:
-    """Add it to what the standing agent spent whose turn it was, or that started the ticket or the planner."""
+def _add_to_sums(tx: Transaction, spent: Spending) -> None:
+    """To that of its epic or plan on this day, and to that of the standing agent whose turn it was, or that started
+    the ticket or the planner."""
     runs, given = schema.runs.c, func.coalesce(schema.tickets.c.dispatcher, schema.plans.c.dispatcher, "")
     run = tx.execute(
-        select(runs.agent, runs.conversation, given.label("dispatcher"))
+        select(runs.project, runs.plan, runs.agent, runs.conversation, schema.tickets.c.epic, given.label("dispatcher"))
         .select_from(
             schema.runs.outerjoin(schema.tickets, schema.tickets.c.id == runs.ticket).outerjoin(
                 schema.plans, schema.plans.c.id == runs.plan
@@ -68,15 +72,17 @@ def _charge(tx: Transaction, spent: Spending) -> None:
         )
         .where(runs.id == spent.run)
     ).one_or_none()
-    if run is None or not spent.usage.usd:
+    if run is None:
         return
-    column, agent = ("own_usd", run.conversation) if run.agent is not None else ("given_usd", run.dispatcher)
-    table, usd = schema.agent_spending, spent.usage.usd
-    if not agent:
-        return
-    more = update(table).where(table.c.agent == agent).values({column: table.c[column] + usd})
-    if tx.execute(more).rowcount == 0:
-        tx.execute(insert(table), [{"agent": agent, "own_usd": 0.0, "given_usd": 0.0, column: usd}])
+    place = {"kind": "epic", "name": run.epic or ""} if run.plan is None else {"kind": "plan", "name": str(run.plan)}
+    keys = [{**place, "project": run.project, "day": spent.day}]
+    kind, agent = ("own", run.conversation) if run.agent is not None else ("given", run.dispatcher)
+    if agent:
+        keys.append({"kind": kind, "project": 0, "name": agent, "day": ""})
+    for key in keys:
+        more = {name: _SUMS[name] + value for name, value in _values(spent.usage).items()}
+        if tx.execute(update(schema.spending_sums).filter_by(**key).values(more)).rowcount == 0:
+            tx.execute(insert(schema.spending_sums), [key | _values(spent.usage)])
 
 
 def count_from_zero(tx: Transaction, conversation: str, at: JournalPlace) -> None:
@@ -135,14 +141,10 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
 
 def of_project(tx: ReadTransaction, project: int | None) -> Usage:
     """What a project spent, or all projects: tickets, dropped ones too, planners, standing agents and questions."""
-    runs = select(schema.runs.c.id)
+    found = select(schema.spending_sums).where(_OF_WORK)
     if project is not None:
-        runs = runs.where(schema.runs.c.project == project)
-    sums = [func.sum(_TABLE[name]).label(name) for name in _COUNTS]
-    row = tx.execute(select(*sums).where(_TABLE.run.in_(runs))).one()
-    # A sum of nothing is null, and one database sums whole numbers to decimals.
-    kinds = {name: type(getattr(Usage(), name)) for name in _COUNTS}
-    return Usage(**{name: kind(row._mapping[name] or 0) for name, kind in kinds.items()})
+        found = found.where(_SUMS.project == project)
+    return total(_usage(row) for row in tx.execute(found))
 
 
 def of_agent(tx: ReadTransaction, agent: int) -> Usage:
@@ -159,8 +161,10 @@ def of_plan(tx: ReadTransaction, plan: int) -> Usage:
 
 def by_agents(tx: ReadTransaction) -> Mapping[str, AgentSpending]:
     """What every standing agent spent, fired ones included."""
-    found = tx.execute(select(schema.agent_spending))
-    return {row.agent: AgentSpending(own=row.own_usd, given=row.given_usd) for row in found}
+    found: dict[str, AgentSpending] = {}
+    for row in tx.execute(select(_SUMS.kind, _SUMS.name, _SUMS.usd).where(_SUMS.kind.in_(("own", "given")))):
+        found[row.name] = replace(found.get(row.name, AgentSpending()), **{row.kind: row.usd})
+    return found
 
 
 def reserved(tx: ReadTransaction) -> Mapping[str, float]:
@@ -206,7 +210,14 @@ def work(tx: ReadTransaction, project: int | None = None, *, since: float | None
     if project is not None:
         found = found.where(table.project == project)
     if since is not None:
-        found = found.where(table.ended_at.is_(None) | (table.ended_at >= since))
+        # Each half of this is a walk along the index of ends.
+        found = found.where(
+            table.id.in_(
+                select(table.id)
+                .where(table.ended_at.is_(None))
+                .union_all(select(table.id).where(table.ended_at >= since))
+            )
+        )
     return tuple(_work(row) for row in tx.execute(found.order_by(table.id)))
 
 
@@ -224,13 +235,18 @@ def _work(row: Row[Any]) -> RunUsage:
     return RunUsage(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
 
 
-def spending(tx: ReadTransaction, project: int | None = None, *, since: str = "") -> tuple[Spending, ...]:
-    """What every run spent, by model and day. `since`: on this day and later."""
+def spending(
+    tx: ReadTransaction, project: int | None = None, *, since: str = "", first: int = 0
+) -> tuple[Spending, ...]:
+    """What every run spent, by model and day. `since`: on this day and later. `first`: of this run and later ones."""
     found = select(schema.usage)
     if project is not None:
-        found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.project == project)))
+        mine = select(schema.runs.c.id).where(schema.runs.c.project == project, schema.runs.c.id >= first)
+        found = found.where(_TABLE.run.in_(mine))
     if since:
         found = found.where(_TABLE.day >= since)
+    if first:
+        found = found.where(_TABLE.run >= first)
     return tuple(
         _spending(row) for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
     )
@@ -239,25 +255,15 @@ def spending(tx: ReadTransaction, project: int | None = None, *, since: str = ""
 def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
     """What was spent in all, by project, epic and day. A planner belongs to the epic of its plan, turns of standing
     agents and questions to none."""
-    ticket, run, plan = schema.tickets.c, schema.runs.c, schema.plans.c
-    found = (
-        select(
-            run.project,
-            ticket.epic,
-            run.plan,
-            plan.epic.label("planned"),
-            _TABLE.day,
-            func.sum(_TABLE.usd).label("usd"),
-        )
-        .select_from(
-            schema.usage.join(schema.runs, run.id == _TABLE.run)
-            .outerjoin(schema.tickets, ticket.id == run.ticket)
-            .outerjoin(schema.plans, plan.id == run.plan)
-        )
-        .group_by(run.project, ticket.epic, run.plan, plan.epic, _TABLE.day)
-    )
+    planned = {str(row.id): row.epic for row in tx.execute(select(schema.plans.c.id, schema.plans.c.epic))}
     return tuple(
-        EpicSpending(project=row.project, epic=_epic(row), day=row.day, usd=row.usd) for row in tx.execute(found)
+        EpicSpending(
+            project=row.project,
+            epic=row.name if row.kind == "epic" else planned.get(row.name) or f"P{row.name}",
+            day=row.day,
+            usd=row.usd,
+        )
+        for row in tx.execute(select(schema.spending_sums).where(_OF_WORK))
     )
 
 
