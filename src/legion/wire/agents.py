@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from legion.wire.lazy import dataclass
 from legion.wire.mail import MessageLine
 from legion.wire.table import AgentName, Folder, OpenTo, Table, ToolName, operation
+from legion.wire.ticket_fields import REQUIRED, described
 from legion.wire.tickets import RunLine, UsageLine
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ class Hired:
 class ClaimTicket:
     """A standing agent takes a ticket from the board."""
 
-    ticket: int = 0
-    """0: the next one that is ready."""
+    ticket: int = described(0, argument="[N]", help="The ticket; the next one that is ready if left out.")
     request: str = ""
 
 
@@ -99,11 +99,9 @@ class PlanVerdict:
 
 @dataclass(kw_only=True)
 class FireAgent:
-    id: str
-    subtree: bool = False
-    """All agents below it too; else they report to its parent."""
-    ask: bool = False
-    """Ask it to leave: it finishes its turn and goes, or refuses with a reason."""
+    id: str = described(REQUIRED, argument="ID", help="Its id, the start of it, or its name.")
+    subtree: bool = described(False, help="Also fire all agents below it; else they report to its parent.")
+    ask: bool = described(False, help="Let it finish its turn; it may refuse with a reason.")
     request: str = ""
 
 
@@ -300,7 +298,10 @@ class AgentRows(Table):
         asks="Fire {what}? Its work is kept, its unread mail is returned.",
     )
     def fire(self, wanted: FireAgent, /) -> Fired:
-        """Fire an agent: its work is saved, its unread mail is returned"""
+        """Fire an agent. Its work is saved, and its unread mail goes back to the senders
+
+        With --ask the agent may refuse; without it, it is fired in any case.
+        """
 
     @operation(
         "POST",
@@ -315,7 +316,10 @@ class AgentRows(Table):
 
     @operation("POST", "/v1/agents/claim", open_to=OpenTo.BROWSER | OpenTo.AGENTS)
     def claim(self, wanted: ClaimTicket, /) -> Claimed:
-        """As a standing agent: claim a ticket from the board"""
+        """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N
+
+        The agent's next turn starts with the briefing, in a tree at the landed code.
+        """
 
     @operation("POST", "/v1/agents/submit", open_to=OpenTo.BROWSER | OpenTo.AGENTS)
     def submit(self, wanted: SubmitTicket, /) -> Claimed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import Count, MachineName, OpenTo, Table, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -77,22 +78,19 @@ class MachineLog:
 
 @dataclass(kw_only=True)
 class RemoveMachine:
-    yes: bool = False
-    """Also while it has runs: they start again elsewhere, and what was not saved of them stays there."""
+    yes: bool = described(False, help="Also while it has runs; work there that is not saved yet is not fetched.")
 
 
 @dataclass(kw_only=True)
 class InviteMachine:
     """`legion machine invite`: let one host in."""
 
-    name: str
-    labels: list[str] = field(default_factory=list)
-    slots: int = 4
-    quiet_hours: str = ""
-    """`22:00-07:00`: no new starts in these hours; empty: none."""
-    host: str = ""
-    """The address of the head that machines dial; empty: the one that is served already."""
-    port: int = 0
+    name: str = described(REQUIRED, argument="NAME", help="How the head calls it.")
+    labels: list[str] = described(list, metavar="A,B", help="What `--on` finds it by, such as gpu,macos.")
+    slots: int = described(4, least=1, most=256, help="How many runs at once.")
+    quiet_hours: str = described("", metavar="HOURS", help="No new starts there then, such as 22:00-07:00.")
+    host: str = described("", metavar="ADDRESS", help="This head's address, as the other host reaches it.")
+    port: int = described(0, metavar="N", least=0, most=65535, help="Another port than 6690.")
 
 
 @dataclass(kw_only=True)
@@ -258,27 +256,39 @@ class MachineRows(Table):
 
     @operation("GET", "/v1/machines", open_to=OpenTo.LOOKS)
     def machines(self) -> MachineList:
-        """The head and its machines, and what each is doing"""
+        """List the head and its machines: state, runs and slots, labels, release, and when each was heard
+
+        Only a machine that is ready starts new runs. What a machine runs continues in every state but silent.
+        """
 
     @operation("POST", "/v1/machines", open_to=OpenTo.BROWSER, created=True)
     def invite_machine(self, wanted: InviteMachine, /) -> MachineInvitation:
-        """Make a line that lets one host join as a machine, once and within 15 minutes"""
+        """Let another host in as the machine NAME: prints the command to run there. It works once, for 15 minutes
+
+        --host is needed once: from then on this head serves that address to its machines, with TLS, and remembers it.
+        """
 
     @operation("GET", "/v1/machines/{name}/log", open_to=OpenTo.LOOKS)
     def machine_log(self, name: MachineName, /, limit: Count = 50) -> MachineLog:
-        """The runs that a machine was given, and what became of each"""
+        """Show the runs that a machine was given, newest last, and why one was taken from it
+
+        `legion log N` shows the output of a run, wherever it is. The worker's own messages are on its host.
+        """
 
     @operation("POST", "/v1/machines/{name}/pause", open_to=OpenTo.ACTS)
     def pause_machine(self, name: MachineName, /) -> wire.projects.Done:
-        """Start nothing new on a machine"""
+        """Start nothing new on a machine. What it runs continues"""
 
     @operation("POST", "/v1/machines/{name}/resume", open_to=OpenTo.ACTS)
     def resume_machine(self, name: MachineName, /) -> wire.projects.Done:
-        """Give a paused or draining machine work again"""
+        """Give a machine that was paused or drained work again"""
 
     @operation("POST", "/v1/machines/{name}/drain", open_to=OpenTo.ACTS)
     def drain_machine(self, name: MachineName, /) -> wire.projects.Done:
-        """Start nothing new on a machine that is to be removed or updated"""
+        """Start nothing new on a machine that is to be removed or updated
+
+        `legion machine list` shows when it is empty.
+        """
 
     @operation(
         "POST",
@@ -287,8 +297,11 @@ class MachineRows(Table):
         asks="Remove {what}? Its token opens nothing from then on. Drain it first if it has runs.",
     )
     def remove_machine(self, name: MachineName, wanted: RemoveMachine, /) -> wire.projects.Done:
-        """Remove a machine: its token opens nothing from now on"""
+        """Remove a machine. Its token opens nothing from that moment on, and its runs start again elsewhere"""
 
     @operation("POST", "/v1/machines/{name}/update", open_to=OpenTo.BROWSER)
     def update_machine(self, name: MachineName, /) -> wire.projects.Done:
-        """Have a machine's worker start again as the release that is installed there; its runs continue"""
+        """Have a machine's worker start again, as the release that is installed there. Its runs continue
+
+        Install the release on that machine first, for example with `uv tool upgrade legionary`.
+        """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import OpenTo, QuestionId, Table, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -46,8 +47,8 @@ class ArchiveMail:
 class Broadcast:
     """A message to all agents below the caller, or below one of those."""
 
-    text: str
-    subtree: str = ""
+    text: str = described(REQUIRED, argument="MESSAGE", help="What it says.")
+    subtree: str = described("", metavar="ID", help="Only this agent and all agents below it.")
     request: str = ""
 
 
@@ -197,7 +198,7 @@ class MailRows(Table):
 
     @operation("POST", "/v1/agents/broadcast", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="text subtree request")
     def broadcast(self, wanted: Broadcast, /) -> Sent:
-        """Send a message to every agent below the caller"""
+        """Send a message to every agent below you; - reads it from stdin"""
 
     @operation("POST", "/v1/mail", open_to=OpenTo.ACTS | OpenTo.AGENTS, plain="agent dead all")
     def mail(self, wanted: ReadMail, /) -> Mail:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, MemoryId, NoteId, OpenTo, Table, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -14,21 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class AddNote:
-    text: str
+    text: str = described(REQUIRED, argument="TEXT", help="What is to be known.")
     kind: str = "decision"
     """decision, promise or thread; a memory is always one."""
     cwd: str = ""
     """Any folder inside the project; a leader writes in its own."""
-    ticket: int | None = None
-    """The ticket that it is about, or that taught it."""
+    ticket: int | None = described(None, least=1, help="The ticket that it is about, or that taught it.")
     request: str = ""
     """The same request again gets the first answer."""
-    files: list[str] = field(default_factory=list)
-    """Of a memory: only for tickets that declare such files."""
-    labels: list[str] = field(default_factory=list)
-    """Of a memory: only for tickets with such a label."""
-    pinned: bool = False
-    """It comes first in every briefing that it is for."""
+    files: list[str] = described(list, metavar="GLOB", help="Only for tickets that declare such files.")
+    labels: list[str] = described(list, option="--label", metavar="NAME", help="Only for tickets with this label.")
+    pinned: bool = described(False, option="--pin", help="First in every briefing that it is for.")
 
 
 @dataclass(kw_only=True)
@@ -124,12 +121,15 @@ class NoteRows(Table):
 
     @operation("POST", "/v1/memories", open_to=OpenTo.ACTS, plain="cwd text files labels ticket pinned", created=True)
     def remember(self, wanted: AddNote, /) -> Memories:
-        """Remember something that agents of the project should know"""
+        """Remember something that agents of this project should know; - reads it from stdin
+
+        The briefing of a ticket carries the memories that fit its files and labels, up to 2,400 characters.
+        """
 
     @operation("GET", "/v1/memories", open_to=OpenTo.LOOKS)
     def memories(self, cwd: Folder) -> Memories:
-        """What agents of the project should know"""
+        """What agents of this project should know, and where each memory came from"""
 
     @operation("POST", "/v1/memories/{id}/forget", open_to=OpenTo.ACTS, plain="cwd", asks="Forget {what}?")
     def forget(self, id: MemoryId, wanted: CloseNote, /) -> wire.projects.Done:
-        """Forget a memory"""
+        """Forget a memory; briefings no longer carry it"""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import OpenTo, Table, Text, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -40,7 +41,7 @@ class AddProvider:
 class UseAccount:
     """`legion provider account use`: this login is asked first."""
 
-    name: str
+    name: str = described(REQUIRED, argument="NAME", help="Its name.")
 
 
 @dataclass(kw_only=True)
@@ -83,16 +84,14 @@ class LoginState:
 
 @dataclass(kw_only=True)
 class RemoveProvider:
-    name: str
-    yes: bool = False
-    """Also while agents work with it."""
+    name: str = described(REQUIRED, argument="NAME", help="Its name.")
+    yes: bool = described(False, help="Also while agents use it; their requests then fail.")
 
 
 @dataclass(kw_only=True)
 class TryProvider:
-    name: str
-    model: str = ""
-    """Empty: the one of the settings, else a small one."""
+    name: str = described(REQUIRED, argument="NAME", help="Its name.")
+    model: str = described("", metavar="M", help="The model to request; the one of your settings if left out.")
 
 
 @dataclass(kw_only=True)
@@ -135,25 +134,28 @@ class Providers:
 class SetRoute:
     """`legion provider route set`: ask these, one after the other, for a model."""
 
-    model: str
-    to: list[str]
-    provider: str = ""
-    """Only for runs with this provider."""
-    agent: str = ""
-    role: str = ""
-    team: str = ""
-    """Only for runs with such a label."""
-    most_usd: float | None = None
-    """A model that costs more per million output tokens is skipped."""
+    model: str = described(REQUIRED, argument="MODEL", help="The model that agents name; * matches any letters.")
+    to: list[str] = described(
+        REQUIRED,
+        argument="PROVIDER[/MODEL]...",
+        help="provider or provider/model, in the order of their turn.",
+    )
+    provider: str = described("", metavar="NAME", help="Only for runs with this provider.")
+    agent: str = described("", metavar="NAME", help="Only for this standing agent, or a ticket's conversation.")
+    role: str = described("", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
+    team: str = described("", metavar="NAME", help="Only for agents of this team.")
+    most_usd: float | None = described(
+        None, metavar="USD", help="Skip providers that cost more per million output tokens."
+    )
 
 
 @dataclass(kw_only=True)
 class RemoveRoute:
-    model: str
-    provider: str = ""
-    agent: str = ""
-    role: str = ""
-    team: str = ""
+    model: str = described(REQUIRED, argument="MODEL", help="As the route was set for it.")
+    provider: str = described("", metavar="NAME", help="The route for runs with this provider.")
+    agent: str = described("", metavar="NAME", help="The route for this agent.")
+    role: str = described("", metavar="NAME", help="The route for this role.")
+    team: str = described("", metavar="NAME", help="The route for this team.")
 
 
 @dataclass(kw_only=True)
@@ -293,11 +295,14 @@ class ProviderRows(Table):
         asks="Remove {what} and the key that was stored for it?",
     )
     def remove_provider(self, wanted: RemoveProvider, /) -> wire.projects.Done:
-        """Remove a provider and the key that was stored for it"""
+        """Remove a provider, and the key that Legion stored
+
+        A key in a keyring or in a file of yours stays.
+        """
 
     @operation("POST", "/v1/providers/use", open_to=OpenTo.BROWSER)
     def use_account(self, wanted: UseAccount, /) -> wire.projects.Done:
-        """Ask this login first, of several at one provider"""
+        """Ask this login first. A running conversation stays with its login while that keeps its prompt in a cache"""
 
     @operation("POST", "/v1/providers/login", open_to=OpenTo.BROWSER, waits=True)
     def begin_login(self, wanted: BeginLogin, /) -> LoginBegun:
@@ -309,11 +314,16 @@ class ProviderRows(Table):
 
     @operation("GET", "/v1/providers/routes", open_to=OpenTo.LOOKS)
     def routes(self) -> Routes:
-        """Routes: which models are requested from another provider"""
+        """List all routes; the first that matches counts"""
 
     @operation("POST", "/v1/providers/routes", open_to=OpenTo.BROWSER)
     def set_route(self, wanted: SetRoute, /) -> wire.projects.Done:
-        """Set a route"""
+        """Send requests for a model to these providers
+
+        `*` in MODEL and in names matches any letters. If a provider is at its limit, overloaded or does not answer, the
+        next one is used, and a conversation stays with the provider that answered it. The first route that matches
+        counts; a new one goes before all others, but behind those that are for fewer runs.
+        """
 
     @operation("POST", "/v1/providers/routes/remove", open_to=OpenTo.BROWSER, asks="Remove the route of {what}?")
     def remove_route(self, wanted: RemoveRoute, /) -> wire.projects.Done:
@@ -321,19 +331,26 @@ class ProviderRows(Table):
 
     @operation("GET", "/v1/providers/models", open_to=OpenTo.LOOKS, waits=True)
     def models(self, name: str = "") -> Models:
-        """The models of the providers, requested now"""
+        """List the models of your providers
+
+        The gateway asks the providers for them now.
+        """
 
     @operation("POST", "/v1/providers/test", open_to=OpenTo.BROWSER, waits=True)
     def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
-        """Send one small request to a provider"""
+        """Send one small request and print the answer
+
+        It takes the same path as requests of agents. Ends with 1 if it fails; if it succeeds, tickets that wait for a
+        provider resume.
+        """
 
     @operation("GET", "/v1/drivers", open_to=OpenTo.LOOKS)
     def drivers(self) -> Drivers:
-        """All drivers: which programs they start, what they can do, and whether they were tried"""
+        """List all drivers: what they start, whether it is installed, and whether it was tried"""
 
     @operation("GET", "/v1/drivers/{name}", open_to=OpenTo.LOOKS, waits=True)
     def driver(self, name: Text, /) -> DriverPage:
-        """One driver, and whether its program is installed"""
+        """Show one driver: its program, its version, its model, and what it can do"""
 
     @operation("POST", "/v1/drivers", open_to=OpenTo.BROWSER)
     def add_driver(self, wanted: AddDriver, /) -> wire.projects.Done:
@@ -346,4 +363,7 @@ class ProviderRows(Table):
         asks="Remove your description of {what}?",
     )
     def remove_driver(self, name: Text, /) -> wire.projects.Done:
-        """Remove your own description of an agent program"""
+        """Remove your own description of an agent program
+
+        The file is kept with another ending. A shipped program that your description changed is as shipped again.
+        """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, OpenTo, Table, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -50,34 +51,31 @@ class Branches:
 @dataclass(kw_only=True)
 class NewSession:
     cwd: str
-    branch: str = ""
-    """Empty: the branch that is checked out."""
-    name: str = ""
-    """Empty: the branch, with - for /."""
-    base: str = ""
-    """Make the branch, from this one. Empty: the branch must exist."""
+    branch: str = described("", argument="[BRANCH]", help="What it lands on; the checked out branch if left out.")
+    name: str = described("", metavar="NAME", help="Its name; the branch with - for / if left out.")
+    base: str = described(
+        "", option="--base-branch", metavar="B", help="Make BRANCH in your repository, from this branch."
+    )
 
 
 @dataclass(kw_only=True)
 class NamedSession:
     cwd: str
-    name: str
-    """Its name or its branch."""
+    name: str = described(REQUIRED, argument="NAME", help="Its name or its branch.")
 
 
 @dataclass(kw_only=True)
 class DeleteSession:
     cwd: str
-    name: str
-    uncollected: bool = False
-    """Also where landed work was not collected; the hub is kept in the trash."""
+    name: str = described(REQUIRED, argument="NAME", help="Its name or its branch.")
+    uncollected: bool = described(False, help="Also if landed work was not collected; it is kept in the trash.")
 
 
 @dataclass(kw_only=True)
 class BindSession:
     cwd: str
-    name: str
-    branch: str
+    name: str = described(REQUIRED, argument="NAME", help="Its name or its branch.")
+    branch: str = described(REQUIRED, argument="BRANCH", help="The branch that it lands on from now on.")
 
 
 class SessionRows(Table):
@@ -85,7 +83,7 @@ class SessionRows(Table):
 
     @operation("GET", "/v1/sessions", open_to=OpenTo.LOOKS)
     def sessions(self, cwd: Folder, all: bool = False) -> SessionList:
-        """The sessions of the repository; with `all` also those that ended"""
+        """The sessions of this repository: branch, open tickets, landed commits to collect"""
 
     @operation("GET", "/v1/branches", open_to=OpenTo.LOOKS)
     def branches(self, cwd: Folder) -> Branches:
@@ -93,7 +91,10 @@ class SessionRows(Table):
 
     @operation("POST", "/v1/sessions", open_to=OpenTo.BROWSER, created=True, waits=True)
     def new_session(self, wanted: NewSession, /) -> SessionList:
-        """Make a session for a branch, and act on it"""
+        """Make a session for a branch, the one that is checked out if left out, and act on it
+
+        It has a target, a merge queue, tickets and agents of its own. Your checkout stays as it is.
+        """
 
     @operation("POST", "/v1/sessions/epic", open_to=OpenTo.BROWSER, waits=True)
     def open_epic_branch(self, wanted: wire.plans.NamedEpic, /) -> wire.projects.Done:
@@ -105,7 +106,7 @@ class SessionRows(Table):
 
     @operation("POST", "/v1/sessions/switch", open_to=OpenTo.BROWSER)
     def switch_session(self, wanted: NamedSession, /) -> wire.projects.Done:
-        """Act on another session"""
+        """Act on another session, in all commands that name none. Agents of both go on working"""
 
     @operation(
         "POST",
@@ -125,24 +126,24 @@ class SessionRows(Table):
         asks="End {what}? Its hub and its worktrees are kept in the trash.",
     )
     def delete_session(self, wanted: DeleteSession, /) -> wire.projects.Done:
-        """End a session; its hub and its worktrees are kept in the trash"""
+        """End a session without collecting. Its branch stays; worktrees and hub are kept in the trash"""
 
     @operation("POST", "/v1/sessions/drop", open_to=OpenTo.BROWSER)
     def drop_session(self, wanted: NamedSession, /) -> wire.projects.Done:
-        """Remove an ended session from the history"""
+        """Remove an ended session from `legion session list --all`"""
 
     @operation("POST", "/v1/sessions/bind", open_to=OpenTo.BROWSER)
     def bind_session(self, wanted: BindSession, /) -> wire.projects.Done:
-        """Bind a session to another branch"""
+        """Bind a session to another branch, after a rename for example. What landed is collected there"""
 
     @operation("POST", "/v1/sessions/rebuild", open_to=OpenTo.BROWSER)
     def rebuild_session(self, wanted: NamedSession, /) -> wire.projects.Done:
-        """Make the branch as it is the target; the old target is kept under a name"""
+        """Start again from its branch as it is, after a rebase for example. The old target is kept in the hub"""
 
     @operation("POST", "/v1/sessions/rebase", open_to=OpenTo.BROWSER)
     def rebase_session(self, wanted: NamedSession, /) -> wire.projects.Done:
-        """Make the branch as it is the target, and land on it again what was not collected"""
+        """Start again from its branch as it is, and land on it again what was not collected, as one checked change"""
 
     @operation("POST", "/v1/sessions/recreate", open_to=OpenTo.BROWSER)
     def recreate_session(self, wanted: NamedSession, /) -> wire.projects.Done:
-        """Make the branch of a session again, where the person deleted it"""
+        """Make its branch again, where you deleted it, at the last commit of it that you had"""

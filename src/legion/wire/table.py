@@ -112,7 +112,14 @@ class Operation:
 
     @property
     def summary(self) -> str:
-        return inspect.getdoc(self.declared) or ""
+        """Its first paragraph, without a full stop."""
+        return " ".join(self.help.partition("\n\n")[0].split()).removesuffix(".")
+
+    @property
+    def help(self) -> str:
+        """The words of its command."""
+        first, blank, more = (inspect.getdoc(self.declared) or "").partition("\n\n")
+        return f"{first.removesuffix('.')}.{blank}{more}"
 
     @property
     def on(self) -> str:

@@ -120,7 +120,10 @@ class TeamRows(Table):
 
     @operation("DELETE", "/v1/roles", open_to=OpenTo.BROWSER, asks="Remove {what}? Its text is kept.")
     def remove_role(self, cwd: Folder | None, name: str) -> wire.projects.Done:
-        """Remove a role of the person's own; its text is kept"""
+        """Remove a role of your own; a shipped role of the same name counts again
+
+        Its text is kept next to it. A role that a team needs is not removed.
+        """
 
     @operation("GET", "/v1/teams", open_to=OpenTo.LOOKS)
     def teams(self, cwd: Folder | None) -> Teams:
@@ -140,4 +143,7 @@ class TeamRows(Table):
 
     @operation("DELETE", "/v1/teams", open_to=OpenTo.BROWSER, asks="Remove {what}? Its text is kept.")
     def remove_team(self, cwd: Folder | None, name: str) -> wire.projects.Done:
-        """Remove a team of the person's own; its text is kept"""
+        """Remove a team of your own; a shipped team of the same name counts again
+
+        Its text is kept next to it. Tickets keep the team that they were dispatched with.
+        """

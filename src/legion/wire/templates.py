@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from legion.wire.lazy import dataclass
 from legion.wire.plans import PlanFindingLine, PlanPage, PlanTicketLine
 from legion.wire.table import Folder, OpenTo, RoutineId, Table, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -79,15 +80,13 @@ class TemplateText:
 @dataclass(kw_only=True)
 class AddRoutine:
     cwd: str
-    starts: str
-    """`every weekday 07:00`, `every 2 hours`, `on target-red`, `on failed-twice` or `on tag v*`."""
-    what: str
-    """The name of a template, or the text of one ticket."""
-    values: dict[str, str] = field(default_factory=dict)
-    """Variables of the template."""
-    team: str = ""
-    budget: float | None = None
-    """Dollars of the ticket; of each one that a template has."""
+    starts: str = described(REQUIRED, argument="WHEN", help="`every weekday 07:00`, `on failed-twice` or `on tag v*`.")
+    what: str = described(REQUIRED, argument="TEMPLATE|TEXT", help="A template's name, or the text of one ticket.")
+    values: dict[str, str] = described(
+        dict, option="--var", metavar="K=V", help="A value for a variable of its template."
+    )
+    team: str = described("", metavar="NAME", help="The team of the tickets.")
+    budget: float | None = described(None, metavar="USD", help="Dollars that each ticket may cost.")
 
 
 @dataclass(kw_only=True)
@@ -135,16 +134,22 @@ class TemplateRows(Table):
 
     @operation("POST", "/v1/routines", open_to=OpenTo.BROWSER, created=True)
     def add_routine(self, wanted: AddRoutine, /) -> Routines:
-        """Dispatch a ticket or a template by time or by event from now on"""
+        """Dispatch a ticket, or a template, by time or by event from now on. TEXT may be - for stdin
+
+        WHEN is a time of this machine's zone (`every day 07:00`, `every weekday 07:00`, `every monday,thursday 9:30`,
+        `every 2 hours`) or an event (`on target-red`, `on failed-twice`, `on tag 'v*'`). Times that were missed are
+        one start. While a ticket of the last start is open, it does not start again. A template's plan is approved if
+        it has no findings.
+        """
 
     @operation("GET", "/v1/routines", open_to=OpenTo.LOOKS)
     def routines(self, cwd: Folder) -> Routines:
-        """The routines of a project, and their last starts"""
+        """The routines of this project: when each starts next, and what its last start led to"""
 
     @operation("POST", "/v1/routines/{id}/remove", open_to=OpenTo.BROWSER, asks="End {what}? Its tickets stay.")
     def remove_routine(self, id: RoutineId, wanted: wire.projects.Where, /) -> wire.projects.Done:
-        """End a routine; its tickets stay"""
+        """End a routine. Its tickets stay"""
 
     @operation("POST", "/v1/routines/{id}/run", open_to=OpenTo.BROWSER)
     def run_routine(self, id: RoutineId, wanted: wire.projects.Where, /) -> Routines:
-        """Start a routine now"""
+        """Start a routine now. Its next start by time stays as it is"""

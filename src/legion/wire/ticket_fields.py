@@ -1,7 +1,7 @@
-"""Describes the fields of a new ticket: option, limits, help and documents, kept as metadata of `NewTicket`.
+"""Describes the fields of a request: option, limits, help and documents, kept as metadata of its shape.
 
-To add a field, add it to `NewTicket` with `described`. The options of `legion dispatch`, the keys of plan files, the
-limits that the daemon enforces and the tables of the documents are derived from it.
+To add a field, add it to its shape with `described`. The command's options and the fields of forms are derived from it;
+of a new ticket also the keys of plan files, the limits that the daemon enforces and the tables of the documents.
 """
 
 from __future__ import annotations
@@ -30,11 +30,16 @@ class FieldKind(Enum):
     FLAG = "flag"
     TICKETS = "tickets"
     """Numbers of tickets."""
+    VALUES = "values"
+    """Names with their values."""
 
 
 _KINDS = {
     "str": FieldKind.TEXT,
+    "str | None": FieldKind.TEXT,
     "list[str]": FieldKind.TEXTS,
+    "list[str] | None": FieldKind.TEXTS,
+    "dict[str, str]": FieldKind.VALUES,
     "int": FieldKind.WHOLE,
     "int | None": FieldKind.WHOLE,
     "float | None": FieldKind.AMOUNT,
@@ -48,6 +53,7 @@ _ALLOWED = {
     FieldKind.AMOUNT: "a number of dollars",
     FieldKind.FLAG: "true or false",
     FieldKind.TICKETS: "a list of ticket numbers",
+    FieldKind.VALUES: "names with their values",
 }
 
 
@@ -77,7 +83,7 @@ class FieldRule:
     option: str = ""
     """Its long option, where that is not the field's name."""
     argument: str = ""
-    """Its name in the usage line of `legion dispatch`, where it is no option."""
+    """Its name in the command's usage line, where it is no option: `NAME`, `[N]` or `TO...`."""
     plan_only: bool = False
     """Only plan files have it."""
     metavar: str | None = None
@@ -94,10 +100,15 @@ class FieldRule:
     see: str = ""
     """The document that explains it."""
 
+    @property
+    def by_comma(self) -> bool:
+        """Its option is given once: `--labels gpu,cuda`."""
+        return "," in (self.metavar or "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TicketField:
-    """A field of a new ticket with its rule."""
+    """A field of a request with its rule."""
 
     name: str
     kind: FieldKind
@@ -107,7 +118,7 @@ class TicketField:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """As `legion dispatch` takes them, the long one last; empty where it has none."""
+        """As its command takes them, the long one last; empty where it has none."""
         if self.rule.argument or self.rule.plan_only:
             return ()
         long = self.rule.option or f"--{self.name.replace('_', '-')}"
@@ -159,6 +170,8 @@ def _is_of_kind(kind: FieldKind, value: object) -> bool:
             return isinstance(value, list) and all(isinstance(item, str) for item in value)
         case FieldKind.TICKETS:
             return isinstance(value, list)
+        case FieldKind.VALUES:
+            return isinstance(value, dict)
         case FieldKind.FLAG:
             return isinstance(value, bool)
         case FieldKind.WHOLE | FieldKind.AMOUNT:
@@ -167,12 +180,12 @@ def _is_of_kind(kind: FieldKind, value: object) -> bool:
 
 
 def described(default: object, **rule: Any) -> Any:  # noqa: ANN401 -- takes what FieldRule takes, returns a field
-    """A dataclass field with a default and a rule. The default `list` makes a new list for each ticket."""
+    """A dataclass field with a default and a rule. The defaults `list` and `dict` make a new one for each request."""
     metadata = {_RULE: FieldRule(**rule)}
     if default is REQUIRED:
         return dataclasses.field(metadata=metadata)
-    if default is list:
-        return dataclasses.field(default_factory=list, metadata=metadata)
+    if default is list or default is dict:
+        return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 

@@ -11,9 +11,10 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import TICKET, Seconds, folders
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import read_text, valid_text
 from legion.client.legion import Legion
-from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, Hired, SetDelegation, SubmitTicket
+from legion.wire.agents import AgentRows, HireAgent, Hired, SetDelegation, SubmitTicket
 from legion.wire.errors import LegionError, Retryable
 from legion.wire.mail import MessageLine, ReadMail
 
@@ -65,19 +66,6 @@ def delegate(call: CommandCall, id: str, off: bool) -> None:
     call.report(call.legion().delegate(SetDelegation(id=id, on=not off)))
 
 
-@command("fire", example="legion agents fire tess\nlegion agents fire 3f2a --subtree")
-@click.argument("id", metavar="ID")
-@click.option("--subtree", is_flag=True, help="Also fire all agents below it; else they report to its parent.")
-@click.option("--ask", is_flag=True, help="Let it finish its turn; it may refuse with a reason.")
-def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
-    """Fire an agent. Its work is saved, and its unread mail goes back to the senders.
-
-    With --ask the agent may refuse; without it, it is fired in any case.
-    """
-    fired = call.legion().fire(FireAgent(id=id, subtree=subtree, ask=ask, request=os.urandom(16).hex()))
-    call.report(fired)
-
-
 def _folder(call: CommandCall, cwd: str) -> str:
     if not cwd:
         return call.cwd
@@ -106,14 +94,8 @@ def _within(legion: Legion, after: int, timeout: float | None) -> Iterator[dict[
             return
 
 
-@command("claim", example="legion agents claim")
-@click.argument("ticket", metavar="[N]", type=TICKET, required=False)
-def claim(call: CommandCall, ticket: int | None) -> None:
-    """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N.
-
-    The agent's next turn starts with the briefing, in a tree at the landed code.
-    """
-    call.report(call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex())))
+fire = row_command("fire", AgentRows.fire, "legion agents fire tess\nlegion agents fire 3f2a --subtree")
+claim = row_command("claim", AgentRows.claim, "legion agents claim")
 
 
 @command("submit", example="legion agents submit 12\nlegion agents submit")

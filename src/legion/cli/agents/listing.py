@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.texts import read_text
+from legion.cli.base.row_command import row_command
 from legion.client.text.agents import rows
-from legion.wire.mail import Broadcast
+from legion.wire.mail import MailRows
 
 
 @command("agents", example="legion agents --tree")
@@ -21,10 +19,4 @@ def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
     call.show(found, lambda found, width: rows(found, width, "`legion agents hire TASK`", tree=as_tree))
 
 
-@command("broadcast", example="legion tell all 'The release is on Friday.'")
-@click.argument("message", metavar="MESSAGE")
-@click.option("--subtree", metavar="ID", default="", help="Only this agent and all agents below it.")
-def broadcast(call: CommandCall, message: str, subtree: str) -> None:
-    """Send a message to every agent below you; - reads it from stdin."""
-    wanted = Broadcast(text=read_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
-    call.report(call.legion().broadcast(wanted))
+broadcast = row_command("broadcast", MailRows.broadcast, "legion tell all 'The release is on Friday.'")

@@ -8,40 +8,10 @@ from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.editor import edit, refuse_no_editor
 from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import Completion, files, roles, teams
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import file_text
 from legion.client.text.catalog import role_page_rows, role_rows, team_page_rows, team_rows
-from legion.wire.teams import SaveDefinition
-
-
-@command("list", example="legion team list")
-def team_list(call: CommandCall) -> None:
-    """All teams, and where each is defined."""
-    found = call.legion().teams(call.cwd)
-    call.show(found, team_rows)
-
-
-@command("list", example="legion team role list")
-def role_list(call: CommandCall) -> None:
-    """All roles, and where each is defined."""
-    found = call.legion().roles(call.cwd)
-    call.show(found, role_rows)
-
-
-@command("show", example="legion team show tech_lead_team")
-@click.argument("name", metavar="NAME", shell_complete=teams)
-def team_show(call: CommandCall, name: str) -> None:
-    """A team with its roles in order."""
-    page = call.legion().team(call.cwd, name)
-    call.show(page, team_page_rows)
-
-
-@command("show", example="legion team role show qa")
-@click.argument("name", metavar="NAME", shell_complete=roles)
-def role_show(call: CommandCall, name: str) -> None:
-    """A role with its prompt."""
-    page = call.legion().role(call.cwd, name)
-    call.show(page, role_page_rows)
-
+from legion.wire.teams import SaveDefinition, TeamRows
 
 _FROM = click.option(
     "--from", "file", metavar="FILE", shell_complete=files, help="Take the text from a file instead; - is stdin."
@@ -70,26 +40,6 @@ def _new_command(kind: str, names: Completion, example: str) -> click.Command:
 
     new.__doc__ = f"Write a {kind} of your own."
     return command("new", example=example)(new)
-
-
-@command("remove", example="legion team remove pair")
-@click.argument("name", metavar="NAME", shell_complete=teams)
-def team_remove(call: CommandCall, name: str) -> None:
-    """Remove a team of your own; a shipped team of the same name counts again.
-
-    Its text is kept next to it. Tickets keep the team that they were dispatched with.
-    """
-    call.report(call.legion().remove_team(call.cwd, name))
-
-
-@command("remove", example="legion team role remove security")
-@click.argument("name", metavar="NAME", shell_complete=roles)
-def role_remove(call: CommandCall, name: str) -> None:
-    """Remove a role of your own; a shipped role of the same name counts again.
-
-    Its text is kept next to it. A role that a team needs is not removed.
-    """
-    call.report(call.legion().remove_role(call.cwd, name))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
@@ -123,11 +73,11 @@ team = group(
 A team is a list of roles: advisors, one builder, and readers of the change. Each role is a separate agent.
 """,
     "legion team list\nlegion dispatch --team tech_lead_team 'Add a login form'",
-    team_list,
-    team_show,
+    row_command("list", TeamRows.teams, "legion team list", shows=team_rows),
+    row_command("show", TeamRows.team, "legion team show tech_lead_team", shows=team_page_rows),
     _edit_command("team", teams, "legion team edit tech_lead_team\nlegion team edit solo --from solo.toml"),
     _new_command("team", teams, "legion team new pair --like tech_lead_team"),
-    team_remove,
+    row_command("remove", TeamRows.remove_team, "legion team remove pair"),
 )
 role = group(
     "role",
@@ -136,9 +86,9 @@ role = group(
 A role describes one agent: prompt, tools, model, provider.
 """,
     "legion team role list\nlegion team role edit qa",
-    role_list,
-    role_show,
+    row_command("list", TeamRows.roles, "legion team role list", shows=role_rows),
+    row_command("show", TeamRows.role, "legion team role show qa", shows=role_page_rows),
     _edit_command("role", roles, "legion team role edit qa\nlegion team role edit qa --from qa.toml"),
     _new_command("role", roles, "legion team role new security --like reviewer"),
-    role_remove,
+    row_command("remove", TeamRows.remove_role, "legion team role remove security"),
 )

@@ -143,8 +143,26 @@ def completes(ask: Callable[[Legion], Iterable[tuple[str, str]]]) -> Completion:
     return complete
 
 
-teams = completes(lambda legion: ((one.name, one.about) for one in legion.teams(str(Path.cwd())).teams))
-roles = completes(lambda legion: ((one.name, one.about) for one in legion.roles(str(Path.cwd())).roles))
+teams = completes(lambda legion: ((one.name, one.about) for one in legion.teams(_here()).teams))
+roles = completes(lambda legion: ((one.name, one.about) for one in legion.roles(_here()).roles))
+_providers = completes(lambda legion: ((one.name, one.url) for one in legion.providers().providers))
+COMPLETIONS = {
+    "teams": teams,
+    "team": teams,
+    "roles": roles,
+    "driver": drivers,
+    "drivers": completes(lambda legion: ((one.name, one.title) for one in legion.drivers().drivers)),
+    "providers": _providers,
+    "provider": _providers,
+    "machines": completes(lambda legion: ((one.name, "") for one in legion.machines().machines if not one.head)),
+    "templates": completes(lambda legion: ((one.name, one.about) for one in legion.templates(_here()).templates)),
+    "sessions": completes(lambda legion: ((one.name, one.branch) for one in legion.sessions(_here()).sessions)),
+}
+"""By what a row is about, and by the name of a field."""
+
+
+def _here() -> str:
+    return str(Path.cwd())
 
 
 def _running(ctx: click.Context) -> Legion:

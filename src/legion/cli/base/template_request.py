@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from legion.cli.base.command import CommandCall
-from legion.cli.base.output import sanitize
-from legion.cli.base.texts import valid_text
-from legion.wire.errors import BadInput
+from legion.cli.base.texts import named_values, valid_text
 from legion.wire.templates import RunTemplate
 
 
@@ -22,14 +20,3 @@ def template_request(
         epic=valid_text(epic, "--epic"),
         dry_run=dry_run,
     )
-
-
-def named_values(options: Iterable[str]) -> dict[str, str]:
-    """The variables of a template, as --var NAME=VALUE gives them."""
-    given: dict[str, str] = {}
-    for one in options:
-        name, equals, value = valid_text(one, "--var").partition("=")
-        if not equals or not name.strip():
-            raise BadInput(f"`{sanitize(one)[:40]}` is no value; write --var NAME=VALUE.")
-        given[name.strip()] = value
-    return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from legion.wire.errors import BadInput, NotFound
 
@@ -57,3 +58,14 @@ def short_title(text: str) -> str:
     if not line:
         raise BadInput("The text is empty and there is no title; say what you want.")
     return line if len(line) <= TITLE_LETTERS else line[:TITLE_LETTERS].rstrip() + "…"
+
+
+def named_values(options: Iterable[str]) -> dict[str, str]:
+    """The variables of a template, as --var NAME=VALUE gives them."""
+    given: dict[str, str] = {}
+    for one in options:
+        name, equals, value = valid_text(one, "--var").partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"{one[:40]!r} is no value; write --var NAME=VALUE.")
+        given[name.strip()] = value
+    return given

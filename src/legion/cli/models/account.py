@@ -5,9 +5,13 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command, group
+from legion.cli.base.row_command import row_command
 from legion.cli.models.provider import key_options, names, read_key
 from legion.client.text.providers import account_rows
-from legion.wire.providers import AddProvider, RemoveProvider, UseAccount
+from legion.wire.providers import AddProvider, ProviderRows
+
+_LIST = "Logins by provider, in the order in which they are asked, with their limits as last reported."
+_REMOVE = "Remove a login, and the key that Legion stored for it."
 
 
 @command("add", example="legion provider account add work --of claude --key-command 'pass show claude-work'")
@@ -23,28 +27,7 @@ def add(call: CommandCall, name: str, first: str, **options: str | bool | None) 
     call.report(call.legion().add_provider(wanted))
 
 
-@command("list", example="legion provider account list")
-def listed(call: CommandCall) -> None:
-    """Logins by provider, in the order in which they are asked, with their limits as last reported."""
-    found = call.legion().providers()
-    call.show(found, account_rows)
-
-
-@command("use", example="legion provider account use work")
-@click.argument("name", metavar="NAME", shell_complete=names)
-def use(call: CommandCall, name: str) -> None:
-    """Ask this login first. A running conversation stays with its login while that keeps its prompt in a cache."""
-    call.report(call.legion().use_account(UseAccount(name=name)))
-
-
-@command("remove", example="legion provider account remove work")
-@click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
-def remove(call: CommandCall, name: str, yes: bool) -> None:
-    """Remove a login, and the key that Legion stored for it."""
-    call.report(call.legion().remove_provider(RemoveProvider(name=name, yes=yes)))
-
-
+_list = row_command("list", ProviderRows.providers, "legion provider account list", shows=account_rows, help=_LIST)
 account = group(
     "account",
     """Several logins at one provider: add, list, use, remove.
@@ -52,9 +35,9 @@ account = group(
 A request that a login refuses for its limit goes to the next one; new runs start with the first that has room.
 """,
     "legion provider account add work --of claude\nlegion provider account list\nlegion provider account use work",
-    listed,
+    _list,
     add,
-    use,
-    remove,
-    alone=listed,
+    row_command("use", ProviderRows.use_account, "legion provider account use work"),
+    row_command("remove", ProviderRows.remove_provider, "legion provider account remove work", help=_REMOVE),
+    alone=_list,
 )

@@ -11,51 +11,21 @@ from pathlib import Path
 
 import click
 
-from legion.cli.base.command import CommandCall, command
+from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
-from legion.cli.base.parameters import completes
+from legion.cli.base.parameters import COMPLETIONS
+from legion.cli.base.row_command import row_command
 from legion.client.text.providers import driver_page_rows, driver_rows
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.projects import Done
-from legion.wire.providers import AddDriver
+from legion.wire.providers import AddDriver, ProviderRows
 
 _ADD = """\
 legion driver add mine --run 'my-agent --acp'
 legion driver add mine --file my-agent.toml"""
 
 
-@click.group(
-    "driver",
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExample:\n  legion driver list\n  legion driver test codex",
-)
-@click.pass_context
-def driver(ctx: click.Context) -> None:
-    """Agent programs: list, show, test, add, remove.
-
-    A ticket chooses one with `--driver NAME`. Each is described by a TOML file; yours are next to your settings.
-    """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-
-
-names = completes(lambda legion: ((one.name, one.title) for one in legion.drivers().drivers))
-
-
-@command("list", example="legion driver list")
-def listed(call: CommandCall) -> None:
-    """List all drivers: what they start, whether it is installed, and whether it was tried."""
-    found = call.legion().drivers()
-    call.show(found, driver_rows)
-
-
-@command("show", example="legion driver show codex")
-@click.argument("name", metavar="NAME", shell_complete=names)
-def show(call: CommandCall, name: str) -> None:
-    """Show one driver: its program, its version, its model, and what it can do."""
-    page = call.legion().driver(name)
-    call.show(page, driver_page_rows)
+names = COMPLETIONS["drivers"]
 
 
 @command("test", example="legion driver test codex")
@@ -123,15 +93,16 @@ def _text(run: str, kind: str, title: str) -> str:
     return f'title = {json.dumps(title)}\ndriver = "{kind}"\n\n[program]\nrun = [{listed}]\n{can}'
 
 
-@command("remove", example="legion driver remove mine")
-@click.argument("name", metavar="NAME", shell_complete=names)
-def remove(call: CommandCall, name: str) -> None:
-    """Remove your own description of an agent program.
+driver = group(
+    "driver",
+    """Agent programs: list, show, test, add, remove.
 
-    The file is kept with another ending. A shipped program that your description changed is as shipped again.
-    """
-    call.report(call.legion().remove_driver(name))
-
-
-for _command in (listed, show, test, add, remove):
-    driver.add_command(_command)
+A ticket chooses one with `--driver NAME`. Each is described by a TOML file; yours are next to your settings.
+""",
+    "legion driver list\nlegion driver test codex",
+    row_command("list", ProviderRows.drivers, "legion driver list", shows=driver_rows),
+    row_command("show", ProviderRows.driver, "legion driver show codex", shows=driver_page_rows),
+    test,
+    add,
+    row_command("remove", ProviderRows.remove_driver, "legion driver remove mine"),
+)

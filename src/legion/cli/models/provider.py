@@ -10,13 +10,13 @@ import click
 
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import sanitize
-from legion.cli.base.parameters import completes
-from legion.cli.base.progress import progress
+from legion.cli.base.parameters import COMPLETIONS
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import read_stdin
 from legion.cli.models.login import login
 from legion.client.text.providers import provider_rows
-from legion.wire.errors import BadInput, LegionError
-from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
+from legion.wire.errors import BadInput
+from legion.wire.providers import AddProvider, ProviderRows
 
 _AUTH = ("x-api-key", "bearer", "oauth", "copilot")
 _KINDS = ("anthropic", "openai_chat", "openai_responses")
@@ -27,7 +27,8 @@ legion provider add ollama --model qwen3-coder --no-key
 legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no-key"""
 
 
-names = completes(lambda legion: ((one.name, one.url) for one in legion.providers().providers))
+_TEST = "legion provider test anthropic\nlegion provider test anthropic --model claude-opus-4-5"
+names = COMPLETIONS["providers"]
 
 
 def key_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -122,32 +123,6 @@ def listed(call: CommandCall) -> None:
         call.notes(found.notes)
 
 
-@command("test", example="legion provider test anthropic\nlegion provider test anthropic --model claude-opus-4-5")
-@click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--model", default="", metavar="M", help="The model to request; the one of your settings if left out.")
-def test(call: CommandCall, name: str, model: str) -> int:
-    """Send one small request and print the answer.
-
-    It takes the same path as requests of agents. Ends with 1 if it fails; if it succeeds, tickets that wait for a
-    provider resume.
-    """
-    with progress(f"Asking {sanitize(name)}"):
-        answer = call.legion().try_provider(TryProvider(name=name, model=model))
-    call.report(answer)
-    return 0 if answer.ok else LegionError.exit_code
-
-
-@command("remove", example="legion provider remove anthropic")
-@click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
-def remove(call: CommandCall, name: str, yes: bool) -> None:
-    """Remove a provider, and the key that Legion stored.
-
-    A key in a keyring or in a file of yours stays.
-    """
-    call.report(call.legion().remove_provider(RemoveProvider(name=name, yes=yes)))
-
-
 provider = group(
     "provider",
     """The providers of your models: add, login, list, test, remove.
@@ -158,6 +133,6 @@ Agents never see a key: their requests go through Legion's gateway, which adds i
     add,
     login,
     listed,
-    test,
-    remove,
+    row_command("test", ProviderRows.try_provider, _TEST, waiting="Asking the provider"),
+    row_command("remove", ProviderRows.remove_provider, "legion provider remove anthropic"),
 )

@@ -4,76 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
-from legion.cli.base.parameters import TICKETS, drivers, files, teams
+from legion.cli.base.parameters import files
+from legion.cli.base.row_command import option_of
 from legion.cli.base.texts import file_text, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
 from legion.cli.tickets.template_dispatch import dispatch_template, names_template
 from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 from legion.wire.errors import BadInput
-from legion.wire.ticket_fields import FieldKind, TicketField
+from legion.wire.ticket_fields import FieldKind
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
 legion dispatch --from plan.toml
 legion dispatch --from bug --var bug='The cart loses items'"""
-_COMPLETIONS = {"driver": drivers, "team": teams}
-
-
-class _Number(click.ParamType[float]):
-    """A number within the limits of a ticket's field."""
-
-    def __init__(self, field: TicketField) -> None:
-        self.name = field.name
-        self._field = field
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        try:
-            number: object = int(str(value)) if self._field.kind is FieldKind.WHOLE else float(str(value))
-        except ValueError:
-            number = value
-        if fault := self._field.fault(number):
-            self.fail(sanitize(fault), param, ctx)
-        return number
-
-
-def _ticket_options(function: Callable[..., None]) -> Callable[..., None]:
-    """One option for each field of a ticket that has one."""
-    for field in reversed(TICKET_FIELDS.values()):
-        if field.options:
-            function = _option(field)(function)
-    return function
-
-
-def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    rule = field.rule
-    settings: dict[FieldKind, dict[str, object]] = {
-        FieldKind.TEXT: {"type": click.Choice(rule.choices)} if rule.choices else {"default": ""},
-        FieldKind.TEXTS: {"multiple": True},
-        FieldKind.WHOLE: {"default": field.default, "type": _Number(field)},
-        FieldKind.AMOUNT: {"default": field.default, "type": _Number(field)},
-        FieldKind.FLAG: {"is_flag": True},
-        FieldKind.TICKETS: {"multiple": True, "type": TICKETS},
-    }
-    return click.option(
-        *field.options,
-        field.name,
-        metavar=rule.metavar,
-        help=rule.help,
-        shell_complete=_COMPLETIONS.get(field.name),
-        **settings[field.kind],  # type: ignore[arg-type]  # by the names that click.option has
-    )
 
 
 @command("dispatch", example=_EXAMPLE)
 @click.argument("arguments", nargs=-1, metavar="[WORKER] [TEXT]")
-@_ticket_options
 @click.option(
     "--from",
     "plan_file",
@@ -128,6 +81,9 @@ def dispatch(
         call.notes(made.notes)
         return
     report(call, made, tip=plan_file is None and not (options["context"] or options["criteria"]))
+
+
+dispatch.params[1:1] = [option_of(field) for field in TICKET_FIELDS.values() if field.options]
 
 
 def report(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
