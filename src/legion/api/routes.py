@@ -97,7 +97,7 @@ async def _handle(scope: Scope, receive: Receive, send: Send) -> None:
 class LazyRoute(Route):
     """Knows its path and its method; the rest is made at the first request."""
 
-    def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **options: Any) -> None:  # noqa: ANN401 - FastAPI's
+    def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **options: Any) -> None:
         super().__init__(path, make)
         self.path = re.sub(r":\w+}", "}", path)
         # Without HEAD, which Starlette would add: the route that is made does not take it either.
@@ -138,7 +138,7 @@ def route_of(row: Operation, perform: Perform) -> GuardedRoute:
 def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
     """A function with the row's signature, as FastAPI reads it."""
 
-    def performed(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
+    def performed(request: Request, **arguments: Any) -> object:
         refuse_unstorable(row, arguments)
         devices.refuse_over_plain_network(request.scope, row, arguments)
         for one in row.parameters:
@@ -146,7 +146,7 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
                 refuse_unusable(arguments[one.name], one.name)
         return sendable(perform(request, row, {one.name: arguments[one.name] for one in row.parameters}))
 
-    async def waited(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
+    async def waited(request: Request, **arguments: Any) -> object:
         waiters: Waiters = request.app.state.waiters
         return await waiters.run(caller_of(request).id, partial(performed, request, **arguments))
 

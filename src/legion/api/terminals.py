@@ -278,7 +278,7 @@ class _PageTerminal:
             self._room.clear()
             await self._room.wait()
 
-    async def _notify(self, news: TerminalNews, **facts: Any) -> None:  # noqa: ANN401 - fields of the notice
+    async def _notify(self, news: TerminalNews, **facts: Any) -> None:
         await self._socket.send_text(to_json(asdict(TerminalNotice(news=news.value, **facts))))
 
     # From the browser to the runner

@@ -215,7 +215,7 @@ class Family(click.Command):
         info_name: str | None,
         args: list[str],
         parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401
+        **extra: Any,
     ) -> click.Context:
         if args and args[0] in self.parts:
             part = _load(self.parts[args[0]])

@@ -16,7 +16,7 @@ from legion import __version__
 from legion.client.http import ANSWER_TIMEOUT, DaemonAddress, DaemonConnection, OtherVersion
 from legion.client.shapes import UnreadableAnswer, read
 from legion.wire import SUBJECTS
-from legion.wire.table import Operation, Table
+from legion.wire.table import Operation, Table, row_of
 
 if TYPE_CHECKING:
     from legion.wire.operations import Operations
@@ -49,8 +49,7 @@ def _method(name: str) -> Any:  # noqa: ANN401 - of any signature
 
 def question_before(name: str, what: str) -> str:
     """What the row asks a person before it is called; `what` names the thing."""
-    row: Operation = _method(name).__operation__
-    return row.asks.format(what=what)
+    return row_of(_method(name)).asks.format(what=what)
 
 
 class Legion(Operations):

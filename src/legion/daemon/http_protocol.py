@@ -15,7 +15,7 @@ class BoundedHttp(h11_impl.H11Protocol):
     most_waiting = 256
     """Connections without a complete head. One more ends the oldest: a client of ours sends its head at once."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's
+    def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._timer: asyncio.TimerHandle | None = None
         self._since = time.monotonic()

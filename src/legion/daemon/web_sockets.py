@@ -16,7 +16,7 @@ MOST_BYTES = 1 << 20
 """Of one message that a client sends."""
 
 
-def _protocol(**given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's
+def _protocol(**given: Any) -> asyncio.Protocol:
     made: asyncio.Protocol = getattr(importlib.import_module(_MODULE), _CLASS)(**given)
     return made
 

@@ -95,7 +95,7 @@ def in_all(value: _Value, change: Callable[[str], str], depth: int = _DEEPEST) -
     return result
 
 
-def to_json(value: object, **options: Any) -> str:  # noqa: ANN401 - those of json.dumps
+def to_json(value: object, **options: Any) -> str:
     """The one way to write JSON: no reader fails because of a program's letters."""
     try:
         text = json.dumps(value, **options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from legion.wire.agents import Seat
 from legion.wire.lazy import dataclass
 from legion.wire.table import LONGEST_WAIT, Folder, Number, OpenTo, Seconds, Table, TicketId, TicketIds, operation
+from legion.wire.ticket_fields import REQUIRED, described
 from legion.wire.tickets import TicketLine, UsageLine
 
 if TYPE_CHECKING:
@@ -174,8 +175,7 @@ class MergeQueuePage:
 
 @dataclass(kw_only=True)
 class MoveInQueue:
-    to: str
-    """`first`, `last`, or the number of the ticket that it goes before."""
+    to: str = described(REQUIRED, argument="first|last|N", help="Its end, or the ticket that it goes before.")
 
 
 @dataclass(kw_only=True)
@@ -218,11 +218,14 @@ class BoardRows(Table):
 
     @operation("GET", "/v1/queue", open_to=OpenTo.LOOKS)
     def merge_queue(self, cwd: Folder) -> MergeQueuePage:
-        """The merge queue, in order"""
+        """What waits to land, in order, then what waits for you"""
 
     @operation("POST", "/v1/tickets/{id}/place", open_to=OpenTo.ACTS, plain="to")
     def move_in_queue(self, id: TicketId, wanted: MoveInQueue, /) -> wire.tickets.Acted:
-        """Move a change in the merge queue"""
+        """Move a change to the front or the end of the queue, or before the change of ticket N
+
+        A batch that is being tested is not interrupted.
+        """
 
     @operation("POST", "/v1/try", open_to=OpenTo.BROWSER, waits=True)
     def try_changes(self, wanted: TryChanges, /) -> TriedChanges:

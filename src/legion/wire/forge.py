@@ -199,7 +199,7 @@ class ForgeRows(Table):
 
     @operation("GET", "/v1/forges", open_to=OpenTo.LOOKS)
     def forges(self) -> Forges:
-        """The forges of all projects, and how the last look at each ended"""
+        """List the forges of all projects, and how the last look at each ended"""
 
     @operation("POST", "/v1/forges", open_to=OpenTo.BROWSER, waits=True)
     def add_forge(self, wanted: AddForge, /) -> wire.projects.Done:
@@ -212,19 +212,19 @@ class ForgeRows(Table):
         asks="Remove the forge of {what}? What is there stays there.",
     )
     def remove_forge(self, cwd: Folder) -> wire.projects.Done:
-        """Remove the project's forge; what is there stays there"""
+        """Disconnect this project from its forge, and delete the token that Legion kept"""
 
     @operation("POST", "/v1/forges/test", open_to=OpenTo.BROWSER, waits=True)
     def try_forge(self, where: wire.projects.Where, /) -> ForgeTested:
-        """Ask the project's forge who Legion is there and what it may do"""
+        """Ask the forge who Legion is there and what it may do. Ends with 1 if it fails"""
 
     @operation("POST", "/v1/forges/sync", open_to=OpenTo.BROWSER, waits=True)
     def sync_forge(self, where: wire.projects.Where, /) -> wire.projects.Done:
-        """Look at the project's forge now"""
+        """Look at the project's forge now, without waiting for the next look"""
 
     @operation("POST", "/v1/forges/secret", open_to=OpenTo.BROWSER)
     def forge_hook(self, where: wire.projects.Where, /) -> HookAddress:
-        """The path and the secret for webhooks of the project's forge"""
+        """Print the path and the secret to enter at the forge, so that it reports changes at once"""
 
     @operation("POST", "/v1/forges/assign", open_to=OpenTo.BROWSER, waits=True)
     def assign(self, wanted: AssignIssues, /) -> Assigned:

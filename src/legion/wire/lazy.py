@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 else:
 
-    def dataclass(**options: Any) -> Callable[[type[Any]], type[Any]]:  # noqa: ANN401 - as the standard one
+    def dataclass(**options: Any) -> Callable[[type[Any]], type[Any]]:
         def deferred(shape: type[Any]) -> type[Any]:
             given = {name: value for name, value in vars(shape).items() if name not in ("__dict__", "__weakref__")}
 

@@ -178,7 +178,7 @@ class MailRows(Table):
 
     @operation("GET", "/v1/inbox", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
     def inbox(self) -> Inbox:
-        """Questions that wait for the person"""
+        """Questions of all projects that wait for you, with the time when each is settled without you"""
 
     @operation(
         "POST",

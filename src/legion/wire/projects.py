@@ -370,7 +370,7 @@ class ProjectRows(Table):
 
     @operation("GET", "/v1/projects", open_to=OpenTo.LOOKS)
     def projects(self) -> wire.board.ProjectList:
-        """The projects of this daemon"""
+        """List the projects of this daemon: name, folder, branch, open tickets, landed commits to collect"""
 
     @operation("GET", "/v1/project/numbers", open_to=OpenTo.LOOKS)
     def numbers(self, cwd: Folder) -> Numbers:
@@ -382,7 +382,7 @@ class ProjectRows(Table):
 
     @operation("GET", "/v1/worktrees", open_to=OpenTo.LOOKS)
     def worktrees(self, cwd: Folder) -> WorktreeList:
-        """The worktrees of the project's agents"""
+        """List the worktrees of agents, their size, and the size of the trash"""
 
     @operation("GET", "/v1/doctor", open_to=OpenTo.LOOKS)
     def doctor(self, cwd: Folder | None) -> Doctor:

@@ -201,6 +201,13 @@ class Table:
         return getattr(self, row.name)(*positional, **{one.name: arguments[one.name] for one in row.in_query})
 
 
+def row_of(method: object) -> Operation:
+    """The row of a table's method."""
+    found = getattr(method, _ROW)
+    assert isinstance(found, Operation)
+    return found
+
+
 def rows(table: type[Table]) -> dict[str, Operation]:
     """All rows of a table by name, then those of the tables that it extends."""
     declared = [pair for one in table.__mro__ for pair in vars(one).items()]

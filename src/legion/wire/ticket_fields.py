@@ -115,6 +115,12 @@ class TicketField:
     default: object
     """None for a field that must be given."""
     rule: FieldRule
+    is_required: bool = False
+
+    @property
+    def holds_text(self) -> bool:
+        """A dash stands for stdin."""
+        return (self.rule.metavar or self.rule.argument).strip("[]").endswith(("TEXT", "MESSAGE", "WHY"))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -197,6 +203,7 @@ def fields_of(shape: type[Any]) -> dict[str, TicketField]:
             kind=_KINDS[str(field.type)],
             default=_default(field),
             rule=field.metadata[_RULE],
+            is_required=field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
         )
         for field in dataclasses.fields(shape)
         if _RULE in field.metadata

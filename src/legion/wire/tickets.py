@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import OpenTo, Table, TicketId, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -133,9 +134,8 @@ class EditTicket:
 
 @dataclass(kw_only=True)
 class RewindTo:
-    to: str
-    """RUN:LINE or RUN, as `legion status events N` shows them."""
-    feedback: str = ""
+    to: str = described(REQUIRED, metavar="EVENT", help="RUN:LINE or RUN, as `legion status events N` shows them.")
+    feedback: str = described("", metavar="TEXT", help="What it should know now; - reads it from stdin.")
 
 
 @dataclass(kw_only=True)
@@ -238,7 +238,11 @@ class TicketRows(Table):
         asks="Return {what} to this moment? Its tree and conversation go back; what it has now is saved.",
     )
     def rewind(self, id: TicketId, wanted: RewindTo, /) -> Acted:
-        """Reset its worktree and conversation to an earlier point and continue from there"""
+        """Return a ticket to an earlier moment: its files and its agent's conversation, together
+
+        It continues from there as the next attempt, with a fresh count. A running agent is stopped, and its work is
+        kept: another rewind can undo this one. `legion undo` reverts a landed ticket.
+        """
 
     @operation(
         "POST",
@@ -247,7 +251,10 @@ class TicketRows(Table):
         asks="Revert {what}? A new ticket takes its change back and passes the checks like any other.",
     )
     def undo(self, id: TicketId, /) -> Acted:
-        """Revert a landed ticket by a new ticket"""
+        """Revert a landed ticket by a new ticket that passes the same checks
+
+        No agent is needed. If later changes touch the same lines, nothing is done. An undo can be undone.
+        """
 
     @operation(
         "POST",
@@ -256,7 +263,10 @@ class TicketRows(Table):
         asks="Land {what} now? Its change goes to the target branch when its checks have passed.",
     )
     def land(self, id: TicketId, /) -> Acted:
-        """Land a change that waits for the person"""
+        """Land a change that waits for you, behind the gate of its ticket, epic or project
+
+        It goes through the merge queue, which tests it again where the target has moved.
+        """
 
     @operation("POST", "/v1/tickets/{id}/edit", open_to=OpenTo.BROWSER)
     def edit(self, id: TicketId, wanted: EditTicket, /) -> Acted:

@@ -18,7 +18,7 @@ from legion.cli.base.progress import progress
 from legion.cli.base.texts import named_values, read_text, valid_text
 from legion.client.text.rows import Row
 from legion.wire.errors import LegionError
-from legion.wire.table import Operation
+from legion.wire.table import Operation, row_of
 from legion.wire.ticket_fields import FieldKind, TicketField, fields_of
 
 _FILLED_IN = ("cwd", "request")
@@ -55,6 +55,8 @@ def option_of(field: TicketField) -> click.Option:
     }
     if field.name == "ticket":
         settings[FieldKind.WHOLE] = {"default": field.default, "type": TICKET}
+    if field.default is None and field.kind is FieldKind.TEXT:
+        settings[FieldKind.TEXT]["required"] = field.is_required
     return click.Option(
         [*field.options, field.name],
         metavar=rule.metavar or ("N" if field.kind is FieldKind.WHOLE else None),
@@ -102,12 +104,12 @@ def row_command(
     `help` replaces the words of the row where it has two commands. `waiting` is shown while the daemon takes long, and
     `then` adds what is not data.
     """
-    row: Operation = of.__operation__  # type: ignore[attr-defined]  # set by `operation`
+    row = row_of(of)
     request = _request_of(row)
     fields = fields_of(request) if request is not None else {}
     completion = COMPLETIONS.get(row.on) if not row.created else None
 
-    def run(call: CommandCall, **given: Any) -> int:  # noqa: ANN401 - as the parameters say
+    def run(call: CommandCall, **given: Any) -> int:
         # The request names the session itself, so --session does not count.
         folder = call.here if row.on == "sessions" and row.method == "POST" else call.cwd
         sent = {field.name: _value(field, given.pop(field.name)) for field in fields.values()}
@@ -160,8 +162,8 @@ def flag(name: str, help: str) -> click.Option:
 
 def _value(field: TicketField, given: Any) -> object:  # noqa: ANN401 - as click converts it
     match field.kind:
-        case FieldKind.TEXT if field.rule.argument.strip("[]") in ("TEXT", "MESSAGE", "WHY", "OUTCOME"):
-            return read_text(given, field.rule.argument.strip("[]"))
+        case FieldKind.TEXT if field.holds_text:
+            return read_text(given, field.rule.argument.strip("[]") or field.shown_name)
         case FieldKind.TEXTS if field.rule.by_comma:
             return field.default if given is None else [one.strip() for one in given.split(",") if one.strip()]
         case FieldKind.TEXTS:

@@ -9,18 +9,14 @@ from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
+from legion.cli.base.row_command import row_command
 from legion.client.discovery import find
 from legion.client.text.inbox import waiting_rows
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotAllowed
-from legion.wire.mail import AnswerQuestion
+from legion.wire.mail import AnswerQuestion, MailRows
 
-
-@command("inbox", example="legion inbox")
-def inbox(call: CommandCall) -> None:
-    """Questions of all projects that wait for you, with the time when each is settled without you."""
-    found = call.legion().inbox()
-    call.show(found, waiting_rows)
+inbox = row_command("inbox", MailRows.inbox, "legion inbox", shows=waiting_rows)
 
 
 class QuestionNumber(click.ParamType[int]):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
+from legion.cli.base.row_command import row_command
 from legion.cli.board.status_screen import screen_of
 from legion.client.text.catalog import project_rows
 from legion.client.text.tickets import about as about
 from legion.client.text.tickets import dollars as dollars
+from legion.wire.projects import ProjectRows
 
 
 @command("status", example="legion status -w")
@@ -35,8 +37,4 @@ def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
     call.answer(now, lambda: screen_of(now, call.screen, everything=all_tickets))
 
 
-@command("projects", example="legion status projects")
-def projects(call: CommandCall) -> None:
-    """List the projects of this daemon: name, folder, branch, open tickets, landed commits to collect."""
-    found = call.legion().projects()
-    call.show(found, project_rows)
+projects = row_command("projects", ProjectRows.projects, "legion status projects", shows=project_rows)

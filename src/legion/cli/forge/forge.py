@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, duration, sanitize
+from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import read_stdin
-from legion.wire.errors import BadInput, LegionError
-from legion.wire.forge import AddForge, ForgeLine, Forges
-from legion.wire.projects import Where
+from legion.client.text.rows import Column, Columns, Row, listing, note, row
+from legion.client.text.terminal import Colour, duration
+from legion.wire.errors import BadInput
+from legion.wire.forge import AddForge, ForgeLine, ForgeRows, Forges, HookAddress
 
 
 @command("add", example="legion forge add github acme/shop --gh\nlegion forge add git ssh://git@host/shop.git")
@@ -64,68 +65,40 @@ def _token(address: str, from_stdin: bool, keyring: bool, elsewhere: bool) -> st
     raise BadInput("There is no token; pipe it in with --key-stdin, or use --gh. `legion forge add --help` has more.")
 
 
-@command("list", example="legion forge list")
-def listed(call: CommandCall) -> None:
-    """List the forges of all projects, and how the last look at each ended."""
-    found = call.legion().forges()
-    call.answer(found, lambda: _table(found, call.screen))
+def _issue(line: ForgeLine) -> str:
+    return f"issues: {line.issues}, pull requests: {line.pulls}"
 
 
-def _table(found: Forges, screen: Screen) -> Iterator[str]:
-    if not found.forges:
-        yield "No forge yet; `legion forge add github OWNER/REPO` connects this project."
-        return
-    for line, row in zip(found.forges, screen.table([_row(one) for one in found.forges], indent=0), strict=True):
-        yield row
-        if line.problem:
-            since = f" (since {duration(time.time() - line.problem_since)})" if line.problem_since else ""
-            yield from screen.aside(sanitize(line.problem) + since)
+def _looked(line: ForgeLine) -> str:
+    return f"{duration(time.time() - line.synced_at)} ago" if line.synced_at else "not looked at yet"
 
 
-def _row(line: ForgeLine) -> list[Cell]:
-    looked = f"{duration(time.time() - line.synced_at)} ago" if line.synced_at else "not looked at yet"
-    return [
-        Cell(sanitize(line.project), Colour.BOLD),
-        Cell(sanitize(f"{line.kind} {line.name}")),
-        Cell(sanitize(f"{line.target} to {line.branch}"), Colour.CYAN),
-        Cell(sanitize(f"as {line.login}" if line.login else "")),
-        Cell(f"token: {sanitize(line.key)}", Colour.DIM),
-        Cell(f"issues: {line.issues}, pull requests: {line.pulls}"),
-        Cell(looked, Colour.RED if line.problem else Colour.DIM),
-    ]
+_FORGE: Columns[ForgeLine] = (
+    Column("project", lambda one: one.project, Colour.BOLD, keeps=True),
+    Column("forge", lambda one: f"{one.kind} {one.name}"),
+    Column("target", lambda one: f"{one.target} to {one.branch}", Colour.CYAN),
+    Column("login", lambda one: f"as {one.login}" if one.login else ""),
+    Column("token", lambda one: f"token: {one.key}", Colour.DIM),
+    Column("counts", _issue),
+    Column("looked", _looked, lambda one: Colour.RED if one.problem else Colour.DIM),
+)
 
 
-@command("test", example="legion forge test")
-def test(call: CommandCall) -> int:
-    """Ask the forge who Legion is there and what it may do. Ends with 1 if it fails."""
-    with progress("Asking the forge"):
-        found = call.legion().try_forge(Where(cwd=call.cwd))
-    call.report(found)
-    return 0 if found.ok else LegionError.exit_code
+def _problem(line: ForgeLine) -> list[Row]:
+    since = f" (since {duration(time.time() - line.problem_since)})" if line.problem_since else ""
+    return [note(f"{line.problem}{since}", indent=2)] if line.problem else []
 
 
-@command("hook", example="legion forge hook")
-def hook(call: CommandCall) -> None:
-    """Print the path and the secret to enter at the forge, so that it reports changes at once."""
-    found = call.legion().forge_hook(Where(cwd=call.cwd))
-    lines = [sanitize(found.message), f"path:   {sanitize(found.path)}", f"secret: {sanitize(found.secret)}"]
-    call.answer(found, lambda: lines)
+def _rows(found: Forges, width: int) -> list[Row]:
+    made = listing(_FORGE, found.forges, width, below=_problem)
+    return made or [row("No forge yet; `legion forge add github OWNER/REPO` connects this project.")]
 
 
-@command("remove", example="legion forge remove")
-def remove(call: CommandCall) -> None:
-    """Disconnect this project from its forge, and delete the token that Legion kept."""
-    call.report(call.legion().remove_forge(call.cwd))
+def _hook(found: HookAddress) -> list[str]:
+    return [found.message, f"path:   {found.path}", f"secret: {found.secret}"]
 
 
-@command("sync", example="legion forge sync")
-def sync(call: CommandCall) -> None:
-    """Look at the project's forge now, without waiting for the next look."""
-    with progress("Looking at the forge"):
-        done = call.legion().sync_forge(Where(cwd=call.cwd))
-    call.report(done)
-
-
+sync = row_command("sync", ForgeRows.sync_forge, "legion forge sync", waiting="Looking at the forge")
 forge = group(
     "forge",
     """Where this project's issues and pull requests live: add, list, test, hook, remove.
@@ -134,8 +107,8 @@ forge = group(
 """,
     "legion forge add github acme/shop --gh\nlegion forge test",
     add,
-    listed,
-    test,
-    hook,
-    remove,
+    row_command("list", ForgeRows.forges, "legion forge list", shows=_rows),
+    row_command("test", ForgeRows.try_forge, "legion forge test", waiting="Asking the forge"),
+    row_command("hook", ForgeRows.forge_hook, "legion forge hook", says=_hook),
+    row_command("remove", ForgeRows.remove_forge, "legion forge remove"),
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, sanitize
+from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.base.progress import progress
+from legion.client.text.rows import Column, Columns, Row, listing, row
+from legion.client.text.terminal import Colour
 from legion.wire.errors import BadInput
 from legion.wire.forge import MergePulls, PullLine, Pulls, TriedByHand
 
@@ -23,28 +25,27 @@ def pr(call: CommandCall, ticket: int | None) -> None:
     else:
         with progress("Asking the forge"):
             found = call.legion().pull(ticket)
-    call.answer(found, lambda: _table(found, call.screen))
+    call.show(found, _rows)
     if not call.json:
         call.notes(found.notes)
 
 
-def _table(found: Pulls, screen: Screen) -> list[str]:
-    if not found.pulls:
-        return ['No pull requests; `target = "pr"` in [landing] of legion.toml makes one of each proven change.']
-    return screen.table([_row(one) for one in found.pulls], indent=0)
+_PULL: Columns[PullLine] = (
+    Column("ticket", lambda one: str(one.ticket), Colour.BOLD, keeps=True),
+    Column("number", lambda one: f"#{one.number}" if one.number else "", Colour.CYAN, keeps=True),
+    Column("stage", lambda one: one.stage, keeps=True),
+    Column("ci", lambda one: f"CI {one.ci}", lambda one: _COLOURS.get(one.ci, Colour.DIM), keeps=True),
+    Column("review", lambda one: one.review),
+    Column("merges", lambda one: one.merges or one.note),
+    Column("at", lambda one: one.url or one.branch, Colour.DIM),
+    Column("title", lambda one: one.title),
+)
 
 
-def _row(one: PullLine) -> list[Cell]:
-    return [
-        Cell(str(one.ticket), Colour.BOLD),
-        Cell(f"#{one.number}" if one.number else "", Colour.CYAN),
-        Cell(one.stage),
-        Cell(f"CI {one.ci}", _COLOURS.get(one.ci, Colour.DIM)),
-        Cell(sanitize(one.review)),
-        Cell(sanitize(one.merges or one.note)),
-        Cell(sanitize(one.url or one.branch), Colour.DIM),
-        Cell(sanitize(one.title)),
-    ]
+def _rows(found: Pulls, width: int) -> list[Row]:
+    made = listing(_PULL, found.pulls, width)
+    text = 'No pull requests; `target = "pr"` in [landing] of legion.toml makes one of each proven change.'
+    return made or [row(text)]
 
 
 def _numbers(text: str, option: str) -> list[int]:
@@ -87,7 +88,7 @@ def merge(
     )
     with progress("Asking the forge"):
         found = call.legion().merge_pulls(wanted)
-    call.answer(found, lambda: _table(found, call.screen) if found.pulls else ["No pull request is open."])
+    call.show(found, lambda found, width: _rows(found, width) if found.pulls else [row("No pull request is open.")])
 
 
 @command("test", example="legion try report 12\nlegion try report 12 --fail --reason 'The button does nothing.'")

@@ -6,19 +6,15 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.progress import progress
+from legion.cli.base.row_command import row_command
 from legion.cli.project.setup import follow_trial
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.client.text.catalog import doctor_rows, setting_rows, worktree_rows
 from legion.wire.errors import LegionError
-from legion.wire.projects import Doctor, DoctorFinding, SetNumbers
+from legion.wire.projects import Doctor, DoctorFinding, ProjectRows, SetNumbers
 
-
-@command("worktrees", example="legion status worktrees")
-def worktrees(call: CommandCall) -> None:
-    """List the worktrees of agents, their size, and the size of the trash."""
-    found = call.legion().worktrees(call.cwd)
-    call.show(found, worktree_rows)
+worktrees = row_command("worktrees", ProjectRows.worktrees, "legion status worktrees", shows=worktree_rows)
 
 
 @command("doctor", example="legion doctor\nlegion doctor --try")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
-from legion.cli.base.texts import read_text
+from legion.cli.base.parameters import TICKET, TICKET_OR_ALL
+from legion.cli.base.row_command import row_command
 from legion.wire.errors import BadInput
 from legion.wire.projects import Where
-from legion.wire.tickets import Action, RewindTo
+from legion.wire.tickets import Action, TicketRows
+
+_REWIND = """\
+legion rewind 12 --to 31:48
+legion rewind 12 --to 31 --feedback 'Leave the parser alone.'"""
 
 
 @command("stop", example="legion stop 12 13\nlegion stop all")
@@ -46,27 +50,8 @@ def drop(call: CommandCall, ids: tuple[int, ...], ended: bool) -> None:
         call.report_each(ids, legion.drop)
 
 
-@command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
-@ticket_argument
-@click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion status events N` shows them.")
-@click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")
-def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
-    """Return a ticket to an earlier moment: its files and its agent's conversation, together.
-
-    It continues from there as the next attempt, with a fresh count. A running agent is stopped, and its work is kept:
-    another rewind can undo this one. `legion undo` reverts a landed ticket.
-    """
-    call.report(call.legion().rewind(id, RewindTo(to=to, feedback=read_text(feedback, "--feedback"))))
-
-
-@command("undo", example="legion undo 12")
-@ticket_argument
-def undo(call: CommandCall, id: int) -> None:
-    """Revert a landed ticket by a new ticket that passes the same checks.
-
-    No agent is needed. If later changes touch the same lines, nothing is done. An undo can be undone.
-    """
-    call.report(call.legion().undo(id))
+rewind = row_command("rewind", TicketRows.rewind, _REWIND)
+undo = row_command("undo", TicketRows.undo, "legion undo 12")
 
 
 def _refuse_both(id: int | None, everything: bool) -> None:

@@ -44,7 +44,7 @@ def dispatch(
     to: str,
     dry_run: bool,
     arguments: tuple[str, ...],
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Create a ticket, or many from a plan file or a template.
 

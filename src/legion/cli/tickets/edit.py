@@ -60,7 +60,7 @@ def _wanted(options: dict[str, Any]) -> EditTicket | None:
 @command("edit", example="legion edit 12 --priority 5\nlegion edit 12 -k 'make test passes' -a 9,10")
 @ticket_argument
 @_edit_options
-def edit(call: CommandCall, id: int, **options: Any) -> None:  # noqa: ANN401
+def edit(call: CommandCall, id: int, **options: Any) -> None:
     """Change a ticket before it starts. Priority and gate can change at any time.
 
     An ended ticket can be edited, too: the change counts when it is tried again.
@@ -83,7 +83,7 @@ def retry(
     feedback: str,
     stuck: bool,
     one: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Give tickets another attempt, with a text for their agents: what they should do differently.
 

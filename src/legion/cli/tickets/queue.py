@@ -4,75 +4,45 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
 
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize
+from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET, TICKETS, ticket_argument
+from legion.cli.base.row_command import row_command
 from legion.cli.base.texts import read_text
-from legion.wire.board import MergeQueuePage, MoveInQueue, QueueLine, TriedChanges, TryChanges
-from legion.wire.tickets import Action
+from legion.client.text.rows import Column, Columns, Row, listing, row
+from legion.client.text.terminal import Colour, count, duration
+from legion.wire.board import BoardRows, MergeQueuePage, QueueLine, TriedChanges, TryChanges
+from legion.wire.tickets import Action, TicketRows
 
 _COLOURS = {"gate": Colour.YELLOW, "held": Colour.DIM}
 _NOT_STARTED = 127
 
 
-@command("land", example="legion land 12")
-@ticket_argument
-def land(call: CommandCall, id: int) -> None:
-    """Land a change that waits for you, behind the gate of its ticket, epic or project.
-
-    It goes through the merge queue, which tests it again where the target has moved.
-    """
-    call.report(call.legion().land(id))
+land = row_command("land", TicketRows.land, "legion land 12")
 
 
-@command("list", example="legion status queue list")
-def listed(call: CommandCall) -> None:
-    """What waits to land, in order, then what waits for you."""
-    page = call.legion().merge_queue(call.cwd)
-    call.answer(page, lambda: _lines(page, call.screen))
+def _place(one: QueueLine) -> str:
+    return str(one.place) if one.place else one.state
 
 
-def _lines(page: MergeQueuePage, screen: Screen) -> Iterator[str]:
+_CHANGE: Columns[QueueLine] = (
+    Column("place", _place, lambda one: _COLOURS.get(one.state, Colour.BOLD), keeps=True),
+    Column("ticket", lambda one: f"#{one.ticket}", keeps=True),
+    Column("title", lambda one: one.title),
+    Column("size", lambda one: count(one.lines, "line") if one.place else "", Colour.DIM),
+    Column("waits", lambda one: f"for {duration(time.time() - one.since)}", Colour.DIM),
+    Column("doing", lambda one: one.doing, Colour.DIM),
+)
+
+
+def _rows(page: MergeQueuePage, width: int) -> list[Row]:
     if not page.changes:
-        yield "The merge queue is empty."
-        return
-    yield f"{count(len(page.changes), 'change waits', 'changes wait')} to land."
-    yield from screen.table([_row(one) for one in page.changes])
-
-
-def _row(one: QueueLine) -> list[Cell]:
-    where = str(one.place) if one.place else one.state
-    size = count(one.lines, "line") if one.place else ""
-    return [
-        Cell(where, _COLOURS.get(one.state, Colour.BOLD)),
-        Cell(f"#{one.ticket}"),
-        Cell(sanitize(one.title)),
-        Cell(size, Colour.DIM),
-        Cell(f"for {duration(time.time() - one.since)}", Colour.DIM),
-        Cell(sanitize(one.doing), Colour.DIM),
-    ]
-
-
-@command("move", example="legion status queue move 12 first\nlegion status queue move 12 9")
-@ticket_argument
-@click.argument("to", metavar="first|last|N")
-def move(call: CommandCall, id: int, to: str) -> None:
-    """Move a change to the front or the end of the queue, or before the change of ticket N.
-
-    A batch that is being tested is not interrupted.
-    """
-    call.report(call.legion().move_in_queue(id, MoveInQueue(to=to.removeprefix("#"))))
-
-
-@command("hold", example="legion status queue hold 12")
-@ticket_argument
-def hold(call: CommandCall, id: int) -> None:
-    """Keep a change out of the queue until `legion land N` or `legion resume N`."""
-    call.report(call.legion().pause_ticket(id))
+        return [row("The merge queue is empty.")]
+    waiting = count(len(page.changes), "change waits", "changes wait")
+    return [row(f"{waiting} to land."), *listing(_CHANGE, page.changes, width, indent=2)]
 
 
 @command("reject", example="legion status queue reject 12 'Keep the old API working.'")
@@ -83,15 +53,18 @@ def reject(call: CommandCall, id: int, text: str) -> None:
     call.report(call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else "")))
 
 
+_MOVE = "legion status queue move 12 first\nlegion status queue move 12 9"
+_HOLD = "Keep a change out of the queue until `legion land N` or `legion resume N`."
+_list = row_command("list", BoardRows.merge_queue, "legion status queue list", shows=_rows)
 queue = group(
     "queue",
     "The merge queue: what lands next.",
     "legion status queue\nlegion status queue move 12 first\nlegion status queue hold 12",
-    listed,
-    move,
-    hold,
+    _list,
+    row_command("move", BoardRows.move_in_queue, _MOVE),
+    row_command("hold", TicketRows.pause_ticket, "legion status queue hold 12", help=_HOLD),
     reject,
-    alone=listed,
+    alone=_list,
 )
 
 
