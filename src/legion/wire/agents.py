@@ -19,22 +19,18 @@ if TYPE_CHECKING:
 class HireAgent:
     """A new agent under the caller. What is left out is as much as the caller can give."""
 
-    task: str
-    cwd: str = ""
-    """Any folder inside the project that it works in; an agent hires in its own."""
-    model: str = ""
-    tools: list[str] | None = None
-    role: str = ""
-    name: str = ""
-    budget: float | None = None
-    headcount: int | None = None
-    depth: int | None = None
-    plan: bool = False
-    """It only reads until a plan of its is approved."""
-    delegate: bool = False
-    """It only leads: it has Legion's tools alone, and can give those in `tools`."""
-    driver: str = ""
-    """The driver of its program; empty: Claude Code."""
+    task: str = described(REQUIRED, argument="TASK", help="What it is there for.")
+    cwd: str = described("", metavar="DIR", help="Work in this folder's project.")
+    model: str = described("", metavar="M", help="Its model; agents that it hires get no better one.")
+    driver: str = described("", metavar="D", help="Its program (`legion driver list`); else Claude Code.")
+    tools: list[str] | None = described(None, metavar="A,B", help="The only tools that it has and may pass on.")
+    role: str = described("", metavar="R", help="Its role in a few words; every turn starts with it.")
+    name: str = described("", metavar="N", help="A unique name for people.")
+    budget: float | None = described(None, metavar="USD", help="Dollars for itself and all agents below it.")
+    headcount: int | None = described(None, help="How many agents may be below it at once.")
+    depth: int | None = described(None, help="How many levels of agents may be below it.")
+    plan: bool = described(False, help="It only reads until you approve its plan.")
+    delegate: bool = described(False, help="It only leads: it uses Legion's tools alone, and passes the others on.")
     request: str = ""
     """The same request again gets the first answer."""
 

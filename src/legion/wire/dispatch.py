@@ -28,7 +28,7 @@ class NewTicket:
         "", short="-k", most=_MOST_TEXT, help="When it is done, in terms that can be checked; one per line."
     )
     plan: str = described("", short="-p", most=_MOST_TEXT, help="How to do it, if you know.")
-    key: str = described("", plan_only=True, help="The name by which other tickets of the plan file refer to it.")
+    key: str = described("", no_option=True, help="The name by which other tickets of the plan file refer to it.")
     after: list[int] = described(
         list, short="-a", metavar="N,N", label="after", see="board.md", help="Tickets that must land before it starts."
     )

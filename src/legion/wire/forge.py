@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, OpenTo, Table, TicketId, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -17,25 +18,20 @@ class AddForge:
     """`kind` is `github` or `git`; `address` is OWNER/REPO or the URL of a git remote. One place for the token."""
 
     cwd: str
-    kind: str
-    address: str
-    url: str = ""
-    """The address of a GitHub Enterprise server; empty: github.com."""
-    branch: str = ""
-    """The branch that work lands on; empty: the project's own where the forge has it, else the forge's default."""
-    label: str = "legion:go"
-    """The label that makes an issue a ticket; empty: none does."""
-    milestone: str = ""
-    assignee: str = ""
-    key: str = ""
-    key_file: str = ""
-    key_env: str = ""
-    key_command: str = ""
-    keyring: bool = False
-    gh: bool = False
-    """The token is the one of the program `gh`."""
-    app: str = ""
-    """The id of a GitHub App. The key, or its file, is then the app's private key in PEM form."""
+    kind: str = described(REQUIRED, argument="KIND", choices=("github", "git"), help="What is at the address.")
+    address: str = described(REQUIRED, argument="OWNER/REPO|URL", help="Where it is.")
+    url: str = described("", metavar="URL", help="The address of a GitHub Enterprise server.")
+    branch: str = described("", metavar="NAME", help="The branch that work lands on.")
+    label: str = described("legion:go", metavar="NAME", help="The label that starts an issue; '' for none.")
+    milestone: str = described("", metavar="NAME", help="Start only issues of this milestone.")
+    assignee: str = described("", metavar="LOGIN", help="Start only issues of this assignee.")
+    app: str = described("", metavar="ID", help="A GitHub App; the key is its private key, a .pem file.")
+    gh: bool = described(False, help="Use the token of the program gh.")
+    key: str = described("", no_option=True, secret=True, help="The token; kept in a file that only you can read.")
+    key_file: str = described("", metavar="PATH", help="A file of yours that holds the token.")
+    key_env: str = described("", metavar="NAME", help="A variable of the daemon that holds the token.")
+    key_command: str = described("", metavar="CMD", help="A program that prints the token; no shell runs it.")
+    keyring: bool = described(False, help="Store the token in the system's keyring, or read it from there.")
 
 
 @dataclass(kw_only=True)
@@ -89,16 +85,14 @@ class HookAddress:
 class AssignIssues:
     cwd: str
     issues: list[int]
-    model: str = ""
-    team: str = ""
-    briefing: str = ""
-    plan_first: bool = False
-    ask: bool = False
-    """Whether its agent may ask; its questions stand on the issue, too."""
-    dry_run: bool = False
-    epic: str = ""
-    milestone: str = ""
-    """All open issues of this milestone, instead of `issues`, in the order that they name; the epic is its title."""
+    milestone: str = described("", metavar="NAME", help="All open issues of a milestone, in the order they name.")
+    epic: str = described("", metavar="NAME", help="The epic of the tickets; the milestone's name if left out.")
+    model: str = described("", metavar="M", help="The model the agent should use.")
+    team: str = described("", metavar="NAME", help="The team that works on it.")
+    briefing: str = described("", metavar="TEXT", help="What the agent should know; - reads it from stdin.")
+    plan_first: bool = described(False, help="Its agent only reads until you approve its plan.")
+    ask: bool = described(False, help="Its agent may ask: in `legion inbox` and on the issue.")
+    dry_run: bool = described(False, help="Only show what would become a ticket.")
 
 
 @dataclass(kw_only=True)
@@ -166,14 +160,13 @@ class Pulls:
 @dataclass(kw_only=True)
 class MergePulls:
     cwd: str
-    method: str = "merge"
-    """merge, squash or rebase."""
+    method: str = described("merge", choices=("merge", "squash", "rebase"), help="How it is merged.")
     order: list[int] = field(default_factory=list)
     """Tickets, in the order in which they merge; empty: all, oldest first."""
     only: list[int] = field(default_factory=list)
-    dry_run: bool = False
-    no_checks: bool = False
-    skip_review: bool = False
+    dry_run: bool = described(False, short="--plan", help="Only show what could merge, and what is missing.")
+    no_checks: bool = described(False, help="Also where the forge has no checks configured.")
+    skip_review: bool = described(False, help="Also without an approval. A request for changes still counts.")
 
 
 @dataclass(kw_only=True)

@@ -9,6 +9,7 @@ from legion.wire.dispatch import NewTicket
 from legion.wire.lazy import dataclass
 from legion.wire.mail import QuestionLine
 from legion.wire.table import Folder, OpenTo, PlanId, Table, TicketId, operation
+from legion.wire.ticket_fields import REQUIRED, described
 from legion.wire.tickets import TicketLine, UsageLine
 
 if TYPE_CHECKING:
@@ -20,37 +21,30 @@ class NewPlan:
     """A goal to plan. `request` makes a repeated call answer with the first result."""
 
     cwd: str
-    goal: str
-    team: str = ""
-    """For the tickets; empty: the project's default."""
-    model: str = ""
-    """The planner's; empty: as the settings say."""
-    budget: float | None = None
-    """Dollars that the planner may cost."""
-    questions: bool = False
-    """The planner may ask once before it plans."""
-    epic: str = ""
-    """Of the tickets; empty: the plan's own name."""
-    spec: bool = False
-    """The planner writes a specification first."""
-    keep_docs: bool = False
-    """The documents of the specification land in the repository, with the first ticket of the plan."""
+    goal: str = described(REQUIRED, no_option=True, help="What should be there in the end; a planner makes tickets.")
+    team: str = described("", metavar="NAME", help="The team of the tickets.")
+    model: str = described("", metavar="M", help="The planner's model.")
+    budget: float | None = described(None, metavar="USD", help="Dollars that the planner may cost.")
+    questions: bool = described(False, help="The planner may ask you once before it plans: `legion inbox`.")
+    epic: str = described("", metavar="NAME", help="The epic of the tickets; the plan's name if left out.")
+    spec: bool = described(False, help="Write a specification first, and plan from it.")
+    keep_docs: bool = described(False, help="Let the specification land, as the first ticket.")
     request: str = ""
 
 
 @dataclass(kw_only=True)
 class SplitTicket:
-    model: str = ""
-    budget: float | None = None
+    model: str = described("", metavar="M", help="The planner's model.")
+    budget: float | None = described(None, metavar="USD", help="Dollars that the planner may cost.")
 
 
 @dataclass(kw_only=True)
 class ReplanEpic:
     cwd: str
-    epic: str
-    why: str = ""
-    model: str = ""
-    budget: float | None = None
+    epic: str = described(REQUIRED, argument="EPIC", help="Its name, or that of its plan.")
+    why: str = described("", argument="[WHY]", help="What happened since.")
+    model: str = described("", metavar="M", help="The planner's model.")
+    budget: float | None = described(None, metavar="USD", help="Dollars that the planner may cost.")
 
 
 @dataclass(kw_only=True)
@@ -308,7 +302,7 @@ class PlanRows(Table):
 
     @operation("GET", "/v1/plans", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
     def plans(self, cwd: Folder, all: bool = False) -> PlanList:
-        """The plans of the project"""
+        """The plans of this project, and what each waits for"""
 
     @operation("GET", "/v1/plans/{id}", open_to=OpenTo.LOOKS | OpenTo.AGENTS)
     def plan_page(self, id: PlanId, /) -> PlanPage:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from legion.domain import shell
 from legion.wire.lazy import dataclass
 from legion.wire.table import Folder, Number, OpenTo, Seconds, Table, operation
+from legion.wire.ticket_fields import described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -271,8 +272,8 @@ class SetNumbers:
     """Null leaves a number as it is; 0 returns to that of legion.toml."""
 
     cwd: str
-    workers: int | None = None
-    retries: int | None = None
+    workers: int | None = described(None, no_option=True, help="How many agents work at once; 0: as in legion.toml.")
+    retries: int | None = described(None, no_option=True, help="How often a ticket is tried; 0: as in legion.toml.")
 
 
 @dataclass(kw_only=True)

@@ -13,24 +13,25 @@ if TYPE_CHECKING:
     from legion import wire
 
 
+PROVIDER_APIS = ("anthropic", "openai_chat", "openai_responses")
+KEY_FORMS = ("x-api-key", "bearer", "oauth", "copilot")
+
+
 @dataclass(kw_only=True)
 class AddProvider:
     """`legion provider add`: one place of a key. Address and way stay as they were if left out."""
 
-    name: str
-    url: str = ""
-    kind: str = ""
-    """Which API it speaks."""
-    model: str | None = None
-    """The model that it is asked for, whatever an agent names; empty: that. None: as it was."""
-    auth: str = ""
-    key_file: str = ""
-    key_env: str = ""
-    key_command: str = ""
-    keyring: bool = False
-    no_key: bool = False
-    key: str = ""
-    """The key itself, to be kept: in the keyring if that is named, else in a file that only the person can read."""
+    name: str = described(REQUIRED, argument="NAME", help="anthropic, or a name of yours.")
+    url: str = described("", metavar="URL", help="Its address; known for many names.")
+    kind: str = described("", choices=PROVIDER_APIS, help="Which API it speaks; known for many names.")
+    model: str | None = described(None, metavar="M", help="Request this model, whatever model an agent names.")
+    auth: str = described("", choices=KEY_FORMS, help="How the key is sent; oauth is a token of `claude setup-token`.")
+    key_file: str = described("", metavar="FILE", help="Read the key from this file of yours, mode 0600.")
+    key_env: str = described("", metavar="VAR", help="Read the key from this variable of the daemon's environment.")
+    key_command: str = described("", metavar="CMD", help="This program prints the key; no shell runs it.")
+    keyring: bool = described(False, help="Store the key in the system's keyring, or read it from there.")
+    no_key: bool = described(False, help="It needs no key.")
+    key: str = described("", no_option=True, secret=True, help="Its key; kept in a file that only you can read.")
     token_url: str = ""
     """Where a login is exchanged for short-lived tokens."""
     account_of: str = ""
@@ -49,13 +50,11 @@ class BeginLogin:
     """`legion provider login`: a code for the person to confirm in a browser."""
 
     name: str
-    unofficial: bool = False
-    """The person accepts that this way is neither supported nor permitted by the provider."""
-    model: str = ""
-    github: str = ""
-    token_url: str = ""
-    url: str = ""
-    """Addresses other than the usual ones."""
+    unofficial: bool = described(False, help="Confirm that you want this although GitHub does not offer it.")
+    model: str = described("", metavar="M", help="Request this model, whatever model an agent names.")
+    github: str = described("", metavar="URL", help="Your company's own GitHub.")
+    token_url: str = described("", metavar="URL", help="Where that GitHub exchanges the login for tokens.")
+    url: str = described("", metavar="URL", help="The address of that GitHub's models.")
 
 
 @dataclass(kw_only=True)

@@ -53,11 +53,13 @@ class TemplatePage:
 @dataclass(kw_only=True)
 class RunTemplate:
     cwd: str
-    name: str
-    values: dict[str, str] = field(default_factory=dict)
-    team: str = ""
-    epic: str = ""
-    dry_run: bool = False
+    name: str = described(REQUIRED, argument="NAME", help="The template.")
+    values: dict[str, str] = described(
+        dict, option="--var", metavar="K=V", help="A value for a variable; may be given again."
+    )
+    team: str = described("", metavar="NAME", help="The team of the tickets.")
+    epic: str = described("", metavar="NAME", help="The epic of the tickets; the plan's name if left out.")
+    dry_run: bool = described(False, help="Show the tickets; no plan is stored.")
 
 
 @dataclass(kw_only=True)
@@ -126,11 +128,11 @@ class TemplateRows(Table):
 
     @operation("POST", "/v1/templates/run", open_to=OpenTo.BROWSER, created=True)
     def run_template(self, wanted: RunTemplate, /) -> ExpandedTemplate:
-        """Make a plan of a template, or only show it"""
+        """Make a plan of a template. Nothing starts until you approve it: `legion approve P3`"""
 
     @operation("GET", "/v1/templates/from", open_to=OpenTo.LOOKS)
     def template_from(self, cwd: Folder, epic: str) -> TemplateText:
-        """A template made of the tickets of an epic"""
+        """Print a template of what was done: the tickets of an epic as steps. Put variables into it by hand"""
 
     @operation("POST", "/v1/routines", open_to=OpenTo.BROWSER, created=True)
     def add_routine(self, wanted: AddRoutine, /) -> Routines:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from legion.domain.terminal import BadFrame, FrameKind, FrameReader, Hello, TerminalEnd, TerminalSize, frame
 from legion.wire.table import OpenTo, Table, TicketId, operation
+from legion.wire.ticket_fields import REQUIRED, described
 
 if TYPE_CHECKING:
     from legion import wire
@@ -72,27 +73,20 @@ class NewByHand:
     """A ticket that a person works on together with its agent."""
 
     cwd: str
-    name: str
-    prompt: str = ""
-    """The agent's first message; empty: the person types it."""
-    profile: str = ""
-    """One of the person's drivers; empty: the default one."""
-    program: str = ""
-    """Any interactive command line instead."""
-    branch: str = ""
-    """A branch of the person's repository whose files it starts with; empty: the landed code."""
-    model: str = ""
-    accepts: bool = False
-    """What the program's description names is accepted without a person."""
+    name: str = described(REQUIRED, argument="NAME", help="What you want to work on; the ticket's title.")
+    prompt: str = described("", metavar="TEXT", help="The first message to the agent; - reads it from stdin.")
+    branch: str = described("", metavar="B", help="Start with the files of this branch of yours.")
+    profile: str = described("", metavar="P", help="One of your [drivers.NAME]; Claude Code if left out.")
+    program: str = described("", metavar="CMD", help="Any interactive program instead.")
+    model: str = described("", metavar="M", help="The model the agent should use.")
+    accepts: bool = described(False, option="-y", help="Accept what the program's description names; each is recorded.")
     request: str = ""
 
 
 @dataclass(kw_only=True)
 class OfferWork:
-    branch: str = ""
-    """The name of the new branch; empty: made of the ticket's number and title."""
-    remote: str = ""
-    """Where it is pushed to; empty: origin, or the only remote."""
+    branch: str = described("", metavar="B", help="The name of the new branch.")
+    remote: str = described("", metavar="R", help="One of your remotes; origin if left out.")
 
 
 @dataclass(kw_only=True)
@@ -180,7 +174,7 @@ class TerminalRows(Table):
 
     @operation("POST", "/v1/tickets/{id}/checkout", open_to=OpenTo.BROWSER, waits=True)
     def checkout(self, id: TicketId, wanted: OfferWork, /) -> OfferedBranch:
-        """A ticket's work as a new branch in the person's repository"""
+        """A ticket's work as a new branch in your repository. Your own branches and files stay as they are"""
 
     @operation(
         "POST",
@@ -190,7 +184,7 @@ class TerminalRows(Table):
         asks="Push the work of {what} to your remote, as a new branch?",
     )
     def push(self, id: TicketId, wanted: OfferWork, /) -> OfferedBranch:
-        """Push a ticket's work to a remote of the person's repository, as a new branch"""
+        """Push a ticket's work to your remote, as a new branch and without force"""
 
     @operation("POST", "/v1/tickets/{id}/shell", waits=True)
     def shell(self, id: TicketId, wanted: OpenShell, /) -> OpenTerminal:

@@ -84,8 +84,10 @@ class FieldRule:
     """Its long option, where that is not the field's name."""
     argument: str = ""
     """Its name in the command's usage line, where it is no option: `NAME`, `[N]` or `TO...`."""
-    plan_only: bool = False
-    """Only plan files have it."""
+    no_option: bool = False
+    """Only plan files and forms have it."""
+    secret: bool = False
+    """It is neither shown nor kept as a draft."""
     metavar: str | None = None
     least: int | None = None
     above: int | None = None
@@ -125,7 +127,7 @@ class TicketField:
     @property
     def options(self) -> tuple[str, ...]:
         """As its command takes them, the long one last; empty where it has none."""
-        if self.rule.argument or self.rule.plan_only:
+        if self.rule.argument or self.rule.no_option:
             return ()
         long = self.rule.option or f"--{self.name.replace('_', '-')}"
         return (self.rule.short, long) if self.rule.short else (long,)

@@ -5,45 +5,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize, sanitize_lines
-from legion.cli.base.parameters import TICKET, Seconds, folders
-from legion.cli.base.row_command import row_command
-from legion.cli.base.texts import read_text, valid_text
+from legion.cli.base.parameters import TICKET, Seconds
+from legion.cli.base.row_command import described_by, filled, row_command
+from legion.cli.base.texts import read_text
 from legion.client.legion import Legion
 from legion.wire.agents import AgentRows, HireAgent, Hired, SetDelegation, SubmitTicket
 from legion.wire.errors import LegionError, Retryable
 from legion.wire.mail import MessageLine, ReadMail
 
 
+@described_by(HireAgent)
 @command("hire", example="legion agents hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
-@click.argument("task", metavar="TASK")
-@click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
-@click.option("--model", metavar="M", default="", help="Its model; agents that it hires get no better one.")
-@click.option("--driver", metavar="D", default="", help="Its program (`legion driver list`); else Claude Code.")
-@click.option("--tools", metavar="A,B", default=None, help="The only tools that it has and may pass on.")
-@click.option("--role", metavar="R", default="", help="Its role in a few words; every turn starts with it.")
-@click.option("--name", metavar="N", default="", help="A unique name for people.")
-@click.option("--budget", metavar="USD", type=float, help="Dollars for itself and all agents below it.")
-@click.option("--headcount", metavar="N", type=int, help="How many agents may be below it at once.")
-@click.option("--depth", metavar="N", type=int, help="How many levels of agents may be below it.")
-@click.option("--plan", is_flag=True, help="It only reads until you approve its plan.")
-@click.option("--delegate", is_flag=True, help="It only leads: it uses Legion's tools alone, and passes the others on.")
 @click.option("--wait", "waits", is_flag=True, help="Wait for the result of its first turn, and print it.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after S seconds.")
-def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:
+def hire(call: CommandCall, waits: bool, timeout: float | None, **given: Any) -> int:
     """Hire a standing agent, which works turn by turn until you fire it. Prints its id at once; - reads stdin."""
-    wanted = HireAgent(
-        task=read_text(task, "TASK"),
-        tools=None if tools is None else [tool.strip() for tool in tools.split(",") if tool.strip()],
-        request=os.urandom(16).hex(),
-        **{**given, "cwd": _folder(call, str(given["cwd"]))},  # type: ignore[arg-type]
-    )
-    for name in ("model", "driver", "role", "name"):
-        valid_text(getattr(wanted, name), f"--{name}")
+    given["task"] = read_text(given["task"], "TASK")
+    wanted = filled(HireAgent, given, call.here)
+    wanted.cwd = _folder(call, wanted.cwd)
     legion = call.legion()
     before = legion.status(None).last_event if waits else 0
     hired = legion.hire(wanted)

@@ -151,6 +151,7 @@ COMPLETIONS = {
     "team": teams,
     "roles": roles,
     "driver": drivers,
+    "cwd": folders,
     "drivers": completes(lambda legion: ((one.name, one.title) for one in legion.drivers().drivers)),
     "providers": _providers,
     "provider": _providers,

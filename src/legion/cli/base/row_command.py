@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar
 
 import click
 
@@ -21,7 +22,7 @@ from legion.wire.errors import LegionError
 from legion.wire.table import Operation, row_of
 from legion.wire.ticket_fields import FieldKind, TicketField, fields_of
 
-_FILLED_IN = ("cwd", "request")
+Shape = TypeVar("Shape")
 _PATH = {"TicketId": ("N", TICKET), "int": ("N", click.IntRange(1, BIGGEST)), "str": ("NAME", click.STRING)}
 
 
@@ -68,13 +69,14 @@ def option_of(field: TicketField) -> click.Option:
 
 def _argument_of(field: TicketField, completion: Completion | None) -> click.Argument:
     words, optional = field.rule.argument, field.rule.argument.startswith("[")
+    kind = click.Choice(field.rule.choices) if field.rule.choices else click.STRING
     return click.Argument(
         [field.name],
         metavar=words,
         required=not optional,
         default=None if not optional or words.endswith("...") else field.default,
         nargs=-1 if words.endswith("...") else 1,
-        type=TICKET if field.kind is FieldKind.WHOLE else click.STRING,
+        type=TICKET if field.kind is FieldKind.WHOLE else kind,
         shell_complete=completion,
     )
 
@@ -96,26 +98,24 @@ def row_command(
     shows: Callable[[Any, int], Iterable[Row]] | None = None,
     says: Callable[[Any], Iterable[str]] | None = None,
     help: str = "",
+    only: Collection[str] = (),
     waiting: str = "",
     then: Callable[[CommandCall, Any], object] = lambda call, found: None,
 ) -> click.Command:
     """`options` are those of the query. `shows` makes rows of the answer, `says` lines; without both it is reported.
 
-    `help` replaces the words of the row where it has two commands. `waiting` is shown while the daemon takes long, and
-    `then` adds what is not data.
+    Where a row has two commands, `help` replaces its words and `only` names the fields. `waiting` is shown while the
+    daemon takes long, and `then` adds what is not data.
     """
     row = row_of(of)
     request = _request_of(row)
-    fields = fields_of(request) if request is not None else {}
     completion = COMPLETIONS.get(row.on) if not row.created else None
 
     def run(call: CommandCall, **given: Any) -> int:
         # The request names the session itself, so --session does not count.
         folder = call.here if row.on == "sessions" and row.method == "POST" else call.cwd
-        sent = {field.name: _value(field, given.pop(field.name)) for field in fields.values()}
         if request is not None and row.body is not None:
-            own = {"cwd": folder, "request": os.urandom(16).hex()}
-            given[row.body.name] = request(**sent, **{one: own[one] for one in _FILLED_IN if _has(request, one)})
+            given[row.body.name] = filled(request, given, folder)
         given |= {one.name: folder for one in row.in_query if one.name == "cwd"}
         with progress(waiting) if waiting else contextlib.nullcontext():
             found = call.legion().call(row, given)
@@ -133,15 +133,42 @@ def row_command(
     made.params[:0] = [
         *(_in_path(one, completion) for one in row.in_path),
         *(_in_query(one, completion) for one in row.in_query if one.default is one.empty and one.name != "cwd"),
-        *(_argument_of(one, COMPLETIONS.get(one.name, completion)) for one in fields.values() if one.rule.argument),
-        *(option_of(one) for one in fields.values() if one.options),
+        *(_parameters(request, only, completion) if request is not None else ()),
         *options,
     ]
     return made
 
 
-def _has(request: type[Any], name: str) -> bool:
-    return name in inspect.signature(request).parameters
+def _parameters(
+    request: type[Any], only: Collection[str] = (), completion: Completion | None = None
+) -> list[click.Parameter]:
+    fields = [one for one in fields_of(request).values() if not only or one.name in only]
+    arguments = [one for one in fields if one.rule.argument]
+    return [
+        *(_argument_of(one, COMPLETIONS.get(one.name, completion)) for one in arguments),
+        *(option_of(one) for one in fields if one.options),
+    ]
+
+
+def described_by(request: type[Any], *only: str) -> Callable[[click.Command], click.Command]:
+    """Gives a command that is made by hand the arguments and options of a request, or some of them. See `filled`."""
+
+    def add(made: click.Command) -> click.Command:
+        own = [one.name for one in made.params]
+        first = sum(isinstance(one, click.Argument) for one in made.params)
+        made.params[first:first] = [one for one in _parameters(request, only) if one.name not in own]
+        return made
+
+    return add
+
+
+def filled(request: type[Shape], given: dict[str, Any], folder: str, **more: object) -> Shape:
+    """The request with what the command was given, which is taken out of `given`."""
+    known = {field.name for field in dataclasses.fields(request)}  # type: ignore[arg-type]  # shapes are dataclasses
+    own = {"cwd": folder, "request": os.urandom(16).hex()}
+    sent: dict[str, object] = {one: own[one] for one in own if one in known}
+    sent |= {one.name: _value(one, given.pop(one.name)) for one in fields_of(request).values() if one.name in given}
+    return request(**(sent | more))
 
 
 def _in_path(one: inspect.Parameter, completion: Completion | None) -> click.Argument:
@@ -172,7 +199,5 @@ def _value(field: TicketField, given: Any) -> object:  # noqa: ANN401 - as click
             return named_values(given)
         case FieldKind.TICKETS:
             return [id for some in given for id in some]
-        case FieldKind.WHOLE:
-            return field.default if given is None else given
         case _:
-            return given
+            return field.default if given is None else given

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 import click
 
 from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
-from legion.cli.base.row_command import row_command
+from legion.cli.base.row_command import described_by, filled, row_command
 from legion.cli.base.texts import read_stdin
 from legion.client.text.rows import Column, Columns, Row, listing, note, row
 from legion.client.text.terminal import Colour, duration
@@ -18,30 +19,18 @@ from legion.wire.errors import BadInput
 from legion.wire.forge import AddForge, ForgeLine, ForgeRows, Forges, HookAddress
 
 
+@described_by(AddForge)
 @command("add", example="legion forge add github acme/shop --gh\nlegion forge add git ssh://git@host/shop.git")
-@click.argument("kind", metavar="KIND", type=click.Choice(("github", "git")))
-@click.argument("address", metavar="OWNER/REPO|URL")
-@click.option("--url", default="", metavar="URL", help="The address of a GitHub Enterprise server.")
-@click.option("--branch", default="", metavar="NAME", help="The branch that work lands on.")
-@click.option("--label", default="legion:go", metavar="NAME", help="The label that starts an issue; '' for none.")
-@click.option("--milestone", default="", metavar="NAME", help="Start only issues of this milestone.")
-@click.option("--assignee", default="", metavar="LOGIN", help="Start only issues of this assignee.")
-@click.option("--app", default="", metavar="ID", help="A GitHub App; the key is its private key, a .pem file.")
-@click.option("--gh", is_flag=True, help="Use the token of the program gh.")
 @click.option("--key-stdin", is_flag=True, help="Read the token from stdin.")
-@click.option("--key-file", default="", metavar="PATH", help="A file of yours that holds the token.")
-@click.option("--key-env", default="", metavar="NAME", help="A variable of the daemon that holds the token.")
-@click.option("--key-command", default="", metavar="CMD", help="A program that prints the token; no shell runs it.")
-@click.option("--keyring", is_flag=True, help="Store the token in the system's keyring, or read it from there.")
-def add(call: CommandCall, kind: str, address: str, key_stdin: bool, **options: str | bool) -> None:
+def add(call: CommandCall, key_stdin: bool, **given: Any) -> None:
     """Connect this project to GitHub or to a git remote.
 
     The token, or the app, needs read and write access to contents, issues and pull requests. No agent sees it.
     """
-    elsewhere = kind == "git" or any(options[name] for name in ("gh", "key_file", "key_env", "key_command"))
-    key = _token(address, key_stdin, bool(options["keyring"]), elsewhere)
-    wanted = AddForge(cwd=call.cwd, kind=kind, address=address, key=key, **options)  # type: ignore[arg-type]
-    with progress(f"Asking {sanitize(address)}"):
+    elsewhere = given["kind"] == "git" or any(given[name] for name in ("gh", "key_file", "key_env", "key_command"))
+    key = _token(given["address"], key_stdin, given["keyring"], elsewhere)
+    wanted = filled(AddForge, given, call.cwd, key=key)
+    with progress(f"Asking {sanitize(wanted.address)}"):
         done = call.legion().add_forge(wanted)
     call.report(done)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.base.progress import progress
+from legion.cli.base.row_command import described_by, filled
 from legion.client.text.rows import Column, Columns, Row, listing, row
 from legion.client.text.terminal import Colour
 from legion.wire.errors import BadInput
@@ -55,17 +58,12 @@ def _numbers(text: str, option: str) -> list[int]:
         raise BadInput(f"{option} takes numbers of tickets: {option} 3,5") from None
 
 
+@described_by(MergePulls)
 @command("merge", example="legion land pulls --dry-run\nlegion land pulls --method squash --order 12,14")
-@click.option("--dry-run", "--plan", is_flag=True, help="Only show what could merge, and what is missing.")
-@click.option("--method", type=click.Choice(("merge", "squash", "rebase")), default="merge", help="How it is merged.")
 @click.option("--order", default="", metavar="N,N", help="Only these tickets, in this order.")
 @click.option("--only", default="", metavar="N,N", help="Only these tickets.")
 @click.option("--drop", default="", metavar="N,N", help="All but these tickets.")
-@click.option("--no-checks", is_flag=True, help="Also where the forge has no checks configured.")
-@click.option("--skip-review", is_flag=True, help="Also without an approval. A request for changes still counts.")
-def merge(
-    call: CommandCall, dry_run: bool, method: str, order: str, only: str, drop: str, no_checks: bool, skip_review: bool
-) -> None:
+def merge(call: CommandCall, order: str, only: str, drop: str, **given: Any) -> None:
     """Merge pull requests that are approved and whose checks are green, by the forge's own rules."""
     chosen, dropped = _numbers(only, "--only"), _numbers(drop, "--drop")
     if dropped:
@@ -77,15 +75,7 @@ def merge(
         chosen = [number for number in there if number not in dropped]
         if not chosen:
             raise BadInput("--drop leaves no open pull request: see `legion status pr`.")
-    wanted = MergePulls(
-        cwd=call.cwd,
-        method=method,
-        order=_numbers(order, "--order"),
-        only=chosen,
-        dry_run=dry_run,
-        no_checks=no_checks,
-        skip_review=skip_review,
-    )
+    wanted = filled(MergePulls, given, call.cwd, order=_numbers(order, "--order"), only=chosen)
     with progress("Asking the forge"):
         found = call.legion().merge_pulls(wanted)
     call.show(found, lambda found, width: _rows(found, width) if found.pulls else [row("No pull request is open.")])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from legion.cli.base.command import CommandCall, command, group
-from legion.cli.base.row_command import row_command
-from legion.cli.models.provider import key_options, names, read_key
+from legion.cli.base.row_command import described_by, filled, row_command
+from legion.cli.models.provider import KEY_STDIN, SOURCES, names, with_key
 from legion.client.text.providers import account_rows
 from legion.wire.providers import AddProvider, ProviderRows
 
@@ -14,16 +16,16 @@ _LIST = "Logins by provider, in the order in which they are asked, with their li
 _REMOVE = "Remove a login, and the key that Legion stored for it."
 
 
+@described_by(AddProvider, "name", *SOURCES)
 @command("add", example="legion provider account add work --of claude --key-command 'pass show claude-work'")
-@click.argument("name", metavar="NAME")
 @click.option("--of", "first", required=True, metavar="PROVIDER", shell_complete=names, help="The provider.")
-@key_options
-def add(call: CommandCall, name: str, first: str, **options: str | bool | None) -> None:
+@KEY_STDIN
+def add(call: CommandCall, first: str, **given: Any) -> None:
     """Add a further login at a provider that you have. Address, API and model are those of the provider.
 
     Without an option about the key it prompts for it, hides it, and stores it in a file that only you can read.
     """
-    wanted = AddProvider(name=name, account_of=first, **read_key(name, options))  # type: ignore[arg-type]  # click has converted each value
+    wanted = filled(AddProvider, with_key(given), call.cwd, account_of=first)
     call.report(call.legion().add_provider(wanted))
 
 

@@ -5,42 +5,33 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
+from legion.cli.base.row_command import described_by, filled
 from legion.wire.errors import BadInput, LegionError
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginState
 
 _CLAUDE = "claude"
 
 
+@described_by(BeginLogin)
 @command("login", example="legion provider login claude\nlegion provider login copilot --unofficial --model gpt-5")
 @click.argument("name", metavar="claude|copilot", type=click.Choice((_CLAUDE, "copilot")))
-@click.option("--unofficial", is_flag=True, help="Confirm that you want this although GitHub does not offer it.")
-@click.option("--model", default="", metavar="M", help="Request this model, whatever model an agent names.")
-@click.option("--github", default="", metavar="URL", help="Your company's own GitHub.")
-@click.option("--token-url", default="", metavar="URL", help="Where that GitHub exchanges the login for tokens.")
-@click.option("--url", default="", metavar="URL", help="The address of that GitHub's models.")
-def login(call: CommandCall, name: str, unofficial: bool, model: str, github: str, token_url: str, url: str) -> None:
+def login(call: CommandCall, name: str, **given: Any) -> None:
     """Log in with a browser, and add the provider.
 
     `claude` runs `claude setup-token`, whose token is valid for a year, and asks you for it. `copilot` shows a code
     for you to confirm at GitHub; that login is unofficial, so it needs --unofficial.
     """
     if name == _CLAUDE:
-        _claude(call, model)
+        _claude(call, given["model"])
         return
-    wanted = BeginLogin(
-        name=name,
-        unofficial=unofficial,
-        model=model,
-        github=github,
-        token_url=token_url,
-        url=url,
-    )
+    wanted = filled(BeginLogin, given, call.cwd, name=name)
     login_started = call.legion().begin_login(wanted)
     call.say(f"Open {sanitize(login_started.url)} and type {sanitize(login_started.code)}")
     state = LoginState(done=False, message="")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.editor import edit, refuse_no_editor
 from legion.cli.base.output import sanitize, sanitize_lines
-from legion.cli.base.parameters import files, teams, ticket_argument
+from legion.cli.base.parameters import files, ticket_argument
+from legion.cli.base.row_command import described_by, filled, flag, row_command
 from legion.cli.base.texts import file_text, read_text
 from legion.cli.plans.numbers import number_of
 from legion.client.text.plans import list_rows, page_rows
+from legion.client.text.rows import Row
 from legion.wire.errors import BadInput, ChecksFailed, LegionError, NotFound
 from legion.wire.forge import PlanIssues
-from legion.wire.plans import NewPlan, PlanPage, ReplanEpic, SavePlan, SplitTicket
+from legion.wire.plans import NewPlan, PlanList, PlanPage, PlanRows, ReplanEpic, SavePlan, SplitTicket
 
 _EXIT_CODES = {"faulty": ChecksFailed.exit_code, "failed": LegionError.exit_code}
 """Of --wait, by the plan's state; 0 for every other."""
@@ -27,23 +29,20 @@ legion plan --from goal.md --team tech_lead_team --budget 2
 legion plan show P3
 legion plan edit P3"""
 
-_MODEL = click.option("--model", metavar="M", default="", help="The planner's model.")
-_BUDGET = click.option("--budget", metavar="USD", type=float, help="Dollars that the planner may cost.")
+_ALL = flag("all", "Also plans that are approved or dropped.")
 _WAIT = click.option("-w", "--wait", is_flag=True, help="Wait until the planner is done, and show the plan.")
 
 
+def _rows(found: PlanList, width: int) -> list[Row]:
+    return list_rows(found, width, "legion plan 'GOAL'")
+
+
+@described_by(NewPlan)
 @command("plan", example=_EXAMPLE)
 @click.argument("words", nargs=-1, metavar="GOAL | show P3 | edit P3 | spec P3 | retry P3 | drop P3")
 @click.option(
     "--from", "file", metavar="FILE", shell_complete=files, help="Read the goal, or the edited plan, from a file."
 )
-@click.option("--team", metavar="NAME", default="", shell_complete=teams, help="The team of the tickets.")
-@_MODEL
-@_BUDGET
-@click.option("--questions", is_flag=True, help="The planner may ask you once before it plans: `legion inbox`.")
-@click.option("--epic", metavar="NAME", default="", help="The epic of the tickets; the plan's name if left out.")
-@click.option("--spec", is_flag=True, help="Write a specification first, and plan from it.")
-@click.option("--keep-docs", is_flag=True, help="Let the specification land, as the first ticket.")
 @click.option("--issues", metavar="N,N", default="", help="Issues of the project's forge; GOAL may say more.")
 @click.option("--print", "prints", is_flag=True, help="With `edit`: print the text that it would open.")
 @_WAIT
@@ -51,16 +50,10 @@ def plan(
     call: CommandCall,
     words: tuple[str, ...],
     file: str | None,
-    team: str,
-    model: str,
-    budget: float | None,
-    questions: bool,
-    epic: str,
-    spec: bool,
-    keep_docs: bool,
     issues: str,
     prints: bool,
     wait: bool,
+    **given: Any,
 ) -> int:
     """Have a planner propose tickets for a goal. Nothing starts until you approve: `legion approve P3`.
 
@@ -86,18 +79,7 @@ def plan(
         verbs[words[0]](call, number_of(words[1]), file)
         return 0
     goal = _goal(words, file) if words or file or not issues else ""
-    wanted = NewPlan(
-        cwd=call.cwd,
-        goal=goal,
-        team=team,
-        model=model,
-        budget=budget,
-        questions=questions,
-        epic=epic,
-        spec=spec,
-        keep_docs=keep_docs,
-        request=os.urandom(16).hex(),
-    )
+    wanted = filled(NewPlan, given, call.cwd, goal=goal)
     page = call.legion().plan_issues(of_issues(wanted, issues)) if issues else call.legion().plan(wanted)
     return _started(call, page, wait)
 
@@ -109,44 +91,28 @@ def of_issues(wanted: NewPlan, issues: str) -> PlanIssues:
     return PlanIssues(issues=[int(number) for number in numbers], **vars(wanted))
 
 
-@command("plans", example="legion plan list\nlegion plan list --all")
-@click.option("--all", "everything", is_flag=True, help="Also plans that are approved or dropped.")
-def plans(call: CommandCall, everything: bool) -> None:
-    """The plans of this project, and what each waits for."""
-    found = call.legion().plans(call.cwd, everything)
-    call.show(found, lambda found, width: list_rows(found, width, "legion plan 'GOAL'"))
+plans = row_command("plans", PlanRows.plans, "legion plan list\nlegion plan list --all", _ALL, shows=_rows)
 
 
+@described_by(SplitTicket)
 @command("split", example="legion plan split 12")
 @ticket_argument
-@_MODEL
-@_BUDGET
 @_WAIT
-def split(call: CommandCall, id: int, model: str, budget: float | None, wait: bool) -> int:
+def split(call: CommandCall, id: int, wait: bool, **given: Any) -> int:
     """Have a planner propose several tickets in place of one that is too large.
 
     Ticket N stays until you have approved the whole plan; then the new tickets take its place on the board.
     """
-    page = call.legion().split(id, SplitTicket(model=model, budget=budget))
+    page = call.legion().split(id, filled(SplitTicket, given, call.cwd))
     return _started(call, page, wait)
 
 
+@described_by(ReplanEpic)
 @command("replan", example="legion plan replan P3 'The API changed.'")
-@click.argument("epic", metavar="EPIC")
-@click.argument("why", metavar="[WHY]", default="")
-@_MODEL
-@_BUDGET
 @_WAIT
-def replan(call: CommandCall, epic: str, why: str, model: str, budget: float | None, wait: bool) -> int:
+def replan(call: CommandCall, wait: bool, **given: Any) -> int:
     """Plan what is left of an epic after something landed or failed; only what changes is proposed."""
-    wanted = ReplanEpic(
-        cwd=call.cwd,
-        epic=epic,
-        why=read_text(why, "WHY"),
-        model=model,
-        budget=budget,
-    )
-    return _started(call, call.legion().replan(wanted), wait)
+    return _started(call, call.legion().replan(filled(ReplanEpic, given, call.cwd)), wait)
 
 
 def _goal(words: tuple[str, ...], file: str | None) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,17 +14,20 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import files
 from legion.cli.base.row_command import option_of
-from legion.cli.base.texts import file_text, read_text, short_title, valid_text
+from legion.cli.base.texts import file_text, named_values, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
-from legion.cli.tickets.template_dispatch import dispatch_template, names_template
 from legion.wire.dispatch import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
-from legion.wire.errors import BadInput
+from legion.wire.errors import BadInput, NotFound
+from legion.wire.plans import ApprovePlan
+from legion.wire.templates import ExpandedTemplate, RunTemplate
+from legion.wire.text import plan_number
 from legion.wire.ticket_fields import FieldKind
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
 legion dispatch --from plan.toml
 legion dispatch --from bug --var bug='The cart loses items'"""
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @command("dispatch", example=_EXAMPLE)
@@ -58,10 +63,10 @@ def dispatch(
     """
     if plan_file is None and values:
         raise BadInput("--var is for a template: add --from NAME.")
-    if plan_file is not None and names_template(plan_file, values):
+    if plan_file is not None and _names_template(plan_file, values):
         if arguments or to or any(value for name, value in options.items() if name not in ("team", "epic")):
             raise BadInput("--from takes everything from the template; remove all but --team, --epic and --dry-run.")
-        dispatch_template(call, plan_file, values, team=options["team"], epic=options["epic"], dry_run=dry_run)
+        _dispatch_template(call, plan_file, values, team=options["team"], epic=options["epic"], dry_run=dry_run)
         return
     if plan_file is not None:
         if arguments or any(options.values()):
@@ -133,3 +138,33 @@ def _arguments(arguments: tuple[str, ...]) -> tuple[int | None, str | None]:
     if fault := TICKET_FIELDS["worker_id"].fault(number):
         raise BadInput(f"WORKER {fault}.")
     return number, texts[0]
+
+
+def _names_template(name: str, values: tuple[str, ...]) -> bool:
+    """Whether --from means a template: it has variables, or no file has that name."""
+    return bool(values) or (name != "-" and bool(_NAME.fullmatch(name)) and not Path(name).exists())
+
+
+def _dispatch_template(
+    call: CommandCall, name: str, values: tuple[str, ...], *, team: str, epic: str, dry_run: bool
+) -> None:
+    given = named_values(values)
+    wanted = RunTemplate(cwd=call.cwd, name=name, values=given, team=team, epic=epic, dry_run=dry_run)
+    if not values and name not in [one.name for one in call.legion().templates(call.cwd).templates]:
+        raise NotFound(f"There is neither a file nor a template {name}: see `legion plan template list`.")
+    expanded = call.legion().run_template(wanted)
+    if expanded.plan is None:
+        tried = Dispatched(ids=[], planned=_planned(expanded))
+        call.answer(tried, lambda: [*map(sanitize, tried.planned), "Nothing was created."])
+        call.notes(f"{one.ticket or name}: {one.text}." for one in expanded.findings)
+        return
+    number = plan_number(expanded.plan.plan.id)
+    assert number is not None, "the daemon names its own plans"
+    made = call.legion().approve_plan(number, ApprovePlan(request=os.urandom(16).hex()))
+    done = Dispatched(ids=list(made.tickets.values()), keys=made.tickets, notes=made.notes)
+    call.answer(done, lambda: [f"Ticket ID: {id}" for id in done.ids])
+    call.notes([*done.notes, f"`legion status epic {epic or expanded.plan.plan.id}` follows them."])
+
+
+def _planned(expanded: ExpandedTemplate) -> list[str]:
+    return [f"{one.key}: {one.title}" for one in expanded.tickets]

@@ -211,7 +211,7 @@ def _entry(field: FormField, text: str) -> Widget:
         return Switch(value=text == "yes", id=id, animate=False)
     if field.choices:
         options = [(choice, choice) for choice in field.choices if choice]
-        return Select(options, id=id, prompt="as the project says", compact=True, value=text or Select.NULL)
+        return Select(options, id=id, prompt="as usual", compact=True, value=text or Select.NULL)
     if field.big:
         return TextArea(text, id=id, tab_behavior="focus", show_line_numbers=False)
     return TextLine(text, id=id, password=field.secret)

@@ -1,12 +1,19 @@
-"""Fields of forms: those of a new ticket as the wire describes them, those of a hire; text to value and back. Pure."""
+"""Fields of forms, as the requests describe them; text to value and back. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from legion.wire.agents import HireAgent
 from legion.wire.dispatch import TICKET_FIELDS
-from legion.wire.ticket_fields import FieldKind, TicketField
+from legion.wire.plans import NewPlan
+from legion.wire.projects import SetNumbers
+from legion.wire.providers import AddProvider, SetRoute
+from legion.wire.sessions import NewSession
+from legion.wire.terminal import NewByHand
+from legion.wire.ticket_fields import FieldKind, TicketField, fields_of
 
 _BIG = ("text", "context", "criteria", "prove", "task", "feedback", "to", "prompt", "goal")
 """Fields with room for several lines; `plan` of a ticket, too, which a hire has as a flag."""
@@ -56,6 +63,9 @@ def read(kind: FieldKind, text: str) -> object:
             return text.strip("\n")
         case FieldKind.TEXTS:
             return [line.strip() for line in text.splitlines() if line.strip()]
+        case FieldKind.VALUES:
+            pairs = [line.partition("=") for line in text.splitlines() if line.strip()]
+            return {name.strip(): value for name, _, value in pairs}
         case FieldKind.FLAG:
             return text.strip().lower() in _YES
         case FieldKind.TICKETS:
@@ -79,17 +89,24 @@ def _number(convert: Callable[[str], float], text: str, why: str) -> float:
 def ticket_fields(*, every: bool) -> list[FormField]:
     """The fields of `legion dispatch`; the short form has those that most tickets need."""
     names = [name for name in TICKET_FIELDS if name not in _LEFT_OUT and (every or name in _SHORT_FORM)]
-    return [_of_ticket(TICKET_FIELDS[name]) for name in names]
+    return [_described(TICKET_FIELDS[name]) for name in names]
 
 
-def _of_ticket(field: TicketField) -> FormField:
+def _described(field: TicketField) -> FormField:
     return FormField(
         name=field.name,
         kind=field.kind,
         help=field.rule.help.removesuffix("; - reads it from stdin.").rstrip(".") + ".",
         choices=("", *field.rule.choices) if field.rule.choices else (),
+        secret=field.rule.secret,
         check=field.fault,
     )
+
+
+def _form_of(request: type[Any], names: str) -> list[FormField]:
+    """Fields of a request, as its shape describes them."""
+    known = fields_of(request)
+    return [_described(known[name]) for name in names.split()]
 
 
 RETRY_FIELDS = [
@@ -98,60 +115,13 @@ RETRY_FIELDS = [
     FormField(name="context", kind=FieldKind.TEXT, help="What its agent should know."),
     FormField(name="criteria", kind=FieldKind.TEXT, help="How it is decided whether it is done."),
 ]
-BY_HAND_FIELDS = [
-    FormField(name="name", kind=FieldKind.TEXT, help="What you want to work on; the ticket's title."),
-    FormField(name="prompt", kind=FieldKind.TEXT, help="The agent's first message; you type it if left out."),
-    FormField(name="profile", kind=FieldKind.TEXT, help="One of your [drivers.NAME]; Claude Code if left out."),
-    FormField(name="branch", kind=FieldKind.TEXT, help="Start with the files of this branch of yours."),
-    FormField(name="program", kind=FieldKind.TEXT, help="Any interactive command line instead."),
-    FormField(name="model", kind=FieldKind.TEXT, help="The model that the agent should use."),
-    FormField(name="accepts", kind=FieldKind.FLAG, help="Accept what the program's description names; all recorded."),
-]
-PLAN_FIELDS = [
-    FormField(
-        name="goal", kind=FieldKind.TEXT, help="What should be there in the end; a planner proposes the tickets."
-    ),
-    FormField(name="questions", kind=FieldKind.FLAG, help="The planner may ask you once before it plans."),
-    FormField(name="spec", kind=FieldKind.FLAG, help="It writes a specification first."),
-    FormField(name="budget", kind=FieldKind.AMOUNT, help="Dollars that the planner may cost."),
-    FormField(name="team", kind=FieldKind.TEXT, help="For the tickets; the project's own if left out."),
-    FormField(name="model", kind=FieldKind.TEXT, help="The planner's model; as your settings say if left out."),
-]
-HIRE_FIELDS = [
-    FormField(name="task", kind=FieldKind.TEXT, help="What it is there for."),
-    FormField(name="name", kind=FieldKind.TEXT, help="How you call it; one is chosen if left out."),
-    FormField(name="role", kind=FieldKind.TEXT, help="In a few words; leader: it leads the project."),
-    FormField(name="driver", kind=FieldKind.TEXT, help="Its program, such as codex; Claude Code if left out."),
-    FormField(name="model", kind=FieldKind.TEXT, help="Its model; as your settings say if left out."),
-    FormField(name="budget", kind=FieldKind.AMOUNT, help="Dollars for itself and all below it."),
-    FormField(name="headcount", kind=FieldKind.WHOLE, help="How many agents it may have below it."),
-    FormField(name="plan", kind=FieldKind.FLAG, help="It only reads until you approve its plan."),
-    FormField(name="delegate", kind=FieldKind.FLAG, help="It only leads, and uses no other tools."),
-]
-PROVIDER_FIELDS = [
-    FormField(name="name", kind=FieldKind.TEXT, help="anthropic, or a name of yours."),
-    FormField(name="key", kind=FieldKind.TEXT, help="Its key; kept in a file that only you can read.", secret=True),
-    FormField(name="url", kind=FieldKind.TEXT, help="Its address, if its name is not that of a known provider."),
-    FormField(name="kind", kind=FieldKind.TEXT, help="Which API it speaks; anthropic if left out."),
-    FormField(name="model", kind=FieldKind.TEXT, help="The model that it is asked for, whatever an agent names."),
-]
-ROUTE_FIELDS = [
-    FormField(name="model", kind=FieldKind.TEXT, help="The model that agents name."),
-    FormField(
-        name="to", kind=FieldKind.TEXTS, help="provider or provider/model, in the order in which they are asked."
-    ),
-    FormField(name="agent", kind=FieldKind.TEXT, help="Only for runs of this agent."),
-    FormField(name="role", kind=FieldKind.TEXT, help="Only for runs of this role."),
-    FormField(name="team", kind=FieldKind.TEXT, help="Only for runs of this team."),
-]
-WORKER_FIELDS = [
-    FormField(name="workers", kind=FieldKind.WHOLE, help="How many agents work at once; 0: as in legion.toml."),
-    FormField(name="retries", kind=FieldKind.WHOLE, help="How often a ticket is tried; 0: as in legion.toml."),
-]
-SESSION_FIELDS = [
-    FormField(name="branch", kind=FieldKind.TEXT, help="The branch that it lands on; the checked out one if left out."),
-    FormField(name="base", kind=FieldKind.TEXT, help="Make the branch, from this one; left out: it must exist."),
-]
+BY_HAND_FIELDS = _form_of(NewByHand, "name prompt profile branch program model accepts")
+PLAN_FIELDS = _form_of(NewPlan, "goal questions spec budget team model")
+HIRE_FIELDS = _form_of(HireAgent, "task name role driver model budget headcount plan delegate")
+PROVIDER_FIELDS = _form_of(AddProvider, "name key url kind model")
+ROUTE_FIELDS = _form_of(SetRoute, "model to agent role team")
+WORKER_FIELDS = _form_of(SetNumbers, "workers retries")
+SESSION_FIELDS = _form_of(NewSession, "branch base")
 NAME_FIELDS = [FormField(name="name", kind=FieldKind.TEXT, help="Its name; your editor opens next.")]
 
 
