@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.client.detach_key import DetachKey
+from legion.client.terminal import DetachKey
 from tests.support.attacks import Attacker, Door, attack
 
 CTRL_Q = [

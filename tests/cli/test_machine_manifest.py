@@ -13,7 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no types
 
 from legion import __version__
-from legion.cli.machines.services import ServiceHost, service_file, write
+from legion.cli.machines.invite import ServiceHost, service_file, write
 from legion.cli.machines.supervisors import MAC_HOME, REMOVED_EXIT, MachineProgram, launchd_plist, systemd_unit
 from legion.wire.errors import BadInput
 from tests.cli.conftest import Ended

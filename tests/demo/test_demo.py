@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.goal import GOAL, SCRIPT
+from legion.demo.main import GOAL, SCRIPT
 from legion.demo.stage import SCRIPTS
 from legion.demo.tickets import parts, script_marker
 from legion.rehearsal.script import parser

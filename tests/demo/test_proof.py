@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.proof import LandedFacts, losses
+from legion.demo.rehearse import LandedFacts, losses
 from legion.wire.ticket_pages import TicketPage
 from legion.wire.tickets import EventLine, TicketLine
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from legion.demo.machines.link import BadLink
+from legion.demo.machines.play import BadLink
 from legion.wire.machines import MachineLine
 from tests.machines.workers import LEASE, MachineHouse, machine_house
 from tests.support.legion import PATIENCE, Project

@@ -14,7 +14,7 @@ from legion.client.text import providers as providers_text
 from legion.client.text.rows import Row
 from legion.client.text.terminal import sanitize, sanitize_lines
 from legion.tui.link.connection import Phase
-from legion.tui.output_feed import Tail
+from legion.tui.store import Tail
 from legion.tui.views import diff, squad, status_line, ticket
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.board import Graph, Status

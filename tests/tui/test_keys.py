@@ -10,13 +10,12 @@ from legion.config.files.user import parse
 from legion.tui.app import LegionApp
 from legion.tui.keys import BY_ID, KEYS, Key, KeyContext, KeyMap, shown_key
 from legion.tui.screens.catalog import CatalogPlace
-from legion.tui.screens.change_tab import ChangeList
 from legion.tui.screens.forms import Form
 from legion.tui.screens.history_tab import HistoryList
 from legion.tui.screens.machines import MachinesPlace
 from legion.tui.screens.models import ModelsPlace
 from legion.tui.screens.place import PLACES, Place
-from legion.tui.screens.ticket import TicketScreen
+from legion.tui.screens.ticket import ChangeList, TicketScreen
 from legion.tui.views.help import help_rows
 from legion.tui.widgets.bindings import changes_of
 from legion.tui.widgets.row_list import RowList

@@ -11,7 +11,7 @@ from legion.client.text.rows import Row, definitions, flow, paragraph, table
 from legion.client.text.terminal import Cell, Colour, width
 from legion.tui.keys import KeyContext, KeyMap
 from legion.tui.link.connection import Phase
-from legion.tui.output_feed import KEPT_LINES, Tail
+from legion.tui.store import KEPT_LINES, Tail
 from legion.tui.views import diff, squad
 from legion.tui.views.diff import CommentPlace, DiffKind
 from legion.tui.views.help import help_rows

@@ -15,6 +15,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.filter import LineFilter
+from textual.theme import Theme
 from textual.widgets import Input, TextArea
 
 from legion.client.text.rows import clean
@@ -27,13 +28,28 @@ from legion.tui.link.connection import Phase
 from legion.tui.screens.place import PLACES, Place
 from legion.tui.screens.prompts import Choice, Reader
 from legion.tui.store import BoardStore, StartedWith
-from legion.tui.themes import DARK, LIGHT, THEMES
 from legion.tui.typed_ahead import TypedAhead
 from legion.tui.views.help import help_rows
 from legion.tui.widgets.ascii_filter import AsciiFilter
 from legion.tui.widgets.bindings import bindings_of, changes_of
 from legion.wire.errors import LegionError
 from legion.wire.tickets import TicketLine
+
+THEMES = (
+    Theme(
+        name="legion-dark", primary="#5c9dff", secondary="#57c7d4", accent="#57c7d4", warning="#e5b567",
+        error="#f2777a", success="#8fce7f", foreground="#dcdfe4",
+        background="#14161b", surface="#1b1e25", panel="#232833", dark=True,
+    ),
+    Theme(
+        name="legion-light", primary="#1f5fbf", secondary="#0b7a86", accent="#0b7a86", warning="#8a5a00",
+        error="#b3261e", success="#2d7a1f", foreground="#1d2026",
+        background="#fbfbfa", surface="#f0f0ee", panel="#e4e6ea", dark=False,
+    ),
+)  # fmt: skip
+DARK, LIGHT = ("legion-dark", "ansi-dark"), ("legion-light", "ansi-light")
+"""By whether the terminal has few colours."""
+
 
 _FIRST = "squad"
 _BRANCH_OFFERED = "ui.branch"

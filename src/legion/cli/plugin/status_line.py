@@ -9,7 +9,7 @@ KEY = "statusLine"
 
 def with_line(text: str | None, command: str) -> tuple[str | None, str]:
     """The settings with our status line, or None and the reason why they stay as they are. None: there is no file."""
-    settings = _read(text)
+    settings = _settings(text)
     if settings is None:
         return None, "it is no JSON object"
     if KEY in settings:
@@ -21,7 +21,7 @@ def with_line(text: str | None, command: str) -> tuple[str | None, str]:
 
 def without_line(text: str, command: str) -> str | None:
     """The settings without our status line; None where it is not in them."""
-    settings = _read(text)
+    settings = _settings(text)
     if settings is None or not is_ours(text, command):
         return None
     del settings[KEY]
@@ -29,11 +29,11 @@ def without_line(text: str, command: str) -> str | None:
 
 
 def is_ours(text: str | None, command: str) -> bool:
-    line = (_read(text) or {}).get(KEY)
+    line = (_settings(text) or {}).get(KEY)
     return isinstance(line, dict) and line.get("command") == command
 
 
-def _read(text: str | None) -> dict[str, object] | None:
+def _settings(text: str | None) -> dict[str, object] | None:
     try:
         found = json.loads(text) if text is not None and text.strip() else {}
     except ValueError:

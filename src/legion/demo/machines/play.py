@@ -3,24 +3,215 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 
+import legion
 from legion.cli.base.output import Cell, Colour, Screen, count
 from legion.client.legion import Legion
-from legion.demo.machines.crew import LABEL, DemoMachine, machines
-from legion.demo.machines.postgres import private_postgres
+from legion.demo.machines.link_state import CUT, GOOD, LinkState
 from legion.demo.scratch import running_scratch
 from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import StoryLine, StoryPrinter
 from legion.wire.dispatch import Dispatch, NewTicket
 from legion.wire.errors import LegionError
+from legion.wire.machines import InviteMachine
 from legion.wire.projects import AddProject, Trust
+
+_SETTINGS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "shared_buffers=32MB", "max_connections=100")
+_USER, _DATABASE = "legion", "postgres"
+
+
+@contextmanager
+def private_postgres() -> Iterator[str]:
+    """Its URL, during the block. Raises LegionError where Postgres is not installed."""
+    programs, user = _programs(), _ordinary_user()
+    # Postgres refuses to be root, and another user cannot look into the demo's own folder.
+    folder = Path(tempfile.mkdtemp(prefix="legion-pg-"))
+    try:
+        if user is not None:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        data = folder / "data"
+        _run(
+            programs / "initdb",
+            *("-D", str(data), "-U", _USER, "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync"),
+            folder=folder,
+            user=user,
+        )
+        options = " ".join(f"-c {setting}" for setting in _SETTINGS)
+        start = ("start", "-w", "-t", "60", "-l", str(folder / "log"), "-o", f"-k {folder} {options}")
+        _run(programs / "pg_ctl", "-D", str(data), *start, folder=folder, user=user)
+        try:
+            yield f"postgresql+psycopg://{_USER}@/{_DATABASE}?host={folder}"
+        finally:
+            with suppress(LegionError):
+                _run(programs / "pg_ctl", "-D", str(data), "stop", "-m", "immediate", folder=folder, user=user)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _programs() -> Path:
+    """The packaged ones come first: those on PATH may be wrappers."""
+    packaged = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    if packaged:
+        return max(packaged, key=lambda folder: int(folder.parent.name))
+    found = shutil.which("initdb")
+    if found is None:
+        raise LegionError(
+            "Machines need a board in Postgres: install it (Debian: apt install postgresql) and try again."
+        )
+    return Path(found).resolve().parent
+
+
+def _ordinary_user() -> pwd.struct_passwd | None:
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "daemon"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise LegionError("Postgres refuses to run as root, and there is no user postgres: run the demo as another user.")
+
+
+def _run(program: Path, *words: str, folder: Path, user: pwd.struct_passwd | None) -> None:
+    # Output goes to a file: the server keeps a pipe open as long as it lives.
+    with (folder / "output").open("wb") as output:
+        done = subprocess.run(
+            [program, *words],
+            cwd=folder,
+            env={"PATH": os.defpath, "LC_ALL": "C", "HOME": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+            start_new_session=True,
+            user=user.pw_uid if user else None,
+            group=user.pw_gid if user else None,
+            extra_groups=[] if user else None,
+        )
+    if done.returncode != 0:
+        text = " ".join((folder / "output").read_text(errors="replace").split())
+        raise LegionError(f"{program.name} failed: {text[-400:]}")
+
+
+class BadLink:
+    """Forwards connections to `port`; connect to `self.port` instead. Good until `change`."""
+
+    def __init__(self, port: int, *, host: str = "127.0.0.1", listen: str = "127.0.0.1", seed: int = 0) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "legion.demo.machines.link_process", listen, host, str(port), str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.port = int(self._read())
+
+    def change(self, state: LinkState) -> None:
+        """Returns when the state holds."""
+        self._ask(json.dumps(state.as_json()))
+
+    def cut(self) -> None:
+        self.change(CUT)
+
+    def heal(self) -> None:
+        self.change(GOOD)
+
+    def break_connections(self) -> None:
+        """Reset every connection, as a router does that was restarted. New ones are accepted."""
+        self._ask("break")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+    def _ask(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        self._read()
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"The link's process ended with {self._process.wait(10)}.")
+        return line.strip()
+
+    def __enter__(self) -> BadLink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+LABEL = "demo"
+"""Every machine has it, and the head has not."""
+_GRACE = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoMachine:
+    name: str
+    link: BadLink
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def machines(head: Legion, folder: Path, names: Sequence[str], *, slots: int) -> Iterator[dict[str, DemoMachine]]:
+    """Invited and started. Workers, links and what the workers started end with the block."""
+    made: dict[str, DemoMachine] = {}
+    with ExitStack() as stack:
+        try:
+            for name in names:
+                wanted = InviteMachine(name=name, labels=[LABEL], slots=slots, host="127.0.0.1")
+                address, _, secret = head.invite_machine(wanted).line.partition("/#")
+                link = stack.enter_context(BadLink(int(address.rpartition(":")[2])))
+                line = f"https://127.0.0.1:{link.port}/#{secret}"
+                made[name] = DemoMachine(name=name, link=link, process=_worker(folder / name, line))
+            yield made
+        finally:
+            for machine in made.values():
+                machine.link.heal()
+            for machine in made.values():
+                _end(machine.process)
+
+
+def _worker(folder: Path, line: str) -> subprocess.Popen[bytes]:
+    folder.mkdir()
+    (folder / "config.toml").write_text("# The settings of this machine.\n")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
+    env |= {"LEGION_CONFIG": str(folder / "config.toml"), "PYTHONPATH": str(Path(legion.__file__).parents[1])}
+    argv = [sys.executable, "-P", "-m", "legion", "--data-dir", str(folder / "data"), "join", line]
+    with (folder / "worker.log").open("ab") as log:
+        return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
 
 Seen = TypeVar("Seen")
 _LEASE = 6.0

@@ -5,6 +5,7 @@ The only state is how often each step with an error was requested.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -12,19 +13,52 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from legion.domain.text import count
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.play.chaos import ModelChaos
 from legion.rehearsal.play.conversation import ScriptPosition, part, position
-from legion.rehearsal.play.variables import filled
 from legion.rehearsal.protocol import anthropic, request
 from legion.rehearsal.protocol.anthropic import Json
 from legion.rehearsal.protocol.log import LogLine, RequestKind
 from legion.rehearsal.protocol.prompt_cache import CachedTokens, PromptCache
 from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
 from legion.rehearsal.script import generic, parser
-from legion.rehearsal.script.script import Drop, Script, Step
+from legion.rehearsal.script.script import Drop, Script, ScriptedCall, Step
+
+_NEVER = re.compile(r"(?!)")
+
+
+def filled(step: Step, script: Script, where: ScriptPosition) -> Step:
+    facts = {**where.facts, **_captured(script, where.briefing)}
+    names = "|".join(re.escape(name) for name in (*script.fills, *script.captures))
+    variable = re.compile(rf"\{{({names})\}}") if names else _NEVER
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[1] not in facts:
+            raise Unexpected(f"Script {script.name} uses {found[0]}, which the conversation does not contain.")
+        return facts[found[1]]
+
+    def fill(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
+        match value:
+            case str():
+                return variable.sub(value_of, value)
+            case Mapping():
+                return {key: fill(inner) for key, inner in value.items()}
+            case list():
+                return [fill(inner) for inner in value]
+            case _:
+                return value
+
+    calls = tuple(ScriptedCall(tool=call.tool, input=fill(call.input)) for call in step.calls)
+    return dataclasses.replace(step, think=fill(step.think), say=fill(step.say), expect=step.expect, calls=calls)
+
+
+def _captured(script: Script, briefing: str) -> dict[str, str]:
+    found = {name: re.search(pattern, briefing, re.MULTILINE) for name, pattern in script.captures.items()}
+    return {name: match[1] for name, match in found.items() if match is not None}
+
 
 _SIDE_ANSWER = Step(say='{"title": "Rehearsal"}')
 _SHOWN = 300
