@@ -116,7 +116,7 @@ class SessionClient:
         session_id: str,
         tool_call: schema.ToolCallUpdate,
         options: list[schema.PermissionOption],
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.RequestPermissionResponse:
         self._works(session_id)
         call, tool, input = self._updates.begin(tool_call)
@@ -145,7 +145,7 @@ class SessionClient:
         path: str,
         line: int | None = None,
         limit: int | None = None,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.ReadTextFileResponse:
         return schema.ReadTextFileResponse(content=self._files.read(path, line, limit))
 
@@ -154,7 +154,7 @@ class SessionClient:
         session_id: str,
         path: str,
         content: str,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.WriteTextFileResponse | None:
         self._works(session_id)
         call, input = str(uuid.uuid4()), {"file_path": path}
@@ -179,7 +179,7 @@ class SessionClient:
         env: list[schema.EnvVariable] | None = None,
         cwd: str | None = None,
         output_byte_limit: int | None = None,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.CreateTerminalResponse:
         """A command needs the same permission here as in a tool of the program's own."""
         folder = self._files.folder(cwd)
@@ -196,7 +196,7 @@ class SessionClient:
         self,
         session_id: str,
         terminal_id: str,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.TerminalOutputResponse:
         return self._terminals.output(terminal_id)
 
@@ -204,7 +204,7 @@ class SessionClient:
         self,
         session_id: str,
         terminal_id: str,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.WaitForTerminalExitResponse:
         return await self._terminals.wait(terminal_id)
 
@@ -212,7 +212,7 @@ class SessionClient:
         self,
         session_id: str,
         terminal_id: str,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.KillTerminalResponse:
         self._terminals.kill(terminal_id)
         return schema.KillTerminalResponse()
@@ -221,7 +221,7 @@ class SessionClient:
         self,
         session_id: str,
         terminal_id: str,
-        **_meta: Any,  # noqa: ANN401 (the library's)
+        **_meta: Any,
     ) -> schema.ReleaseTerminalResponse:
         self._terminals.release(terminal_id)
         return schema.ReleaseTerminalResponse()
