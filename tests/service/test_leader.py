@@ -205,6 +205,19 @@ def test_the_texts_of_a_turn_come_from_rows(open_desk: Office):
     assert "put aside" in turn.texts(open_desk.context, agent).fresh
 
 
+def test_a_leader_notes_what_must_stay_before_its_conversation_is_replaced(desk: Office):
+    rob = leader(desk, "rob")
+    context = desk.context
+    with context.store.read() as tx:
+        agent = agents.get(tx, rob.id)
+    said = {}
+    for tokens in (79_999, 80_000, 99_999):
+        with context.store.write() as tx:
+            leaders.change(tx, agent.number, tokens=tokens)
+        said[tokens] = "record with legion-note what it holds" in turn.texts(context, agent).resumed
+    assert said == {79_999: False, 80_000: True, 99_999: True}
+
+
 def test_the_conversation_is_the_mail_between_person_and_leader(desk: Office):
     hal = leader(desk, "hal")
     hal.use("legion-tell", to="root", message="All is well.")

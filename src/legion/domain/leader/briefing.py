@@ -81,6 +81,9 @@ def briefing(facts: LeaderFacts) -> str:
 _PERSON_APPROVES = "Plans are approved by the person: say which plan waits and what you think of it"
 _ANSWERS = """\
 Answer questions of agents with legion-answer where notes or the person settled it; leave all others to the person."""
+_LAST_CALL = """\
+Your conversation is full and is replaced soon. Before all else record with legion-note what it holds and your notes do
+not: what the person told you, decisions, promises, open threads."""
 _EARLIER = """\
 Your earlier conversation was put aside. What you need of it is below and on the board; do not repeat what is done."""
 _RULES = """\
@@ -125,6 +128,12 @@ def _epic(one: EpicFact) -> str:
 
 HANDOVER_LIMIT = 100_000
 """Tokens of a conversation; programs compact at about 150,000."""
+_NEARLY = 0.8
+
+
+def last_call(tokens: int, limit: int) -> str:
+    """Above the digest of a turn that may be the last one of its conversation; empty before that."""
+    return f"{_LAST_CALL}\n\n" if tokens >= _NEARLY * limit else ""
 
 
 def hands_over(*, tokens: int, compacted: bool, owes: bool, limit: int = HANDOVER_LIMIT) -> bool:

@@ -61,7 +61,7 @@ def texts(context: Board, agent: Agent) -> LeaderTexts:
         leaders.change(tx, agent.number, shown=last)
     return LeaderTexts(
         fresh=f"{briefing.briefing(known)}\n\n{digest(everything)}",
-        resumed=digest(new),
+        resumed=briefing.last_call(state.tokens, context.user.standing.handover_tokens) + digest(new),
         rules=briefing.rules(allowed),
     )
 
