@@ -17,7 +17,7 @@ from legion.git.person.branches import offer
 from legion.git.person.collect import collect
 from legion.git.trees import setup_changes
 from legion.git.trees.check_trees import CheckTrees
-from legion.git.trees.staged_files import tried
+from legion.git.trees.staged_files import passes_a_filter_by, tried
 from legion.git.trees.tree import Tree
 from legion.git.trees.worktrees import Worktrees
 from tests.git.making import Grounds, Person, change
@@ -92,6 +92,27 @@ def test_a_filter_that_an_agent_adds_is_applied_to_its_own_change(grounds: Groun
     saved = grounds.save()
     assert grounds.hub.read_file(saved.commit, "b.key") == STORED
     assert not grounds.hub.has(agent.git("hash-object", "--no-filters", "b.key"))
+
+
+@pytest.mark.parametrize("rule", ["own", "target", "none"])
+def test_a_state_that_was_stored_past_a_filter_is_known_as_that(grounds: Grounds, tmp_path: Path, rule: str):
+    """Between the calls of a run git has no filters: what the agent or the target adds meanwhile counts afterwards."""
+    define(grounds.person)
+    agent, base = with_source(grounds).agent(), grounds.target
+    agent.write("b.key", SECRET)
+    rules = {"target": "*.key filter=turn\n", "none": "*.key text\n"}
+    if rule == "own":
+        agent.write(".gitattributes", "*.key filter=turn\n")
+    else:
+        grounds.person.commit({".gitattributes": rules[rule]})
+        grounds.hub.move_target(grounds.hub.fetch_person(grounds.person.git_dir, "main"), expected=base)
+    store, index = tmp_path / "state", {"GIT_INDEX_FILE": str(tmp_path / "index")}
+    (store / "pack").mkdir(parents=True)
+    env = {"GIT_OBJECT_DIRECTORY": str(store), "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(grounds.hub.objects), **index}
+    agent.git("read-tree", base, env=env)
+    agent.git("-c", "filter.turn.clean=cat", "add", "-A", env=env)
+    tree = agent.git("write-tree", env=env)
+    assert passes_a_filter_by(grounds.hub, store, tree, base=base) == (rule != "none")
 
 
 def test_a_filter_that_is_not_defined_stores_nothing(filtered: Grounds):

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.scenarios.conftest import shared_project
+from legion.wire.mail import AnswerQuestion
+from tests.scenarios.conftest import Make, shared_project
+from tests.support.gates import Gate
 from tests.support.legion import Project, Squad
 
 TURN = "tr a-zA-Z n-za-mN-ZA-M"
@@ -39,3 +41,24 @@ def test_a_filter_that_comes_after_init_is_in_force_and_leaving_it_is_a_question
 
     repository.git("config", "--remove-section", "filter.turn")
     assert "which your git settings do not define" in project.notes()
+
+
+def test_what_was_stored_before_the_target_had_a_filter_does_not_land_as_it_is(make: Make, gate: Gate):
+    project = make()
+    repository = project.repository
+    work = f"test -f .gitattributes || {gate.pause}; echo password > b.key"
+    ticket = project.dispatch("key", work)
+    gate.arrived()
+    for part, value in {"clean": TURN, "smudge": TURN, "required": "true"}.items():
+        repository.git("config", f"filter.turn.{part}", value)
+    repository.commit("hide", {".gitattributes": "*.key filter=turn\n"})
+    project.until(project.dispatch("bring the rule in", "echo x > x.txt"), "done")
+    gate.open()
+    project.until_settled(ticket)
+    page = project.ticket(ticket)
+    assert (page.ticket.state, project.landed("b.key")) == ("parked", None), [(e.kind, e.data) for e in page.history]
+    (one,) = [one for one in project.squad.client.inbox().questions if one.ticket == ticket]
+    assert "b.key: goes through the filter turn on the target by now" in one.words
+    project.squad.client.answer(one.id, AnswerQuestion(choice="no"))
+    project.until(ticket, "done")
+    assert project.landed("b.key") == "cnffjbeq\n"

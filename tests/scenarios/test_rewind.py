@@ -265,6 +265,25 @@ def test_a_state_holds_the_calls_of_its_answer_and_nothing_of_the_next(here: Com
     here.project.stop(ticket)
 
 
+def test_what_was_stored_past_a_filter_stays_out_of_the_hub(here: Company, gate: Gate):
+    turn = "tr a-zA-Z n-za-mN-ZA-M"
+    for part in ("clean", "smudge"):
+        here.project.repository.git("config", f"filter.turn.{part}", turn)
+    writes = bash("echo '*.key filter=turn' > .gitattributes; echo password > b.key")
+    name = script(here, f"back{next(NUMBERS)}", writes, bash(gate.pause), 'say = "Done."')
+    ticket = here.dispatch(name)
+    gate.arrived()
+    first, *_ = moments(here, ticket)
+    for ask in (rewind, lambda here, ticket, moment: here.squad.client.diff(ticket, moment)):
+        with pytest.raises(LegionError, match="stored without the git filters"):
+            ask(here, ticket, first.rewind)
+    plain = git("hash-object", "--stdin", stdin=b"password\n", git_dir=here.project.hub).text.strip()
+    assert git("cat-file", "-e", plain, git_dir=here.project.hub, accept=(0, 1, 128)).code != 0
+    here.project.stop(ticket)
+    gate.open()
+    here.project.repository.git("config", "--remove-section", "filter.turn")
+
+
 def test_nothing_is_kept_where_it_is_switched_off(here: Company):
     here.squad.settings.write_text(here.squad.settings.read_text() + "\n[rewind]\non = false\n")
     name = script(here, f"back{next(NUMBERS)}", bash("echo off > off.txt"), 'say = "Done."')

@@ -65,6 +65,13 @@ def filter_changes(
     return tuple(said)
 
 
+def late_filter(path: str, name: str) -> str:
+    return (
+        f"{path}: goes through the filter {name} on the target by now, and this change was stored before that, so it "
+        "would land as it is, secrets included; a no starts it again from the target"
+    )
+
+
 @dataclass(frozen=True)
 class FilterRefusal:
     """Why a filter does not run, and what would change that."""

@@ -10,6 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from legion.git.core.command import as_text, fields
 from legion.git.core.errors import GitError
@@ -24,7 +25,7 @@ from legion.git.hub.attribute_files import (
 from legion.git.hub.filters import Filters, filters_with
 from legion.git.hub.incoming import object_files
 from legion.git.hub.repository import Hub
-from legion.git.trees.live import Call, LiveTree, Quarantine, quarantine
+from legion.git.trees.live import BorrowingHistory, Call, LiveTree, Quarantine, quarantine
 from legion.system.process import FinishedProcess
 
 _TRIES = 4
@@ -104,6 +105,21 @@ def _is_settled(place: Quarantine, base: str, changed: Sequence[Difference]) -> 
         return True
     place.use(found)
     return False
+
+
+def passes_a_filter_by(hub: Hub, store: Path, tree: str, *, base: str) -> bool:
+    """Whether a tree, whose objects lie in a folder of ours and went through no filter, holds a changed file that goes
+    through one: by the rules of its base, of the target, or of its own.
+    """
+    if hub.source is None:
+        return False
+    history = BorrowingHistory(hub, (store,))
+    changed = tuple(history.differences(hub.tree_of(base), tree))
+    files = with_differences(attribute_files(hub, base), changed)
+    before = hub.filters(base, hub.target() or base)
+    found = filters_with(before, history, hub.source, files, stores=(store, hub.objects))
+    paths = [path for path, _, new in changed if new is not None]
+    return found is not None and any(found.on(paths).chosen.values())
 
 
 def tried(hub: Hub, filters: Filters, commit: str) -> dict[str, str]:

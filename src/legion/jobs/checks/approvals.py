@@ -16,7 +16,7 @@ from pathlib import Path
 
 from legion.config.sections.evidence import GuardMode
 from legion.domain.landing.bisect import LandingMode
-from legion.domain.landing.filter_rules import filter_changes, filter_lines
+from legion.domain.landing.filter_rules import filter_changes, filter_lines, late_filter
 from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
 from legion.domain.review import diffs
 from legion.domain.review.hidden_characters import HiddenCharacter, hidden_characters
@@ -27,9 +27,9 @@ from legion.domain.review.secrets import SecretFound, secrets_in
 from legion.domain.review.tool_files import ToolFile, left_by_tools
 from legion.domain.review.weakened_tests import Weakening, weakenings
 from legion.domain.tickets.attempts import next_try
-from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
+from legion.domain.tickets.ticket import Change, Park, ParkReason, StartPoint, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
-from legion.git.hub.attribute_files import attribute_texts
+from legion.git.hub.attribute_files import attribute_files, attribute_texts
 from legion.git.hub.filters import chosen_filters, defined
 from legion.git.hub.repository import Hub
 from legion.git.merge import partial_trees
@@ -69,7 +69,9 @@ class ApprovalConcern:
     hidden: tuple[HiddenCharacter, ...] = ()
     """Characters in undeclared paths that make code read as other code than it is."""
     filters: tuple[str, ...] = ()
-    """What it changes about git filters, by undeclared attribute files."""
+    """What it changes about git filters, by undeclared attribute files; files that were stored before they had one."""
+    again: StartPoint | None = None
+    """Where the next attempt starts after a no; None: it continues."""
     left: tuple[ToolFile, ...] = ()
     """New files that tools leave behind."""
 
@@ -180,8 +182,8 @@ def concern(context: Board, project: ProjectContext, ticket: Ticket, change: Cha
 
 
 def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
-    """Repositories that are complete only together with what landed meanwhile. Those of the change itself have been
-    settled before.
+    """Repositories that are complete only together with what landed meanwhile, and files that were stored before it
+    gave them a filter. Those of the change itself have been settled before.
     """
     change = ticket.change
     if change is None or ticket.spec.undoes is not None:
@@ -189,12 +191,32 @@ def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) 
     hub = project.hub
     merged = repository_files.repositories(hub, change, candidate)
     new = tuple(path for path in merged if path not in repository_files.repositories(hub, change, change.commit))
-    if not new:
-        return None
     changed = hub.changed_files(change.base, change.commit)
+    filters = _stored_before(project, change.commit, candidate, changed)
+    if not new and not filters:
+        return None
+    paths = {*_inside(changed, new), *filters}
+    said = tuple(late_filter(path, name) for path, name in filters.items())
     return ApprovalConcern(
-        key=_key(ticket, changed, _inside(changed, new)), protected=(), weakened=(), repositories=new
+        key=_key(ticket, changed, paths),
+        protected=(),
+        weakened=(),
+        repositories=new,
+        filters=said,
+        again=StartPoint(base=project.target, tree=hub.tree_of(project.target)) if filters else None,
     )
+
+
+def _stored_before(
+    project: ProjectContext, commit: str, candidate: str, changed: Sequence[FileChange]
+) -> dict[str, str]:
+    """By file of a change that was stored without a filter: the one that it goes through where it would land."""
+    hub, common_dir = project.hub, Path(project.record.common_dir)
+    if attribute_files(hub, commit) == attribute_files(hub, candidate):
+        return {}
+    paths = [os.fsencode(file.path) for file in changed]
+    was, now = (chosen_filters(hub, one, common_dir, paths) for one in (commit, candidate))
+    return {path: name for path, name in now.items() if path not in was}
 
 
 def _undeclared(
@@ -326,7 +348,7 @@ def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> St
         signs.append("Delete what tools left behind, and add it to .gitignore.")
     secrets = _sentences(about.secrets)
     text = feedback.touched_protected(about.paths, signs, question.why, many=about.many, secrets=secrets)
-    return next_try(ticket, f"{about.reason}, {outcome}", text)
+    return next_try(ticket, f"{about.reason}, {outcome}", text, about.again)
 
 
 def touched(file: FileChange) -> TouchedFile:

@@ -21,6 +21,7 @@ from legion.drivers.profile import DriverProfile
 from legion.drivers.tree_states import StateStore
 from legion.git.hub import states
 from legion.git.trees.live import Quarantine
+from legion.git.trees.staged_files import passes_a_filter_by
 from legion.jobs.board import Board
 from legion.jobs.trees import ProjectContext, Trees
 from legion.jobs.workspace.sandbox import live_tree
@@ -146,6 +147,11 @@ def _bring_in(context: Board, project: ProjectContext, ticket: Ticket, run: Run,
     objects = _folder(project, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
     if one is None or not states.holds(project.hub, objects, one.tree):
         raise NotFound(f"{moment} is not stored: `legion status events {ticket.id}` shows those of the ticket.")
+    if passes_a_filter_by(project.hub, objects, one.tree, base=one.base):
+        raise StateConflict(
+            f"{moment} was stored without the git filters that its files go through: choose the end of a run, which "
+            f"has them. `legion status events {ticket.id}` shows those."
+        )
     states.bring_in(
         project.hub,
         objects,
